@@ -1,0 +1,4 @@
+"""The contract between the write side and the read side: documents, text, order, generations.
+
+It imports neither side, no framework and no network client: pure data and functions only.
+"""

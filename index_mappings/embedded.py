@@ -1,0 +1,56 @@
+"""What the embedded engine is told of the indices: columns derived from the document classes.
+
+The stored part of a document travels as one blob of JSON; every other column holds raw terms (X4).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.generations import POINTER_FILE, STAMP_FILE
+from index_mappings.roles import engine_fields
+
+STORED_COLUMN: Final = "stored"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of raw terms.
+
+    Attributes:
+        name: the field's name.
+        sortable: whether hits can be ordered by it; such a column has one value a document.
+    """
+
+    name: str
+    sortable: bool
+
+
+def columns(kind: str) -> tuple[Column, ...]:
+    """The term columns of one index kind, in order; STORED_COLUMN comes on top of them."""
+    return tuple(
+        Column(field.name, sortable=field.sortable)
+        for field in engine_fields(DOCUMENTS[kind])
+        if field.indexed or field.sortable
+    )
+
+
+def generation_directory(root: Path, generation: str) -> Path:
+    """Where a generation lies."""
+    return root / "generations" / generation
+
+
+def index_directory(root: Path, generation: str, kind: str) -> Path:
+    """Where one index of a generation lies."""
+    return generation_directory(root, generation) / kind
+
+
+def stamp_path(root: Path, generation: str) -> Path:
+    """The stamp of a generation."""
+    return generation_directory(root, generation) / STAMP_FILE
+
+
+def pointer_path(root: Path) -> Path:
+    """The file that names the live generation: the embedded engine's alias."""
+    return root / POINTER_FILE

@@ -1,0 +1,134 @@
+"""All the ways in which a shop's name and domain may be typed: full forms, keys, words and infixes (X2).
+
+They are made once, when a shop is projected; a query is folded without variants and compared with them (X3).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+from unicodedata import normalize
+
+from anyascii import anyascii
+
+from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
+from index_mappings.text import fold, has_word_character, is_blank, joined
+
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
+
+
+@dataclass(frozen=True, slots=True)
+class ShopForms:
+    """What a shop can be found by; every tuple is sorted and without repeats.
+
+    Attributes:
+        full: whole names, whole domain, main label.
+        keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
+        words: single words of the names and of the main label.
+        infixes: names without spaces, and the domain without its public suffix.
+    """
+
+    full: tuple[str, ...]
+    keys: tuple[str, ...]
+    words: tuple[str, ...]
+    infixes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryForms:
+    """A query in the forms in which it is compared: spaced, joined, and as a domain where it looks like one (X3).
+
+    Attributes:
+        texts: the distinct forms, the spaced one first; empty for a blank query.
+        words: the folded words; empty for punctuation alone.
+    """
+
+    texts: tuple[str, ...]
+    words: tuple[str, ...]
+
+    @property
+    def spaced(self) -> str:
+        """The folded query with its spaces, or the empty string for a blank one."""
+        return self.texts[0] if self.texts else ""
+
+
+def query_forms(text: str, cut: int | None = None) -> QueryForms:
+    """Fold a typed query once, without variants.
+
+    Args:
+        text: as typed.
+        cut: keep at most so many characters of each form (typeahead).
+    """
+    if is_blank(text):
+        return QueryForms(texts=(), words=())
+    spaced = fold(text)[:cut].rstrip()
+    if not has_word_character(spaced):
+        return QueryForms(texts=(spaced,), words=())
+    texts = [spaced, joined(spaced)]
+    tokens = text.split()
+    if len(tokens) == 1 and has_dot(tokens[0]):
+        texts.append((reduce_host(tokens[0]) or "")[:cut])
+    return QueryForms(texts=tuple(dict.fromkeys(filter(None, texts))), words=tuple(spaced.split()))
+
+
+def forms_of_words(words: tuple[str, ...]) -> QueryForms:
+    """The forms of a query of which only these folded words are kept."""
+    spaced = " ".join(words)
+    return QueryForms(texts=tuple(dict.fromkeys(filter(None, (spaced, joined(spaced))))), words=words)
+
+
+def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
+    """All forms of a shop.
+
+    Args:
+        name: as in the catalogue.
+        aliases: other names.
+        domain: reduced by R1 (A-labels).
+    """
+    named = sorted({form for text in (name, *aliases) for form in _name_forms(text)})
+    spaced = [form for form in named if has_word_character(form)]
+    unspaced = [joined(form) for form in spaced]
+    parts = domain_parts(domain)
+    spelt_main = unicode_host(parts.main_label)
+    main_forms = _label_forms(parts.main_label)
+    domains = {domain, unicode_host(domain)}
+    pieces = [piece for part in spelt_main.split("-") for piece in fold(part).split()]
+    label_keys = [form for label in parts.labels for form in _label_forms(label)]
+    return ShopForms(
+        full=_unique(named, unspaced, domains, map(fold, domains), main_forms),
+        keys=_unique(named, (tail for form in spaced for tail in _tails(form)), unspaced, domains, label_keys, pieces),
+        words=_unique((word for form in spaced for word in form.split()), pieces),
+        infixes=_unique(unspaced, [joined(fold(unicode_host(parts.without_suffix)))]),
+    )
+
+
+def _name_forms(text: str) -> Iterator[str]:
+    """The spaced forms of one name: plain, umlauts spelt out, transliterated; each also with & and + as "and"."""
+    plain = fold(text)
+    if not plain:
+        return
+    if not has_word_character(plain):
+        yield plain
+        return
+    for reading in dict.fromkeys((text, text.translate(_AND))):
+        for variant in dict.fromkeys((reading, normalize("NFC", reading).translate(_UMLAUTS), anyascii(reading))):
+            if folded := fold(variant):
+                yield folded
+
+
+def _label_forms(label: str) -> set[str]:
+    spellings = {label, unicode_host(label)}
+    folded = {fold(spelling) for spelling in spellings}
+    return spellings | folded | {joined(form) for form in folded}
+
+
+def _tails(form: str) -> Iterator[str]:
+    """The text from each later word start to the end."""
+    position = form.find(" ")
+    while position != -1:
+        yield form[position + 1 :]
+        position = form.find(" ", position + 1)
+
+
+def _unique(*groups: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({form for group in groups for form in group if form}))

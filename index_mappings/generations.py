@@ -1,0 +1,116 @@
+"""Generations: what one full build makes, how its parts are named, and the stamp that says what is live (G1).
+
+The alias (or, embedded, the pointer file) is the only truth of what is live. The stamp is read through it, every other
+index by the concrete name of the stamp's generation.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from index_mappings.documents import SCHEMA_VERSION
+
+STAMP: Final = "stamp"
+STAMP_ID: Final = "stamp"
+# Embedded: the file in the index directory that names the live generation, and the stamp's file in a generation.
+POINTER_FILE: Final = "live"
+STAMP_FILE: Final = "stamp.json"
+
+_GENERATION: Final = re.compile(r"^\d{8}t\d{12}-[0-9a-f]{6}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a generation says of itself.
+
+    Attributes:
+        schema_version: SCHEMA_VERSION of the code that built it.
+        generation: its name.
+        sequence: rises with each refreshed change of its data (C1).
+        built_at: when its data was last changed, RFC 3339 UTC.
+        source_position: how far into the source's changes it is, where the source has such a position.
+        counts: documents by kind.
+    """
+
+    schema_version: int
+    generation: str
+    sequence: int
+    built_at: str
+    source_position: str | None
+    counts: Mapping[str, int]
+
+    @property
+    def readable(self) -> bool:
+        """Whether this code can read the generation (G4)."""
+        return self.schema_version == SCHEMA_VERSION
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What caches are keyed by: the same key, the same data (C1)."""
+        return self.generation, self.sequence
+
+    def counted(self, counts: Mapping[str, int]) -> "Stamp":
+        """The stamp with these counts."""
+        return replace(self, counts=MappingProxyType(dict(counts)))
+
+    def as_wire(self) -> dict[str, Any]:
+        """The stamp document."""
+        return {**asdict(replace(self, counts={})), "counts": dict(self.counts)}
+
+    @classmethod
+    def from_wire(cls, document: Mapping[str, Any]) -> "Stamp":
+        """Read a stamp document.
+
+        Raises:
+            ValueError: it is not one; nothing of it may then be trusted.
+        """
+        try:
+            stamp = cls(
+                schema_version=int(document["schema_version"]),
+                generation=str(document["generation"]),
+                sequence=int(document["sequence"]),
+                built_at=str(document["built_at"]),
+                source_position=document["source_position"],
+                counts=MappingProxyType({str(kind): int(count) for kind, count in document["counts"].items()}),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError("not a stamp document") from error
+        if not is_generation(stamp.generation):
+            raise ValueError("the stamp names no generation")
+        return stamp
+
+
+def new_generation(now: datetime) -> str:
+    """A fresh generation name; names sort by their time of birth."""
+    return f"{now.astimezone(UTC):%Y%m%dt%H%M%S%f}-{secrets.token_hex(3)}"
+
+
+def is_generation(text: str) -> bool:
+    """Whether the text has the form of a generation name."""
+    return _GENERATION.fullmatch(text) is not None
+
+
+def first_stamp(generation: str, now: datetime, source_position: str | None = None) -> Stamp:
+    """The stamp of a generation that is being built, without counts."""
+    return Stamp(
+        schema_version=SCHEMA_VERSION,
+        generation=generation,
+        sequence=1,
+        built_at=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        source_position=source_position,
+        counts=MappingProxyType({}),
+    )
+
+
+def index_name(prefix: str, kind: str, generation: str) -> str:
+    """The concrete name of one index of a generation."""
+    return f"{prefix}-{kind}-{generation}"
+
+
+def alias_name(prefix: str, kind: str) -> str:
+    """The alias of the live index of a kind."""
+    return f"{prefix}-{kind}"

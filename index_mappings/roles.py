@@ -1,0 +1,131 @@
+"""The roles that a document's field can have; the engines' fields are derived from them.
+
+Each field declares its roles once, in its document class. No engine-side analyzer takes part in matching: an engine is
+given finished terms (X4).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from enum import Flag, auto
+from functools import cache
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+# A query is cut at 64 characters (M9), and a typo may lengthen what it is compared with by two.
+EDGE_MAX: Final = 66
+
+
+class Role(Flag):
+    """What a field is for. A field may have several roles."""
+
+    STORED = auto()  # comes back with a hit
+    EXACT = auto()  # is found by its whole value
+    PREFIX = auto()  # is found by its beginning, and by a beginning with typing errors
+    INFIX = auto()  # is found by any part of it
+    SORT = auto()  # orders the hits; one value a document
+
+
+@dataclass(frozen=True, slots=True)
+class EngineField:
+    """A field as both engines hold it.
+
+    Attributes:
+        name: the name in the engine.
+        indexed: whether terms can be looked up.
+        sortable: whether hits can be ordered by it.
+        number: whether the value is a number that is only carried along, never searched.
+    """
+
+    name: str
+    indexed: bool
+    sortable: bool
+    number: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredField:
+    """A document class's field with its roles, as declared."""
+
+    name: str
+    roles: Role
+    number: bool
+
+
+def edges_field(name: str) -> str:
+    """Where the beginnings (up to EDGE_MAX characters) of a PREFIX field are."""
+    return f"{name}_edges"
+
+
+def long_field(name: str) -> str:
+    """Where the values of a PREFIX field that are longer than EDGE_MAX are, whole."""
+    return f"{name}_long"
+
+
+def suffixes_field(name: str) -> str:
+    """Where the endings of an INFIX field are: a part is the beginning of an ending."""
+    return f"{name}_suffixes"
+
+
+@cache
+def declared_fields(document: type) -> tuple[DeclaredField, ...]:
+    """The fields of a document class with their roles, in order."""
+    hints = get_type_hints(document, include_extras=True)
+    return tuple(_declared(field.name, hints[field.name]) for field in fields(document))
+
+
+@cache
+def engine_fields(document: type) -> tuple[EngineField, ...]:
+    """The engine's fields of a document class, in the order of declaration."""
+    found: list[EngineField] = []
+    for field in declared_fields(document):
+        if field.roles & (Role.STORED | Role.EXACT | Role.SORT):
+            found.append(
+                EngineField(field.name, Role.EXACT in field.roles, Role.SORT in field.roles, number=field.number)
+            )
+        found.extend(EngineField(name, indexed=True, sortable=False, number=False) for name in _term_fields(field))
+    return tuple(found)
+
+
+def engine_values(document: object) -> dict[str, Any]:
+    """The finished document as both engines are given it: field name to value or list of terms."""
+    values: dict[str, Any] = {}
+    document_class: type = type(document)
+    for field in declared_fields(document_class):
+        value = getattr(document, field.name)
+        if field.roles & (Role.STORED | Role.EXACT | Role.SORT):
+            values[field.name] = list(value) if isinstance(value, tuple) else value
+        texts = (value,) if isinstance(value, str) else (value or ())
+        if Role.PREFIX in field.roles:
+            values[edges_field(field.name)] = sorted(_edges(texts))
+            values[long_field(field.name)] = [text for text in texts if len(text) > EDGE_MAX]
+        if Role.INFIX in field.roles:
+            values[suffixes_field(field.name)] = sorted({text[start:] for text in texts for start in range(len(text))})
+    return values
+
+
+def stored_fields(document: type) -> tuple[str, ...]:
+    """The names of the fields that come back with a hit."""
+    return tuple(field.name for field in declared_fields(document) if Role.STORED in field.roles)
+
+
+def _declared(name: str, hint: object) -> DeclaredField:
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"field {name} of a document declares no role")
+    kind, *notes = get_args(hint)
+    roles = Role(0)
+    for note in notes:
+        if isinstance(note, Role):
+            roles |= note
+    return DeclaredField(name, roles, number=bool({int, float} & {kind, *get_args(kind)}))
+
+
+def _term_fields(field: DeclaredField) -> list[str]:
+    names: list[str] = []
+    if Role.PREFIX in field.roles:
+        names += [edges_field(field.name), long_field(field.name)]
+    if Role.INFIX in field.roles:
+        names.append(suffixes_field(field.name))
+    return names
+
+
+def _edges(texts: Iterable[str]) -> set[str]:
+    return {text[:end] for text in texts for end in range(1, min(len(text), EDGE_MAX) + 1)}

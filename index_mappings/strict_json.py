@@ -1,0 +1,68 @@
+"""JSON as it should be sent: the library's reader is lenient where a mistake would pass unseen (E6)."""
+
+import json
+from typing import Any, Final
+
+MAX_DEPTH: Final = 32
+
+
+class NotStrictJsonError(ValueError):
+    """The text is not acceptable JSON. The message says why and holds nothing of the text."""
+
+
+def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    """Parse UTF-8 JSON, refusing what parsers usually let through.
+
+    Refused: what is not UTF-8, NaN and infinite or overflowing numbers, a key twice in one object, half surrogate
+    pairs, more than MAX_DEPTH levels, integers of thousands of digits.
+
+    Raises:
+        NotStrictJsonError: with the reason.
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise NotStrictJsonError("is not UTF-8") from None
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+    except NotStrictJsonError:
+        raise
+    except RecursionError:
+        raise NotStrictJsonError(f"is nested more than {MAX_DEPTH} levels deep") from None
+    except ValueError:
+        # Also an integer of more digits than Python reads.
+        raise NotStrictJsonError("is not valid JSON") from None
+    if "\\u" in text or "[" in text or "{" in text:
+        _check(value, MAX_DEPTH)
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise NotStrictJsonError("has the same key twice in one object")
+    return value
+
+
+def _constant(_: str) -> float:
+    raise NotStrictJsonError("holds NaN or Infinity, which JSON does not have")
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise NotStrictJsonError("holds a number that is too large")
+    return number
+
+
+def _check(value: object, levels: int) -> None:
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise NotStrictJsonError("holds half of a surrogate pair") from None
+    elif isinstance(value, (dict, list)):
+        if levels == 0:
+            raise NotStrictJsonError(f"is nested more than {MAX_DEPTH} levels deep")
+        for part in value if isinstance(value, list) else [*value, *value.values()]:
+            _check(part, levels - 1)

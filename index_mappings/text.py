@@ -1,0 +1,109 @@
+"""The only text folding there is: names when they are indexed, queries when they are typed (X1).
+
+Both sides call the same function, so that no engine's analyzer takes part in matching (X4).
+"""
+
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+_APOSTROPHES: Final = "'‘’ʼ′´`＇"
+
+# Latin letters that Unicode does not decompose; their usual spelling without the special key.
+_UNDECOMPOSABLE: Final = str.maketrans(
+    {
+        "ß": "ss",
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "ı": "i",
+        "ȷ": "j",
+        "ħ": "h",
+        "ŧ": "t",
+        "ŋ": "n",
+        "ĸ": "k",
+        "ƒ": "f",
+        "ə": "e",
+        "ɛ": "e",
+        "ɔ": "o",
+        "ɖ": "d",
+        "ɓ": "b",
+        "ɗ": "d",
+        "ƙ": "k",
+        "ƴ": "y",
+        "ŀ": "l",
+    }
+)
+_ASCII_PUNCTUATION: Final = {
+    code: " " for code in range(128) if not chr(code).isalnum() and chr(code) not in _APOSTROPHES
+} | {ord(mark): None for mark in _APOSTROPHES if ord(mark) < 128}  # noqa: PLR2004 - the end of ASCII
+
+_IDEOGRAPHIC_NAMES: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "IDEOGRAPHIC")
+
+
+def without_format_characters(text: str) -> str:
+    """Drop format characters (general category Cf): joiners, soft hyphens, direction marks."""
+    if text.isascii():
+        return text
+    return "".join(char for char in text if unicodedata.category(char) != "Cf")
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing but white space and format characters is there."""
+    return not without_format_characters(text).strip()
+
+
+@lru_cache(maxsize=16_384)
+def fold(text: str) -> str:
+    """Fold text for comparison: lower case, no marks, words separated by one space (X1).
+
+    Args:
+        text: any text; its length is the caller's business.
+
+    Returns:
+        The folded words, or, for text that has no letter, mark or number and is not blank, its lower-cased trimmed
+        self. Folding twice changes nothing.
+    """
+    current = text
+    while (folded := _fold_once(current)) != current:
+        current = folded
+    return current or without_format_characters(text).strip().lower()
+
+
+def joined(folded: str) -> str:
+    """The folded text without its spaces: ``mc donalds`` as ``mcdonalds``."""
+    return folded.replace(" ", "")
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The folded words of a text; empty for punctuation alone, which is no word (M6)."""
+    folded = fold(text)
+    return tuple(folded.split()) if has_word_character(folded) else ()
+
+
+def has_word_character(text: str) -> bool:
+    """Whether any letter, mark or number is in the text as folding sees it."""
+    return any(unicodedata.category(char)[0] in "LMN" for char in text) and _fold_once(text) != ""
+
+
+def is_ideographic(text: str) -> bool:
+    """Whether a Han, kana or Hangul character is in the text: there one character already says something (M3)."""
+    return not text.isascii() and any(unicodedata.name(char, "").startswith(_IDEOGRAPHIC_NAMES) for char in text)
+
+
+def _fold_once(text: str) -> str:
+    if text.isascii():
+        return " ".join(text.lower().translate(_ASCII_PUNCTUATION).split())
+    kept = "".join(char for char in text if unicodedata.category(char) != "Cf" and char not in _APOSTROPHES)
+    folded = unicodedata.normalize("NFKC", kept).casefold()
+    decomposed = unicodedata.normalize("NFD", folded)
+    bare = "".join(char for char in decomposed if not "\u0300" <= char <= "\u036f")
+    composed = unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSABLE)
+    if any(char in _APOSTROPHES or unicodedata.category(char) == "Cf" for char in composed):
+        # Compatibility forms of an apostrophe (｀) appear only now: they are dropped, not made a space.
+        return _fold_once(composed)
+    return " ".join("".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in composed).split())

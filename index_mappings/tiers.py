@@ -1,0 +1,44 @@
+"""The tiers: a match's best evidence as a small integer; a better tier always comes first (M2, M4, M9)."""
+
+from enum import IntEnum
+from typing import Final
+
+# A part of a name counts as evidence from so many characters up; in Han, kana and Hangul one says enough (M3).
+INFIX_MIN: Final = 3
+# A word begins a category's word from so many characters up; shorter ones must equal it (M5).
+CATEGORY_PREFIX_MIN: Final = 3
+# Typeahead: how much of the text counts, and from which length one and two typing errors are allowed (M9).
+SUGGEST_CUT: Final = 64
+ONE_TYPO_MIN: Final = 4
+TWO_TYPOS_MIN: Final = 8
+OVERLAP_WORDS: Final = 6
+
+
+class FindTier(IntEnum):
+    """The tiers of find_shop, best last (M4)."""
+
+    CATEGORY = 0  # some word is only a category's
+    INFIX = 1  # every word is a word, begins one or is a part of a name
+    WORDS = 2  # every word is a word or begins one
+    BEGINS_KEY = 3
+    BEGINS_FULL = 4
+    EQUALS_FULL = 5
+
+
+class SuggestTier(IntEnum):
+    """The tiers of /suggest, best last (M9)."""
+
+    HALF_OF_WORDS = 0  # half of the letters are in words of the shop, or one word is a whole name
+    MOST_OF_WORDS = 1  # three quarters of the letters are
+    TWO_TYPOS = 2
+    ONE_TYPO = 3
+    WORDS_AND_CATEGORY = 4
+    WORDS = 5
+    BEGINS_KEY = 6
+    BEGINS_FULL = 7
+    EQUALS_FULL = 8
+
+
+def is_part_evidence(word: str, *, ideographic: bool) -> bool:
+    """Whether the word is long enough to be looked for inside a name (M3 d)."""
+    return ideographic or len(word) >= INFIX_MIN
