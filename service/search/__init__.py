@@ -1,0 +1,1 @@
+"""Search backends behind one protocol: embedded, OpenSearch, and the plain reference that is the oracle."""

@@ -1,0 +1,166 @@
+"""The embedded engine: Tantivy indices on disk, memory-mapped, a directory a generation.
+
+Order is by a sortable column, tier by tier: Tantivy's own scores and its ties by address take no part (M2).
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+import orjson
+import tantivy
+from tantivy import Occur, Order, Query
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.embedded import STORED_COLUMN, index_directory, pointer_path, stamp_path
+from index_mappings.generations import Stamp, is_generation
+from index_mappings.opensearch import sort_field
+from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
+from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
+from service.search.plan import AllOf, AnyOf, Clause, Exact, Infix, Plan, Prefix
+from service.search.planned import Hit, Page, PlannedBackend
+
+_BASIC: Final = "basic"
+_KEPT_READERS: Final = 3
+
+Readers = dict[str, tuple[tantivy.Schema, tantivy.Searcher]]
+
+
+class _Counted(Protocol):
+    """What the library's own type hints leave out of a search result."""
+
+    count: int | None
+
+
+class EmbeddedBackend(PlannedBackend):
+    """Search in an index directory that `shop-directory index build` wrote."""
+
+    def __init__(self, root: Path, category_cap: int = 50) -> None:
+        super().__init__(TantivyEngine(root), category_cap)
+
+
+class TantivyEngine:
+    """Runs plans on the generations of an index directory.
+
+    Searches run in threads: the engine releases the interpreter lock, and a long one must not hold up the others.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        # Readers stay open for the snapshots in use, so that a generation answers whole while it is being replaced.
+        self._readers: dict[tuple[str, int], Readers] = {}
+
+    async def live(self) -> Stamp:
+        """The stamp of the generation that the pointer file names."""
+        return await asyncio.to_thread(self._read_stamp)
+
+    async def search(self, stamp: Stamp, plan: Plan, *, offset: int, limit: int, total: bool) -> Page:
+        """Run a plan, tier by tier until the page is full."""
+        return await asyncio.to_thread(self._search, stamp, plan, offset, limit, total)
+
+    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
+        """For each clause whether any document meets it."""
+        return await asyncio.to_thread(self._present, stamp, kind, clauses)
+
+    async def close(self) -> None:
+        """Let go of the readers."""
+        self._readers.clear()
+
+    def _read_stamp(self) -> Stamp:
+        pointer = pointer_path(self._root)
+        try:
+            generation = pointer.read_text(encoding="ascii").strip()
+        except FileNotFoundError as error:
+            raise NotReadable(f"nothing is published in {self._root}") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise BackendUnavailable(f"cannot read {pointer}") from error
+        if not is_generation(generation):
+            raise BackendUnavailable(f"{pointer} names no generation")
+        try:
+            return Stamp.from_wire(json.loads(stamp_path(self._root, generation).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
+
+    def _search(self, stamp: Stamp, plan: Plan, offset: int, limit: int, total: bool) -> Page:  # noqa: FBT001
+        schema, searcher = self._reader(stamp, plan.kind)
+        queries = [(tier, _query(schema, clause)) for tier, clause in plan.tiers]
+        common = [(Occur.Must, _query(schema, clause)) for clause in plan.filters]
+        common += [(Occur.MustNot, _query(schema, clause)) for clause in plan.excluded]
+        hits: list[Hit] = []
+        passed = 0
+        for position, (tier, query) in enumerate(queries):
+            better = [(Occur.MustNot, other) for _, other in queries[:position]]
+            whole = Query.boolean_query([(Occur.Must, query), *common, *better])
+            counted = total or offset > passed
+            found = searcher.search(
+                whole,
+                limit=max(1, limit - len(hits)),
+                offset=max(0, offset - passed),
+                count=counted,
+                order_by_field=sort_field(plan.kind),
+                order=Order.Asc,
+            )
+            room = limit - len(hits)
+            hits += [Hit(tier, _stored(searcher, address)) for _, address in found.hits[:room]]
+            passed += (cast("_Counted", found).count or 0) if counted else len(found.hits)
+            if len(hits) == limit and not total:
+                break
+        return Page(hits=tuple(hits), total=passed if total else None)
+
+    def _present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
+        schema, searcher = self._reader(stamp, kind)
+        return tuple(bool(searcher.search(_query(schema, clause), limit=1, count=False).hits) for clause in clauses)
+
+    def _reader(self, stamp: Stamp, kind: str) -> tuple[tantivy.Schema, tantivy.Searcher]:
+        readers = self._readers.get(stamp.key)
+        if readers is None:
+            readers = {kind: self._open(stamp, kind) for kind in DOCUMENTS}
+            self._readers[stamp.key] = readers
+            for old in list(self._readers)[:-_KEPT_READERS]:
+                self._readers.pop(old, None)
+        return readers[kind]
+
+    def _open(self, stamp: Stamp, kind: str) -> tuple[tantivy.Schema, tantivy.Searcher]:
+        directory = index_directory(self._root, stamp.generation, kind)
+        if not directory.is_dir():
+            raise GenerationGone(f"generation {stamp.generation} is no longer there")
+        try:
+            index = tantivy.Index.open(str(directory))
+            # Reloading is ours to decide, by the stamp: a searcher never changes under a snapshot.
+            index.config_reader("manual")
+            return index.schema, index.searcher()
+        except (ValueError, OSError) as error:
+            raise BackendUnavailable(f"cannot open the {kind} of generation {stamp.generation}") from error
+
+
+def _stored(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> dict[str, object]:
+    stored: dict[str, object] = orjson.loads(searcher.doc(address)[STORED_COLUMN][0])
+    return stored
+
+
+def _query(schema: tantivy.Schema, clause: Clause) -> Query:
+    match clause:
+        case Exact(field, (text,)):
+            return Query.term_query(schema, field, text, _BASIC)
+        case Exact(field, texts):
+            return Query.term_set_query(schema, field, list(texts))
+        case Prefix(field, text) if len(text) <= EDGE_MAX:
+            return Query.term_query(schema, edges_field(field), text, _BASIC)
+        case Prefix(field, text):
+            return Query.fuzzy_term_query(schema, long_field(field), text, distance=0, prefix=True)
+        case Infix(field, text):
+            return Query.fuzzy_term_query(schema, suffixes_field(field), text, distance=0, prefix=True)
+        case AllOf(clauses):
+            return _boolean(schema, Occur.Must, clauses) if clauses else Query.all_query()
+        case AnyOf(clauses):
+            return _boolean(schema, Occur.Should, clauses) if clauses else Query.empty_query()
+        case _:
+            return Query.fuzzy_term_query(schema, edges_field(clause.field), clause.text, distance=clause.distance)
+
+
+def _boolean(schema: tantivy.Schema, occur: Occur, clauses: Sequence[Clause]) -> Query:
+    if len(clauses) == 1:
+        return _query(schema, clauses[0])
+    return Query.boolean_query([(occur, _query(schema, clause)) for clause in clauses])

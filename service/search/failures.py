@@ -1,0 +1,13 @@
+"""What a search backend raises instead of an incomplete answer (E3)."""
+
+
+class BackendUnavailable(Exception):  # noqa: N818 - it names the state that callers are told of
+    """The engine did not answer, not wholly, or not in time. The text is for the log, never for a caller (E5)."""
+
+
+class GenerationGone(BackendUnavailable):
+    """The generation that was asked has been removed: ask what is live now, and try once more (C2)."""
+
+
+class NotReadable(BackendUnavailable):
+    """Nothing is published, or what is live has another schema version (G4)."""

@@ -1,0 +1,67 @@
+"""Knowing what is live: the stamp, looked up at most once a second and never trusted for longer than two (C1)."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.generations import Stamp
+from service.search.failures import BackendUnavailable, NotReadable
+
+FRESH_SECONDS: Final = 1.0
+BOUND_SECONDS: Final = 2.0
+
+
+class LiveStamp:
+    """The stamp of the live generation, shared by all requests of a process."""
+
+    def __init__(self, load: Callable[[], Awaitable[Stamp]], clock: Callable[[], float] = time.monotonic) -> None:
+        """Wrap a look-up.
+
+        Args:
+            load: asks the engine; raises BackendUnavailable when it does not answer.
+            clock: seconds, monotonic.
+        """
+        self._load = load
+        self._clock = clock
+        self._confirmed: tuple[float, Stamp] | None = None
+        self._under_way: asyncio.Task[Stamp] | None = None
+
+    async def current(self) -> Stamp:
+        """The live stamp, confirmed at most two seconds ago.
+
+        Raises:
+            BackendUnavailable: it could not be confirmed.
+            NotReadable: nothing is published, or in another schema version (G4).
+        """
+        if self._confirmed is not None and self._age() < FRESH_SECONDS:
+            return self._confirmed[1]
+        try:
+            return await self.reload()
+        except NotReadable:
+            raise
+        except BackendUnavailable:
+            if self._confirmed is not None and self._age() < BOUND_SECONDS:
+                return self._confirmed[1]
+            raise
+
+    async def reload(self) -> Stamp:
+        """Ask the engine now; requests that ask at the same time share one look-up."""
+        if self._under_way is None or self._under_way.done():
+            self._under_way = asyncio.create_task(self._look_up())
+        # One caller's end must not end the look-up of the others.
+        return await asyncio.shield(self._under_way)
+
+    async def _look_up(self) -> Stamp:
+        started = self._clock()
+        stamp = await self._load()
+        if not stamp.readable:
+            raise NotReadable(
+                f"the live generation has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
+            )
+        self._confirmed = (started, stamp)
+        return stamp
+
+    def _age(self) -> float:
+        return self._clock() - self._confirmed[0] if self._confirmed is not None else float("inf")

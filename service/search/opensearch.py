@@ -1,0 +1,90 @@
+"""The OpenSearch engine: one round trip a search, and only a whole answer counts.
+
+A timed-out search, a failed shard or an inexact total comes with status 200 and is an error all the same (E3).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from opensearchpy import AsyncOpenSearch
+from opensearchpy.exceptions import NotFoundError, OpenSearchException
+
+from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
+from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
+from service.search.opensearch_queries import presence_body, search_body, tier_of
+from service.search.plan import Clause, Plan
+from service.search.planned import Hit, Page, PlannedBackend
+
+_WHOLE_OR_NOTHING: Final = {"allow_partial_search_results": "false"}
+
+
+class OpenSearchBackend(PlannedBackend):
+    """Search in the indices of an OpenSearch cluster."""
+
+    def __init__(self, urls: Sequence[str], prefix: str, category_cap: int = 50, timeout: float = 1.5) -> None:
+        """Connect lazily.
+
+        Args:
+            urls: the cluster's nodes.
+            prefix: what all index names begin with.
+            category_cap: how many categories a word may mean (M5).
+            timeout: seconds that one request may take.
+        """
+        super().__init__(OpenSearchEngine(urls, prefix, timeout), category_cap)
+
+
+class OpenSearchEngine:
+    """Runs plans on a cluster."""
+
+    def __init__(self, urls: Sequence[str], prefix: str, timeout: float) -> None:
+        self._prefix = prefix
+        self._timeout_ms = int(timeout * 1000)
+        # The client would retry three times unasked: load and waiting multiply just when the cluster is in trouble.
+        self._client = AsyncOpenSearch(list(urls), timeout=timeout, max_retries=0, retry_on_timeout=False)
+
+    async def live(self) -> Stamp:
+        """The stamp document behind the alias."""
+        try:
+            found = await self._client.get(alias_name(self._prefix, STAMP), STAMP_ID)
+        except NotFoundError as error:
+            raise NotReadable("nothing is published under the stamp's alias") from error
+        except OpenSearchException as error:
+            raise BackendUnavailable("the stamp could not be read") from error
+        try:
+            return Stamp.from_wire(found["_source"]["stamp"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise BackendUnavailable("the stamp's document is damaged") from error
+
+    async def search(self, stamp: Stamp, plan: Plan, *, offset: int, limit: int, total: bool) -> Page:
+        """Run a plan in one search."""
+        body = search_body(plan, offset=offset, limit=limit, total=total, timeout_ms=self._timeout_ms)
+        answer = await self._ask(stamp, plan.kind, body)
+        hits = tuple(Hit(tier_of(plan, hit["_score"]), hit["_source"]) for hit in answer["hits"]["hits"])
+        if not total:
+            return Page(hits=hits, total=None)
+        counted = answer["hits"]["total"]
+        if counted["relation"] != "eq":
+            raise BackendUnavailable("the engine counted only in part")
+        return Page(hits=hits, total=counted["value"])
+
+    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
+        """Count for each clause, in one search."""
+        answer = await self._ask(stamp, kind, presence_body(clauses, timeout_ms=self._timeout_ms))
+        buckets = answer["aggregations"]["present"]["buckets"]
+        return tuple(buckets[str(place)]["doc_count"] > 0 for place in range(len(clauses)))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _ask(self, stamp: Stamp, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        index = index_name(self._prefix, kind, stamp.generation)
+        try:
+            answer: dict[str, Any] = await self._client.search(index=index, body=body, params=_WHOLE_OR_NOTHING)
+        except NotFoundError as error:
+            raise GenerationGone(f"{index} is no longer there") from error
+        except OpenSearchException as error:
+            raise BackendUnavailable(f"a search in {index} failed") from error
+        if answer["timed_out"] or answer["_shards"]["failed"] or answer.get("terminated_early"):
+            raise BackendUnavailable(f"a search in {index} came back incomplete")
+        return answer

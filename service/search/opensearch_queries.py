@@ -1,0 +1,102 @@
+"""Plans as OpenSearch query bodies: pure functions, held by golden files.
+
+The score is the tier and nothing else: constant scores under a dis_max, sorted by score, then by rank (M2).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.opensearch import sort_field
+from index_mappings.roles import EDGE_MAX, edges_field, long_field, stored_fields, suffixes_field
+from service.search.plan import AllOf, AnyOf, Clause, Exact, Infix, Plan, Prefix, Typo
+
+
+def search_body(plan: Plan, *, offset: int, limit: int, total: bool, timeout_ms: int) -> dict[str, Any]:
+    """The body of a search.
+
+    Args:
+        plan: what to look for.
+        offset: hits to pass over.
+        limit: hits to return.
+        total: whether the exact number of hits is wanted.
+        timeout_ms: how long a shard may take; a search that took longer counts as failed.
+    """
+    rank = {sort_field(plan.kind): "asc"}
+    single = len(plan.tiers) == 1
+    return {
+        "query": _whole(plan),
+        # One tier needs no score, and then the index's own order ends the search early.
+        "sort": [rank] if single else [{"_score": "desc"}, rank],
+        "from": offset,
+        "size": limit,
+        "track_total_hits": total,
+        "_source": list(stored_fields(DOCUMENTS[plan.kind])),
+        "timeout": f"{timeout_ms}ms",
+    }
+
+
+def presence_body(clauses: Sequence[Clause], *, timeout_ms: int) -> dict[str, Any]:
+    """One search that counts, clause by clause, the documents that meet it."""
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "aggs": {"present": {"filters": {"filters": {str(place): clause_body(c) for place, c in enumerate(clauses)}}}},
+        "timeout": f"{timeout_ms}ms",
+    }
+
+
+def tier_of(plan: Plan, score: float | None) -> int:
+    """The tier that a hit's score says; a plan of one tier is not scored."""
+    return plan.tiers[0][0] if score is None else round(score) - 1
+
+
+def clause_body(clause: Clause) -> dict[str, Any]:
+    """One clause as a query."""
+    match clause:
+        case Exact(field, (text,)):
+            return {"term": {field: text}}
+        case Exact(field, texts):
+            return {"terms": {field: list(texts)}}
+        case Prefix(field, text) if len(text) <= EDGE_MAX:
+            return {"term": {edges_field(field): text}}
+        case Prefix(field, text):
+            return {"prefix": {long_field(field): text}}
+        case Infix(field, text):
+            return {"prefix": {suffixes_field(field): text}}
+        case Typo(field, text, distance):
+            return {"fuzzy": {edges_field(field): _fuzzy(text, distance)}}
+        case AllOf(()):
+            return {"match_all": {}}
+        case AnyOf(()):
+            return {"match_none": {}}
+        case AllOf((only,)) | AnyOf((only,)):
+            return clause_body(only)
+        case AllOf(clauses):
+            return {"bool": {"filter": [clause_body(part) for part in clauses]}}
+        case AnyOf(clauses):
+            return {"bool": {"should": [clause_body(part) for part in clauses], "minimum_should_match": 1}}
+
+
+def _whole(plan: Plan) -> dict[str, Any]:
+    query: dict[str, Any] = {"filter": [clause_body(clause) for clause in plan.filters]}
+    if plan.excluded:
+        query["must_not"] = [clause_body(clause) for clause in plan.excluded]
+    if len(plan.tiers) == 1:
+        query["filter"].append(clause_body(plan.tiers[0][1]))
+    else:
+        # Boosts start at one: a score of zero would be the lowest tier and no match alike.
+        tiers = [{"constant_score": {"filter": clause_body(c), "boost": tier + 1}} for tier, c in plan.tiers]
+        query["must"] = [{"dis_max": {"queries": tiers}}]
+    return {"bool": query}
+
+
+def _fuzzy(text: str, distance: int) -> dict[str, Any]:
+    # Without this rewrite the engine would look at 50 terms only.
+    return {
+        "value": text,
+        "fuzziness": distance,
+        "transpositions": True,
+        "prefix_length": 0,
+        "rewrite": "constant_score",
+    }

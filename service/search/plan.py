@@ -1,0 +1,220 @@
+"""What an engine is asked, engine-independent: tiers of clauses over finished terms.
+
+Both engines run the same plan, so the rules of matching stand here once for production, and once more, independently,
+in the reference backend.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from index_mappings.documents import ANY_MARKET
+from index_mappings.forms import QueryForms
+from index_mappings.text import is_ideographic
+from index_mappings.tiers import (
+    ONE_TYPO_MIN,
+    OVERLAP_WORDS,
+    TWO_TYPOS_MIN,
+    FindTier,
+    SuggestTier,
+    is_part_evidence,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The field holds one of the texts."""
+
+    field: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A text of the field begins with this one."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Infix:
+    """This text occurs inside a text of the field."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Typo:
+    """Some beginning of a text of the field is at most `distance` typing errors away (M9)."""
+
+    field: str
+    text: str
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every clause holds; with none, everything matches."""
+
+    clauses: tuple["Clause", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one clause holds; with none, nothing matches."""
+
+    clauses: tuple["Clause", ...]
+
+
+Clause = Exact | Prefix | Infix | Typo | AllOf | AnyOf
+EVERYTHING = AllOf(())
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A search: hits come by tier, best first, then by the documents' rank.
+
+    Attributes:
+        kind: the index.
+        tiers: tier and clause, best first; a document has the best tier whose clause it meets.
+        filters: what every hit must meet.
+        excluded: what no hit may meet.
+    """
+
+    kind: str
+    tiers: tuple[tuple[int, Clause], ...]
+    filters: tuple[Clause, ...] = ()
+    excluded: tuple[Clause, ...] = ()
+
+
+def find_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: tuple[Clause, ...]) -> Plan:
+    """The plan of find_shop (M3, M4).
+
+    Args:
+        query: the kept query; blank browses.
+        slugs: the categories that each word means.
+        filters: country and category.
+    """
+    if not query.texts:
+        return Plan("shops", ((FindTier.CATEGORY, EVERYTHING),), filters)
+    tiers: list[tuple[int, Clause]] = [
+        (FindTier.EQUALS_FULL, Exact("full", query.texts)),
+        (FindTier.BEGINS_FULL, _begins("full", query)),
+        (FindTier.BEGINS_KEY, _begins("keys", query)),
+    ]
+    if query.words:
+        words = tuple(dict.fromkeys(query.words))
+        tiers += [
+            (FindTier.WORDS, AllOf(tuple(Prefix("words", word) for word in words))),
+            (FindTier.INFIX, AllOf(tuple(AnyOf(_name_evidence(word)) for word in words))),
+            (FindTier.CATEGORY, AllOf(tuple(word_evidence(word, slugs[word]) for word in words))),
+        ]
+    return Plan("shops", tuple(tiers), filters)
+
+
+def whole_query_match(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Clause:
+    """Whether a shop matches the query at all, whatever its tier (M3)."""
+    return AnyOf(tuple(clause for _, clause in find_plan(query, slugs, ()).tiers))
+
+
+def word_evidence(word: str, slugs: Sequence[str]) -> Clause:
+    """Any evidence of one word on a shop: (a) to (d) of M3."""
+    return AnyOf((*_name_evidence(word), *((Exact("categories", tuple(slugs)),) if slugs else ())))
+
+
+def suggest_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: tuple[Clause, ...]) -> Plan:
+    """The tiers of /suggest without typing errors and loose words (8 to 4 of M9)."""
+    if not query.texts:
+        return Plan("shops", ((SuggestTier.HALF_OF_WORDS, EVERYTHING),), filters)
+    tiers: list[tuple[int, Clause]] = [
+        (SuggestTier.EQUALS_FULL, Exact("full", query.texts)),
+        (SuggestTier.BEGINS_FULL, _begins("full", query)),
+    ]
+    if query.words:
+        tiers.append((SuggestTier.BEGINS_KEY, _begins("keys", query)))
+    if len(query.words) > 1:
+        own = [Exact("words", (word,)) for word in query.words[:-1]] + [Prefix("words", query.words[-1])]
+        either = [AnyOf((clause, *_carried(slugs[word]))) for clause, word in zip(own, query.words, strict=True)]
+        tiers.append((SuggestTier.WORDS, AllOf(tuple(dict.fromkeys(own)))))
+        if any(slugs[word] for word in query.words):
+            tiers.append((SuggestTier.WORDS_AND_CATEGORY, AllOf((AnyOf(tuple(own)), *dict.fromkeys(either)))))
+    return Plan("shops", tuple(tiers), filters)
+
+
+def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
+    """The tiers of /suggest that run only while too few shops are found (3 to 0 of M9)."""
+    tiers = [*_typo_tiers(query), *_overlap_tiers(query)]
+    return Plan("shops", tuple(tiers), filters, excluded)
+
+
+def typo_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
+    """The tiers that find what was meant when something was misspelt (3 and 2 of M9)."""
+    return Plan("shops", tuple(_typo_tiers(query)), filters, excluded)
+
+
+def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, ...]:
+    """Country (unknown is not a no: M7) and category."""
+    clauses: list[Clause] = []
+    if country is not None:
+        clauses.append(Exact("markets", (country, ANY_MARKET)))
+    if category is not None:
+        clauses.append(Exact("categories", (category,)))
+    return tuple(clauses)
+
+
+def _begins(field: str, query: QueryForms) -> Clause:
+    return AnyOf(tuple(Prefix(field, text) for text in query.texts))
+
+
+def _name_evidence(word: str) -> tuple[Clause, ...]:
+    # A word that equals a shop's word also begins it: (a) is within (b).
+    if is_part_evidence(word, ideographic=is_ideographic(word)):
+        return (Prefix("words", word), Infix("infixes", word))
+    return (Prefix("words", word),)
+
+
+def _carried(slugs: Sequence[str]) -> tuple[Clause, ...]:
+    return (Exact("categories", tuple(slugs)),) if slugs else ()
+
+
+def _typo_tiers(query: QueryForms) -> list[tuple[int, Clause]]:
+    if not query.words:
+        return []
+    tiers: list[tuple[int, Clause]] = []
+    for tier, distance, shortest in (
+        (SuggestTier.ONE_TYPO, 1, ONE_TYPO_MIN),
+        (SuggestTier.TWO_TYPOS, 2, TWO_TYPOS_MIN),
+    ):
+        texts = [text for text in query.texts if len(text) >= shortest]
+        if texts:
+            tiers.append((tier, AnyOf(tuple(Typo("keys", text, distance) for text in texts))))
+    return tiers
+
+
+def _overlap_tiers(query: QueryForms) -> list[tuple[int, Clause]]:
+    if not query.words:
+        return []
+    letters = sum(len(word) for word in query.words)
+    counted = query.words[:OVERLAP_WORDS]
+    weights = {word: len(word) * counted.count(word) for word in counted}
+    most = _word_sets(weights, 3 * letters / 4)
+    half = _word_sets(weights, letters / 2)
+    whole_name = Exact("full", tuple(weights))
+    return [(SuggestTier.MOST_OF_WORDS, AnyOf(most)), (SuggestTier.HALF_OF_WORDS, AnyOf((*half, whole_name)))]
+
+
+def _word_sets(weights: dict[str, int], enough: float) -> tuple[Clause, ...]:
+    """The smallest sets of words that together hold enough letters, each as one clause."""
+    found: list[frozenset[str]] = []
+    for size in range(1, len(weights) + 1):
+        for words in combinations(weights, size):
+            chosen = frozenset(words)
+            if sum(weights[word] for word in words) >= enough and not any(smaller <= chosen for smaller in found):
+                found.append(chosen)
+    return tuple(_all_words(word for word in weights if word in chosen) for chosen in found)
+
+
+def _all_words(words: Iterable[str]) -> Clause:
+    return AllOf(tuple(Exact("words", (word,)) for word in words))
