@@ -1,0 +1,178 @@
+"""The catalogue's records as validated values.
+
+Every limit of the catalogue page is held here. A reason never repeats the value that broke it: it may belong to a shop
+that nobody may know of (V1).
+"""
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal
+
+import pycountry
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from index_mappings.documents import WORLDWIDE
+from index_mappings.hosts import reduce_host
+from index_mappings.text import is_blank
+
+COUNTRIES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
+
+_HOST: Final = re.compile(r"^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.(?!\d+$)[a-z0-9_-]{1,63}$")
+_BIDI_CONTROLS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_RFC3339: Final = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$")
+
+_REASONS: Final = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a known field (--lenient passes over unknown fields)",
+    "string_too_long": "is longer than {max_length} characters",
+    "string_too_short": "must not be empty",
+    "too_long": "has more than {max_length} entries",
+    "too_short": "needs at least {min_length} entry",
+    "string_type": "must be a string",
+    "string_pattern_mismatch": "must match {pattern}",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+    "float_type": "must be a number or null",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "finite_number": "must be a finite number",
+    "greater_than_equal": "must be at least {ge:g}",
+    "literal_error": "must be one of {expected}",
+    "string_unicode": "holds characters that are not valid Unicode",
+}
+
+
+def _clean(text: str) -> str:
+    if any(unicodedata.category(char) == "Cc" and char != "\t" for char in text):
+        raise ValueError("holds a control character")
+    if _BIDI_CONTROLS.search(text):
+        raise ValueError("holds a bidirectional override or isolate")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError("holds half of a surrogate pair")
+    return text
+
+
+def _said(text: str) -> str:
+    if is_blank(_clean(text)):
+        raise ValueError("must not be blank")
+    return text
+
+
+def _host(text: str) -> str:
+    host = reduce_host(_clean(text))
+    if host is None or _HOST.fullmatch(host) is None:
+        raise ValueError("must be a host name with at least two labels")
+    return host
+
+
+def _countries(codes: tuple[str, ...]) -> tuple[str, ...]:
+    if WORLDWIDE in codes:
+        if set(codes) != {WORLDWIDE}:
+            raise ValueError("must be WORLDWIDE alone, or country codes")
+    elif not COUNTRIES.issuperset(codes):
+        raise ValueError("must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals")
+    return tuple(dict.fromkeys(codes))
+
+
+def _each_slug_once(categories: tuple["CategoryRecord", ...]) -> tuple["CategoryRecord", ...]:
+    first: dict[str, CategoryRecord] = {}
+    for category in categories:
+        first.setdefault(category.slug, category)
+    return tuple(first.values())
+
+
+def _moment(value: object) -> object:
+    if isinstance(value, str) and _RFC3339.fullmatch(value):
+        try:
+            moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise ValueError("must be a date and time as in RFC 3339") from None
+        return moment
+    if value is None:
+        return None
+    raise ValueError("must be a date and time as in RFC 3339")
+
+
+RecordId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Name = Annotated[str, Field(max_length=300), AfterValidator(_said)]
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$")]
+Host = Annotated[str, Field(max_length=2_048), AfterValidator(_host)]
+Source = Annotated[str, Field(max_length=2_048), AfterValidator(_clean)]
+Moment = Annotated[datetime | None, BeforeValidator(_moment)]
+
+
+class Record(BaseModel):
+    """What every record may carry: by `version` or `updated_at` a newer one replaces an older one."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    updated_at: Moment = None
+
+    @property
+    def version_kind(self) -> str | None:
+        """Which of the two is given; None for neither."""
+        if self.version is not None:
+            return "version"
+        return "updated_at" if self.updated_at is not None else None
+
+    @property
+    def order(self) -> int | None:
+        """A number that is greater for a newer record of the same file; None when nothing says so."""
+        if self.version is not None:
+            return self.version
+        if self.updated_at is None:
+            return None
+        since = self.updated_at - datetime(1970, 1, 1, tzinfo=UTC)
+        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+class CategoryRecord(BaseModel):
+    """A category as a shop states it."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    slug: Slug
+    name: Name
+
+
+class ShopRecord(Record):
+    """A line of `shops`. Lists come as tuples; the domain and the checkout hosts are reduced (R1)."""
+
+    id: RecordId
+    name: Name
+    domain: Host
+    categories: Annotated[
+        tuple[CategoryRecord, ...],
+        Field(min_length=1, max_length=20, strict=False),
+        AfterValidator(_each_slug_once),
+    ]
+    countries: Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(_countries)] = ()
+    popularity: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    aliases: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
+    checkout_hosts: Annotated[tuple[Host, ...], Field(max_length=50, strict=False)] = ()
+    visibility: Literal["public", "under_review", "removed"]
+    source: Source | None = None
+
+
+def reasons(error: ValidationError) -> list[tuple[str, str]]:
+    """The fields (as paths) and reasons of a failed validation, in our words and without any value."""
+    found: dict[tuple[str, str], None] = {}
+    for detail in error.errors(include_url=False, include_input=False):
+        found[_path(detail["loc"]), _reason(detail["type"], detail.get("ctx", {}))] = None
+    return list(found)
+
+
+def _reason(kind: str, context: dict[str, Any]) -> str:
+    if kind == "value_error":
+        return str(context["error"])
+    return _REASONS.get(kind, "has the wrong form").format_map(context)
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    # An unknown field's name is the catalogue's text: only what looks like a name is repeated.
+    parts = [str(part) if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", str(part)) else "(a name)" for part in location]
+    return ".".join(parts) or "record"

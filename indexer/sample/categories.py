@@ -1,0 +1,49 @@
+"""The categories of the sample: slug and display name, flat, two related ones being siblings.
+
+``night-market`` is carried by shops that are not public only, so it must never be listed (V1).
+"""
+
+from typing import Final
+
+from indexer.sample.records import Category
+
+HIDDEN_ONLY: Final = "night-market"
+
+_NAMES: Final = {
+    "bicycles": "Bicycles",
+    "books": "Books",
+    "coffee-tea": "Coffee & Tea",
+    "computers": "Computers",
+    "crafts": "Crafts & Sewing",
+    "delicatessen": "Feinkost & Käse",
+    "diy": "DIY & Tools",
+    "electronics": "Electronics",
+    "fashion": "Fashion",
+    "fashion-kids": "Fashion for Kids",
+    "flowers": "Flowers",
+    "furniture": "Furniture",
+    "garden": "Garden & Balcony",
+    "gifts": "Gifts",
+    "grocery": "Groceries",
+    "health": "Health & Pharmacy",
+    "jewellery": "Jewellery",
+    "lighting": "Lighting",
+    "maps-globes": "Maps & Globes",
+    "music": "Music & Instruments",
+    "online-deals": "Online (deals)",
+    "outdoor": "Outdoor",
+    "pets": "Pets",
+    "shoes": "Shoes",
+    "stationery": "Stationery",
+    "toys": "Toys & Games",
+    "wine": "Wine & Cider",
+    HIDDEN_ONLY: "Night Market",
+}
+
+#: What a composed shop may carry; "maps-globes" stays with the one shop of the tables that names it.
+COMMON: Final = tuple(slug for slug in _NAMES if slug not in {HIDDEN_ONLY, "maps-globes"})
+
+
+def category(slug: str) -> Category:
+    """The category of a slug; KeyError for one that the sample does not have."""
+    return Category(slug, _NAMES[slug])

@@ -1,0 +1,84 @@
+"""The products: titles and checkout URLs, most of them valid, some wrong on purpose in each way that A10 names."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from indexer.sample.chance import chance, digest, moment_before
+from indexer.sample.coupons import FLAGSHIP
+from indexer.sample.money import amount
+from indexer.sample.records import Money, Offer, Shop
+
+_MATERIALS: Final = ("Oak", "Linen", "Enamel", "Felt", "Copper", "Birch", "Wool", "Paper", "Stoneware", "Cork", "Brass")
+_THINGS: Final = (
+    ("Desk Lamp", "desk-lamp"),
+    ("Picnic Blanket", "picnic-blanket"),
+    ("Tea Tin", "tea-tin"),
+    ("Satchel", "satchel"),
+    ("Bird Feeder", "bird-feeder"),
+    ("Étagère", "%C3%A9tag%C3%A8re"),
+    ("Müslischale", "m%C3%BCslischale"),
+    ("風鈴", "%E9%A2%A8%E9%88%B4"),
+    ("Notebook, 120 g", "notebook%20120%20g"),
+    ("Puzzle <1000 pcs>", "puzzle-1000"),
+)
+_QUERIES: Final = ("", "", "", "?size=L&colour=oak", "?ref=caf%C3%A9%26co", "#reviews")
+
+#: Wrong in one way each; {domain} is the shop's own.
+INVALID_URLS: Final = {
+    "off_invalid-http": "http://{domain}/p/lamp",
+    "off_invalid-foreign-host": "https://another-merchant.internal/p/lamp",
+    "off_invalid-lookalike-host": "https://not{domain}/p/lamp",
+    "off_invalid-host-as-prefix": "https://{domain}.another-merchant.internal/p/lamp",
+    "off_invalid-credentials": "https://buyer:basket@{domain}/p/lamp",
+    "off_invalid-user-as-host": "https://{domain}@another-merchant.internal/p/lamp",
+    "off_invalid-ipv4": "https://192.0.2.17/p/lamp",
+    "off_invalid-ipv6": "https://[2001:db8::17]/p/lamp",
+    "off_invalid-port-8443": "https://{domain}:8443/p/lamp",
+    "off_invalid-network-host": "https://go.linkmeadow.internal/c?p=1&u=https%3A%2F%2F{domain}%2Fp%2Flamp",
+    "off_invalid-ftp": "ftp://{domain}/p/lamp",
+}
+_VALID_URLS: Final = {
+    "off_valid-plain": "https://{domain}/p/lamp",
+    "off_valid-port-443": "https://{domain}:443/p/lamp",
+    "off_valid-upper-case-host": "HTTPS://WWW.LUMEN-LARCH.INTERNAL/p/Lamp",
+    "off_valid-checkout-host": "https://ll.tillpost.internal/basket?sku=L-1&qty=1",
+    "off_valid-encoded": "https://{domain}/p/l%C3%A4rche%20%26%20licht?q=a%2Bb&x=%25",
+}
+
+
+def offers(shops: Iterable[Shop]) -> tuple[Offer, ...]:
+    """Every offer, those of hidden shops included, ordered by id."""
+    every = [offer for shop in shops for offer in _of(shop)]
+    return tuple(sorted(every, key=lambda offer: offer.id))
+
+
+def _of(shop: Shop) -> Iterator[Offer]:
+    luck = chance("offers", shop.id)
+    count = luck.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, 5))
+    for number in range(count if shop.is_public else max(1, count)):
+        yield _chosen(shop, number)
+    if shop.domain == FLAGSHIP:
+        plain = Offer("", shop.id, "Larch Lamp", "", Money("89.00", "GBP"), "in_stock", "2026-10-20T09:00:00Z")
+        for offer_id, url in (_VALID_URLS | INVALID_URLS).items():
+            yield replace(plain, id=offer_id, url=url.format(domain=shop.domain))
+
+
+def _chosen(shop: Shop, number: int) -> Offer:
+    luck = chance("offer", shop.id, str(number))
+    material = luck.choice(_MATERIALS)
+    thing, path = luck.choice(_THINGS)
+    hosts = (shop.domain, shop.domain, f"www.{shop.domain}", f"basket.{shop.domain}", *shop.checkout_hosts)
+    # A hidden shop's offers always bear its name, so that their titles betray a leak.
+    by = f" by {shop.name}" if not shop.is_public or luck.choice((True, False, False)) else ""
+    return Offer(
+        id=f"off_{digest(shop.id, 'offer', str(number))}",
+        shop_id=shop.id,
+        title=f"{material} {thing}{by}",
+        url=f"https://{luck.choice(hosts)}/{material.lower()}/{path}{luck.choice(_QUERIES)}",
+        price=amount(luck, shop, low=4, high=240) if luck.choice((True,) * 9 + (False,)) else None,
+        availability=luck.choices(
+            ("in_stock", "out_of_stock", "preorder", "discontinued", None), weights=(70, 12, 5, 4, 9)
+        )[0],
+        updated_at=moment_before(luck, days=60),
+    )

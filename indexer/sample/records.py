@@ -1,0 +1,166 @@
+"""The records of a catalogue as frozen values; each field has the name and the place that it has in the NDJSON file.
+
+This is the sample's own reading of the catalogue format, apart from the indexer's reader: each checks the other.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category as a shop states it: slug of ``[a-z0-9-]`` and display name."""
+
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A shop. ``countries`` is ISO codes, ``("WORLDWIDE",)`` or empty for not stated; the first category is primary."""
+
+    id: str
+    name: str
+    domain: str
+    categories: tuple[Category, ...]
+    countries: tuple[str, ...]
+    popularity: float | None
+    aliases: tuple[str, ...]
+    checkout_hosts: tuple[str, ...]
+    visibility: str
+    source: str
+    version: int
+
+    @property
+    def is_public(self) -> bool:
+        """Whether anything of this shop may ever be seen."""
+        return self.visibility == "public"
+
+    @property
+    def home(self) -> str:
+        """The first country that the shop states; DE for a shop of the whole world or of no stated market."""
+        return next((country for country in self.countries if country != "WORLDWIDE"), "DE")
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """A decimal string and an ISO 4217 code."""
+
+    amount: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discount:
+    """What a code gives: percent, amount, free_shipping or other; the value is a decimal string or null."""
+
+    kind: str
+    value: str | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coupon:
+    """A discount code. Times are RFC 3339 or bare dates; ``blocked_channels`` is of rest, mcp and stdio."""
+
+    id: str
+    shop_id: str
+    code: str
+    title: str
+    discount: Discount | None
+    min_order: Money | None
+    countries: tuple[str, ...]
+    valid_from: str | None
+    valid_until: str | None
+    verification_status: str
+    last_verified_at: str | None
+    blocked_channels: tuple[str, ...]
+    blocked_countries: tuple[str, ...]
+    source: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A product of a shop; its ``updated_at`` is also what a newer record of it is known by."""
+
+    id: str
+    shop_id: str
+    title: str
+    url: str
+    price: Money | None
+    availability: str | None
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryTime:
+    """A claimed delivery time in days, with the words of the shop."""
+
+    min_days: int
+    max_days: int
+    as_stated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shipping:
+    """What a shop says about shipping; destinations are countries or groups (EU, EEA, DACH, WORLDWIDE)."""
+
+    shop_id: str
+    destinations: tuple[str, ...] | None
+    excluded: tuple[str, ...]
+    destinations_exhaustive: bool
+    delivery_time: DeliveryTime | None
+    free_shipping_threshold: Money | None
+    checked_at: str | None
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRow:
+    """One measured signal. Source and time without a value: the check ran and found nothing (A8)."""
+
+    shop_id: str
+    kind: str
+    value: str | tuple[str, ...] | None
+    source: str | None
+    checked_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AffiliateProgram:
+    """A shop's programme with a network; ``{url}`` in the template takes the percent-encoded target."""
+
+    shop_id: str
+    network: str
+    program_id: str
+    url_template: str
+    network_hosts: tuple[str, ...]
+    commission_stated: str | None
+    disclosure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A redirect that somebody observed between two domains: evidence for merge audits."""
+
+    from_domain: str
+    to_domain: str
+    observed_at: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceAccount:
+    """The operator's account with an outside provider, for the operations endpoints."""
+
+    provider: str
+    account: str
+    unit: str
+    used: int
+    limit: int | None
+    resets_at: str | None
+    status: str
+    observed_at: str
+
+
+Record = Shop | Coupon | Offer | Shipping | TrustRow | AffiliateProgram | Redirect | ResourceAccount

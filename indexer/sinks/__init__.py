@@ -1,0 +1,1 @@
+"""Where generations are written: embedded, OpenSearch, and memory for the oracle."""

@@ -1,0 +1,153 @@
+"""The NDJSON catalogue: a directory of files, or one file of shops, plain or gzipped.
+
+A bad line is told by file, line and field, never by its value. Memory is bounded by one line, whatever the file holds.
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar, cast
+
+from pydantic import ValidationError
+
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
+from indexer.problems import CatalogueError, Problem, ProblemLog
+from indexer.records import Record, ShopRecord, reasons
+
+TYPES: Final = (
+    "shops",
+    "coupons",
+    "offers",
+    "shipping",
+    "trust",
+    "affiliate_programs",
+    "redirects",
+    "resource_accounts",
+)
+MAX_LINE: Final = 1024 * 1024
+_ENDINGS: Final = (".ndjson", ".ndjson.gz")
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A record that was read.
+
+    Attributes:
+        record: valid by itself.
+        line: where it stands.
+    """
+
+    record: ShopRecord
+    line: int
+
+
+class NdjsonCatalogue:
+    """A catalogue on disk.
+
+    Raises:
+        CatalogueError: there is none, `shops` is missing, or a file's name is not known.
+    """
+
+    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+        self._lenient = lenient
+        self._files = _files_of(path, lenient=lenient)
+
+    @property
+    def shops_file(self) -> str:
+        """The name of the file of shops, for reports."""
+        return self._files["shops"].name
+
+    def size(self) -> int:
+        """The bytes that reading the shops goes through."""
+        return self._files["shops"].stat().st_size
+
+    def shops(self, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[Read]:
+        """Read the shops.
+
+        Args:
+            problems: takes what is wrong.
+            advance: is told the bytes gone through since it was last told.
+        """
+        kind: str | None = None
+        for line, record in self._records(self._files["shops"], ShopRecord, problems, advance):
+            stated = record.version_kind
+            kind = kind or stated
+            if stated not in (None, kind):
+                reason = f"must not be mixed with {kind} in one file"
+                problems.add(Problem(self.shops_file, line, stated, reason))
+            else:
+                yield Read(record, line)
+
+    def _records(
+        self,
+        path: Path,
+        model: type[AnyRecord],
+        problems: ProblemLog,
+        advance: Callable[[int], None],
+    ) -> Iterator[tuple[int, AnyRecord]]:
+        known = frozenset(model.model_fields)
+        for line, raw in _lines(path, problems, advance):
+            try:
+                value = strict_loads(raw)
+                if self._lenient and isinstance(value, dict):
+                    value = {key: part for key, part in value.items() if key in known}
+                yield line, model.model_validate(value)
+            except NotStrictJsonError as error:
+                problems.add(Problem(path.name, line, None, f"the line {error}"))
+            except ValidationError as error:
+                problems.add(*(Problem(path.name, line, field, reason) for field, reason in reasons(error)))
+
+
+def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
+    if path.is_file():
+        return {"shops": path}
+    if not path.is_dir():
+        raise CatalogueError(f"there is no catalogue at {path}: give a directory of NDJSON files or one file of shops")
+    files: dict[str, Path] = {}
+    for file in sorted(path.iterdir()):
+        ending = next((ending for ending in _ENDINGS if file.name.endswith(ending)), None)
+        if ending is None or not file.is_file():
+            continue
+        kind = file.name.removesuffix(ending)
+        if kind in files:
+            raise CatalogueError(f"{files[kind].name} and {file.name} hold the same type: remove one of them")
+        if kind in TYPES:
+            files[kind] = file
+        elif not lenient and kind != "changes":
+            known = ", ".join(TYPES)
+            raise CatalogueError(f"{file.name} is no known type ({known}): rename it, or pass over it by --lenient")
+    if "shops" not in files:
+        raise CatalogueError(f"{path} holds no shops.ndjson or shops.ndjson.gz")
+    return files
+
+
+def _lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, without their ends; one that is too long is reported and passed over."""
+    number = 0
+    try:
+        with path.open("rb") as raw:
+            stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if path.name.endswith(".gz") else raw
+            told = 0
+            while text := stream.readline(MAX_LINE + 1):
+                number += 1
+                if len(text) > MAX_LINE and not text.endswith(b"\n"):
+                    problems.add(Problem(path.name, number, None, f"the line is longer than {MAX_LINE} bytes"))
+                    _skip_line(stream)
+                elif text.strip():
+                    yield number, text.removeprefix(b"\xef\xbb\xbf") if number == 1 else text
+                advance(raw.tell() - told)
+                told = raw.tell()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        # Never a bad line to be skipped: nobody knows what the rest would have held.
+        raise CatalogueError(f"{path} is damaged or ends in the middle after line {number}: write it anew") from error
+    except OSError as error:
+        raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _skip_line(stream: BinaryIO) -> None:
+    while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+        pass

@@ -1,0 +1,186 @@
+"""The shipped sample holds every scenario that a tool has a rule for, at a shop that is public."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+
+import indexer.sample
+from indexer.sample.coupons import FLAGSHIP, SHARED_CODE
+from indexer.sample.named_shops import LOOKALIKES
+from indexer.sample.offers import INVALID_URLS
+
+Line = dict[str, Any]
+World = Mapping[str, Sequence[Line]]
+
+FILES: Final = ("shops", "coupons", "offers", "shipping", "trust", "affiliate_programs", "resource_accounts")
+MARKETS: Final = "DE AT CH FR GB US JP KR TH GR RU UA GE IL SA IN BR SE DK NO PL CZ TR XK"
+RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
+
+
+@pytest.fixture(scope="module")
+def sample() -> World:
+    folder = Path(indexer.sample.__file__).parent
+    return {
+        name: [json.loads(line) for line in (folder / f"{name}.ndjson").read_text("utf-8").splitlines()]
+        for name in FILES
+    }
+
+
+@pytest.fixture(scope="module")
+def by_id(sample: World) -> Mapping[str, Line]:
+    return {shop["id"]: shop for shop in sample["shops"]}
+
+
+NAMES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "umlaut": lambda name: "ü" in name,
+    "straight apostrophe": lambda name: "'" in name,
+    "curly apostrophe": lambda name: "’" in name,
+    "ampersand": lambda name: "&" in name,
+    "plus": lambda name: "+" in name,
+    "one character": lambda name: len(name) == 1 and name.isalpha(),
+    "digits only": lambda name: name == "1208",
+    "punctuation only": lambda name: name == "!!!",
+    "ends like a domain": lambda name: name.endswith(".internal"),
+    "brackets": lambda name: name.endswith("]"),
+    "seventy characters": lambda name: len(name) == 70,
+    "two scripts": lambda name: bool(re.search("[A-Za-z]", name) and re.search("[\u3040-\u9fff]", name)),
+    "zero-width non-joiner": lambda name: "\u200c" in name,
+    "zero-width joiner": lambda name: "\u200d" in name,
+    "Greek": lambda name: "Ελαιώνας" in name,
+    "Thai": lambda name: "ดาวเหนือ" in name,
+    "Hebrew": lambda name: "הגפן" in name,
+    "Devanagari": lambda name: "दीपक" in name,
+}
+
+SHOPS: Final[Mapping[str, Callable[[Line], bool]]] = {
+    "whole world": lambda shop: shop["countries"] == ["WORLDWIDE"],
+    "no stated market": lambda shop: shop["countries"] == [],
+    "five markets": lambda shop: len(shop["countries"]) == 5,
+    "four categories": lambda shop: len(shop["categories"]) == 4,
+    "unknown popularity": lambda shop: shop["popularity"] is None,
+    "popularity nought": lambda shop: shop["popularity"] == 0,
+    "popular": lambda shop: (shop["popularity"] or 0) > 0.9,
+    "checkout host": lambda shop: bool(shop["checkout_hosts"]),
+    "alias": lambda shop: bool(shop["aliases"]),
+    "sub-domain": lambda shop: shop["domain"].count(".") > 1,
+    "IDN": lambda shop: "xn--" in shop["domain"],
+    "reserved test domain": lambda shop: bool(RESERVED.search(shop["domain"])),
+}
+
+COUPONS: Final[Mapping[str, Callable[[Line], bool]]] = {
+    **{
+        kind: lambda coupon, kind=kind: (coupon["discount"] or {}).get("kind") == kind  # type: ignore[misc]
+        for kind in ("percent", "amount", "free_shipping", "other")
+    },
+    "unstated discount": lambda coupon: coupon["discount"] is None,
+    "minimum order": lambda coupon: coupon["min_order"] is not None,
+    "stated countries": lambda coupon: bool(coupon["countries"]),
+    "open-ended": lambda coupon: coupon["valid_until"] is None,
+    "bare date": lambda coupon: coupon["valid_until"] == "2035-12-31",
+    "expired": lambda coupon: (coupon["valid_until"] or "").startswith("2024"),
+    "not yet valid": lambda coupon: (coupon["valid_from"] or "").startswith("2035"),
+    **{
+        f"blocked on {channel}": lambda coupon, channel=channel: channel in coupon["blocked_channels"]  # type: ignore[misc]
+        for channel in ("rest", "mcp", "stdio")
+    },
+    "blocked in a country": lambda coupon: bool(coupon["blocked_countries"]),
+}
+
+FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
+    "offer without price": ("offers", lambda offer: offer["price"] is None),
+    "offer without availability": ("offers", lambda offer: offer["availability"] is None),
+    "offer in yen": ("offers", lambda offer: (offer["price"] or {}).get("currency") == "JPY"),
+    "complete list of destinations": ("shipping", lambda said: said["destinations_exhaustive"]),
+    "no stated destination": ("shipping", lambda said: said["destinations"] is None),
+    "exclusion": ("shipping", lambda said: bool(said["excluded"])),
+    "no delivery time": ("shipping", lambda said: said["delivery_time"] is None),
+    "free shipping from": ("shipping", lambda said: said["free_shipping_threshold"] is not None),
+    "structured data": ("shipping", lambda said: said["source"] == "structured_data"),
+    "undated statement": ("shipping", lambda said: said["checked_at"] is None),
+    "pipeline gap": ("trust", lambda row: row["value"] is None and bool(row["source"] and row["checked_at"])),
+    "signal without source": ("trust", lambda row: row["value"] is not None and row["source"] is None),
+    "signal without time": ("trust", lambda row: row["value"] is not None and row["checked_at"] is None),
+    "list of payment methods": ("trust", lambda row: isinstance(row["value"], list)),
+    "programme without commission": ("affiliate_programs", lambda program: program["commission_stated"] is None),
+    "account without limit": ("resource_accounts", lambda account: account["limit"] is None),
+}
+
+
+def test_the_flagship_has_an_offer_for_every_invalid_url_and_all_other_urls_are_valid(
+    sample: World, by_id: Mapping[str, Line]
+) -> None:
+    def is_valid(offer: Line) -> bool:
+        shop, url = by_id[offer["shop_id"]], urlsplit(offer["url"])
+        own = url.hostname == shop["domain"] or str(url.hostname).endswith("." + shop["domain"])
+        plain = url.scheme == "https" and url.username is None and url.port in {None, 443}
+        return plain and (own or url.hostname in shop["checkout_hosts"])
+
+    invalid = {offer["id"] for offer in sample["offers"] if not is_valid(offer)}
+    assert invalid == set(INVALID_URLS)
+
+
+def test_each_pair_of_lookalikes_is_public_and_shares_a_code(sample: World) -> None:
+    codes = defaultdict(set)
+    for coupon in sample["coupons"]:
+        codes[coupon["shop_id"]].add(coupon["code"])
+    shops = {shop["domain"]: shop for shop in sample["shops"] if shop["visibility"] == "public"}
+    for one, other, _why in LOOKALIKES:
+        assert SHARED_CODE in codes[shops[one]["id"]] & codes[shops[other]["id"]]
+
+
+@pytest.mark.parametrize("trait", NAMES)
+def test_a_public_shop_has_a_name_of_each_trait(sample: World, trait: str) -> None:
+    assert any(NAMES[trait](shop["name"]) for shop in sample["shops"] if shop["visibility"] == "public")
+
+
+@pytest.mark.parametrize("trait", SHOPS)
+def test_a_public_shop_of_each_kind_exists(sample: World, trait: str) -> None:
+    assert any(SHOPS[trait](shop) for shop in sample["shops"] if shop["visibility"] == "public")
+
+
+@pytest.mark.parametrize("trait", COUPONS)
+def test_a_coupon_of_each_kind_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], trait: str) -> None:
+    public = [c for c in sample["coupons"] if by_id[c["shop_id"]]["visibility"] == "public"]
+    assert any(COUPONS[trait](coupon) for coupon in public)
+
+
+@pytest.mark.parametrize("trait", FACTS)
+def test_each_kind_of_fact_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], trait: str) -> None:
+    name, is_so = FACTS[trait]
+    hidden = {shop_id for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
+    assert any(is_so(record) for record in sample[name] if record.get("shop_id") not in hidden)
+
+
+def test_every_public_shop_on_a_reserved_domain_has_a_code(sample: World) -> None:
+    reserved = {s["id"] for s in sample["shops"] if s["visibility"] == "public" and RESERVED.search(s["domain"])}
+    assert len(reserved) == 10
+    assert reserved <= {coupon["shop_id"] for coupon in sample["coupons"]}
+
+
+def test_three_shops_of_one_name_are_in_different_countries(sample: World) -> None:
+    namesakes = {shop["domain"]: shop["countries"] for shop in sample["shops"] if shop["name"] == "Kompass"}
+    assert namesakes == {
+        "de.kompass.internal": ["DE", "AT"],
+        "fr.kompass.internal": ["FR"],
+        "kompass-fritid.internal": ["SE", "DK"],
+    }
+
+
+def test_the_flagship_is_with_every_network(sample: World, by_id: Mapping[str, Line]) -> None:
+    networks = defaultdict(set)
+    for program in sample["affiliate_programs"]:
+        networks[by_id[program["shop_id"]]["domain"]].add(program["network"])
+        assert program["url_template"].count("{url}") == 1
+        assert urlsplit(program["url_template"]).hostname in program["network_hosts"]
+    assert networks[FLAGSHIP] == {"linkmeadow", "pfennigpfad", "tollbrook"}
+
+
+def test_the_markets_of_many_countries_are_there(sample: World) -> None:
+    named = {c for shop in sample["shops"] if shop["visibility"] == "public" for c in shop["countries"]}
+    assert {*MARKETS.split()} <= named
