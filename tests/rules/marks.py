@@ -1,0 +1,148 @@
+"""Which rules the tests name, read from their source.
+
+Nothing is imported or run, so the answer is the same when only some tests are selected or their engines are missing.
+Marks are seen on functions, on classes, in `pytestmark`, and in the `marks=` of a parameter, also by way of a name that
+the same file assigns.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias, TypeGuard
+
+_FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Names: TypeAlias = Mapping[str, ast.expr]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedTest:
+    """A test and the rules that it claims.
+
+    Attributes:
+        place: "file:line name".
+        rules: ids, by any of the ways of marking.
+        asserts: whether something in it can fail by design: an assertion, `pytest.raises` or a call of `assert_...`.
+    """
+
+    place: str
+    rules: frozenset[str]
+    asserts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One mark, on a test or not.
+
+    Attributes:
+        place: "file:line".
+        rule: the id; None when it is not written out and so can't be read.
+    """
+
+    place: str
+    rule: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the files say: their tests and each mention of a rule."""
+
+    tests: tuple[MarkedTest, ...]
+    mentions: tuple[Mention, ...]
+
+
+def marks_of_source(source: str, file: str) -> Marks:
+    """The marks of one file.
+
+    Raises:
+        SyntaxError: the source is not Python.
+    """
+    tree = ast.parse(source, filename=file)
+    mentions = [
+        Mention(f"{file}:{mark.lineno}", rule)
+        for mark in ast.walk(tree)
+        if _is_rule_mark(mark)
+        for rule in _arguments(mark)
+    ]
+    # pytest takes tests from files of these names only: what it never runs proves nothing.
+    name = Path(file).name
+    runs = name.startswith("test_") or name.endswith("_test.py")
+    tests = _tests(tree.body, file, _assigned(tree.body), frozenset()) if runs else ()
+    return Marks(tuple(tests), tuple(mentions))
+
+
+def marks_of_tree(root: Path) -> Marks:
+    """The marks of all Python files below a directory, files named relative to its parent."""
+    files = [
+        marks_of_source(path.read_text(encoding="utf-8"), path.relative_to(root.parent).as_posix())
+        for path in sorted(root.rglob("*.py"))
+    ]
+    return Marks(
+        tuple(test for marks in files for test in marks.tests),
+        tuple(mention for marks in files for mention in marks.mentions),
+    )
+
+
+def _tests(body: list[ast.stmt], file: str, names: _Names, outer: frozenset[str]) -> Iterator[MarkedTest]:
+    own = _assigned(body).get("pytestmark")
+    inherited = outer | (_rules(own, names) if own else frozenset())
+    for node in body:
+        if isinstance(node, (*_FUNCTION, ast.ClassDef)):
+            rules = inherited.union(*(_rules(decorator, names) for decorator in node.decorator_list))
+            if isinstance(node, ast.ClassDef):
+                if node.name.startswith("Test"):
+                    yield from _tests(node.body, file, names, rules)
+            elif node.name.startswith("test"):
+                asserts = any(_can_fail(inner) for inner in ast.walk(node))
+                yield MarkedTest(f"{file}:{node.lineno} {node.name}", rules, asserts)
+
+
+def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
+    assigned: dict[str, ast.expr] = {}
+    for node in body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                assigned[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                assigned[name] = value
+    return assigned
+
+
+def _rules(expression: ast.expr, names: _Names) -> frozenset[str]:
+    found: set[str] = set()
+    waiting, seen = [expression], set[str]()
+    while waiting:
+        for node in ast.walk(waiting.pop()):
+            if _is_rule_mark(node):
+                found.update(rule for rule in _arguments(node) if rule is not None)
+            elif isinstance(node, ast.Name) and node.id in names and node.id not in seen:
+                seen.add(node.id)
+                waiting.append(names[node.id])
+    return frozenset(found)
+
+
+def _is_rule_mark(node: ast.AST) -> TypeGuard[ast.Call]:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="rule", value=ast.Attribute(attr="mark") | ast.Name(id="mark"))):
+            return True
+    return False
+
+
+def _arguments(mark: ast.Call) -> Iterator[str | None]:
+    for argument in mark.args:
+        match argument:
+            case ast.Constant(value=str(rule)):
+                yield rule
+            case _:
+                yield None
+    if mark.keywords or not mark.args:
+        yield None
+
+
+def _can_fail(node: ast.AST) -> bool:
+    match node:
+        case ast.Assert(test=test):
+            return not isinstance(test, (ast.Constant, ast.Tuple))
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name == "raises" or name.startswith("assert_")
+    return False

@@ -1,0 +1,187 @@
+"""The reader of marks and the judgement on them, on sources of a few lines."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.rules.manifest import Rule, parse_manifest
+from tests.rules.marks import MarkedTest, Marks, Mention, marks_of_source, marks_of_tree
+from tests.rules.proof import disorder, unknown_rules, unproved_rules
+
+FILE = "tests/test_it.py"
+
+
+def _read(source: str, file: str = FILE) -> Marks:
+    return marks_of_source(dedent(source), file)
+
+
+def _rules(*ids: str, scope: int = 1) -> list[Rule]:
+    return [Rule(rule_id, scope, f"Says {rule_id}.") for rule_id in ids]
+
+
+def test_a_marked_function_is_read_with_its_place_and_every_id() -> None:
+    marks = _read("""
+        @pytest.mark.rule("M6", "I14")
+        def test_a():
+            assert found == []
+    """)
+    assert marks == Marks(
+        (MarkedTest(f"{FILE}:3 test_a", frozenset({"M6", "I14"}), asserts=True),),
+        (Mention(f"{FILE}:2", "M6"), Mention(f"{FILE}:2", "I14")),
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '@pytest.mark.rule("M6")\nasync def test_a(): assert found',
+        '@mark.rule("M6")\ndef test_a(): assert found',
+        'pytestmark = pytest.mark.rule("M6")\ndef test_a(): assert found',
+        'pytestmark: list = [pytest.mark.slow, pytest.mark.rule("M6")]\ndef test_a(): assert found',
+        '@pytest.mark.rule("M6")\nclass TestIt:\n  def test_a(self): assert found',
+        'class TestIt:\n  pytestmark = pytest.mark.rule("M6")\n  def test_a(self): assert found',
+        '@pytest.mark.rule("M6")\nclass TestIt:\n  class TestInner:\n    def test_a(self): assert found',
+        '@pytest.mark.parametrize("a", [1, pytest.param(2, marks=pytest.mark.rule("M6"))])\ndef test_a(a): assert a',
+        '@pytest.mark.parametrize("a", [pytest.param(2, marks=[pytest.mark.rule("M6")])])\ndef test_a(a): assert a',
+        'A = [pytest.param(1, marks=pytest.mark.rule("M6"))]\n@mark.parametrize("a", A)\ndef test_a(a): assert a',
+        'proves = pytest.mark.rule("M6")\n@proves\ndef test_a(): assert found',
+    ],
+)
+def test_each_way_of_marking_counts(source: str) -> None:
+    assert [(test.rules, test.asserts) for test in _read(source).tests] == [(frozenset({"M6"}), True)]
+
+
+def test_marks_of_function_class_and_module_add_up_and_do_not_spread() -> None:
+    marks = _read("""
+        pytestmark = pytest.mark.rule("I1")
+
+        @pytest.mark.rule("V1")
+        class TestIt:
+            @pytest.mark.rule("M1")
+            def test_inside(self):
+                assert found
+
+        def test_outside():
+            assert found
+    """)
+    assert [test.rules for test in marks.tests] == [frozenset({"I1", "V1", "M1"}), frozenset({"I1"})]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert found",
+        "with pytest.raises(ValueError): find()",
+        "assert_same_answer(found)",
+        "self.assert_same_answer(found)",
+        "for shop in shops:\n    if shop: assert shop.id",
+    ],
+)
+def test_a_test_that_can_fail_asserts(body: str) -> None:
+    assert [test.asserts for test in _read(f"def test_a():\n  {body}").tests] == [True]
+
+
+@pytest.mark.parametrize("body", ["find()", "assert True", "assert (found, 'always true')", "asserted(found)", "..."])
+def test_a_test_that_cannot_fail_does_not_assert(body: str) -> None:
+    assert [test.asserts for test in _read(f"def test_a():\n  {body}").tests] == [False]
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        (FILE, '@pytest.mark.rule("M6")\ndef given_a_shop(): assert found'),
+        (FILE, '@pytest.mark.rule("M6")\nclass Worlds:\n  def test_a(self): assert found'),
+        ("tests/conftest.py", '@pytest.mark.rule("M6")\ndef test_a(): assert found'),
+    ],
+)
+def test_what_pytest_does_not_run_proves_nothing_but_must_name_rules_that_exist(file: str, source: str) -> None:
+    marks = _read(source, file)
+    assert marks.tests == ()
+    assert unknown_rules(_rules("M6"), marks) == ""
+    assert unknown_rules(_rules("M7"), marks) == f"{file}:1: there is no rule M6"
+
+
+def test_an_unknown_rule_is_reported_with_its_place() -> None:
+    marks = _read('@pytest.mark.rule("M6", "M66")\ndef test_a(): assert found')
+    assert unknown_rules(_rules("M6"), marks) == f"{FILE}:1: there is no rule M66"
+
+
+@pytest.mark.parametrize("arguments", ["*IDS", "case.rule", "", 'ids=["M6"]'])
+def test_a_mark_whose_ids_are_not_written_out_is_reported(arguments: str) -> None:
+    marks = _read(f"@pytest.mark.rule({arguments})\ndef test_a(): assert found")
+    assert unknown_rules(_rules("M6"), marks) == f"{FILE}:1: a rule id must be written out as a string"
+
+
+def test_unproved_rules_are_reported_together_with_their_statements() -> None:
+    marks = _read("""
+        @pytest.mark.rule("M1")
+        def test_proves():
+            assert found
+
+        @pytest.mark.rule("M2")
+        def test_idles():
+            find()
+    """)
+    rules = [*_rules("M1", "M2", "M3"), *_rules("M4", scope=2)]
+    assert unproved_rules(rules, marks, 1) == (
+        "2 of 3 rules up to scope 1 have no test:\n"
+        "  M2                 Says M2. [named without an assertion by tests/test_it.py:7 test_idles]\n"
+        "  M3                 Says M3."
+    )
+    assert unproved_rules(rules, marks, 2).startswith("3 of 4 rules up to scope 2 have no test:\n")
+    assert unproved_rules(_rules("M1"), marks, 1) == ""
+
+
+def test_naming_a_rule_does_not_prove_its_other_obligations() -> None:
+    marks = _read('@pytest.mark.rule("M6")\ndef test_a(): assert found')
+    assert unproved_rules(_rules("M6", "M6.ignored"), marks, 1) == (
+        "1 of 2 rules up to scope 1 have no test:\n  M6.ignored         Says M6.ignored."
+    )
+
+
+def test_a_tree_is_read_file_by_file(tmp_path: Path) -> None:
+    root = tmp_path / "tests"
+    (root / "unit").mkdir(parents=True)
+    (root / "unit" / "test_one.py").write_text('@pytest.mark.rule("M1")\ndef test_a(): assert found\n')
+    (root / "conftest.py").write_text('CASE = pytest.mark.rule("M9")\n')
+    assert marks_of_tree(root) == Marks(
+        (MarkedTest("tests/unit/test_one.py:2 test_a", frozenset({"M1"}), asserts=True),),
+        (Mention("tests/conftest.py:1", "M9"), Mention("tests/unit/test_one.py:1", "M1")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("ids", "findings"),
+    [
+        (("I1", "I2", "I2.more", "V1", "V1.silent", "V2", "R1"), []),
+        (("I1", "I1"), ["I1 is there twice"]),
+        (("I1", "I3"), ["I3 stands where I2 is due"]),
+        (("I1", "V2"), ["V2 stands where V1 is due"]),
+        (("I1", "R1"), ["R1 stands where I2 is due"]),
+        (("I1", "V1", "I1.late"), ["I1.late must follow I1"]),
+    ],
+)
+def test_ids_out_of_order_are_found(ids: tuple[str, ...], findings: list[str]) -> None:
+    assert list(disorder(_rules(*ids), "IVR")) == findings
+
+
+def test_a_manifest_is_read_in_its_order() -> None:
+    text = 'rules = [{ id = "I2", scope = 1, statement = "B." }, { id = "I1", scope = 2, statement = "A." }]'
+    assert parse_manifest(text) == (Rule("I2", 1, "B."), Rule("I1", 2, "A."))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "rules = []",
+        'rules = [{ id = "I1", scope = 1 }]',
+        'rules = [{ id = "I1", scope = "1", statement = "A." }]',
+        'rules = [{ id = "I1", scope = 1, statement = "A.", since = 1 }]',
+        "rules = [",
+    ],
+)
+def test_a_manifest_of_another_shape_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"rule|Invalid|invalid|value"):
+        parse_manifest(text)
