@@ -72,7 +72,8 @@ class Staging:
         self._directory = TemporaryDirectory(prefix="shop-directory-")
         path = Path(self._directory.name) / "staging.sqlite"
         path.touch(mode=0o600)
-        self._db = sqlite3.connect(path, isolation_level=None)
+        # A sink may draw the records from another thread, but never from two at a time.
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         # A build that is killed starts anew: nothing here has to survive it.
         self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;")
         self._db.executescript(_SCHEMA)

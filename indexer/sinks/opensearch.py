@@ -40,7 +40,7 @@ class OpenSearchSink:
     def live(self) -> Stamp | None:
         """The stamp behind the alias."""
         try:
-            found = self._client.get(alias_name(self._prefix, STAMP), STAMP_ID)
+            found = self._client.get(index=alias_name(self._prefix, STAMP), id=STAMP_ID)
             return Stamp.from_wire(found["_source"]["stamp"])
         except NotFoundError:
             return None
@@ -55,7 +55,7 @@ class OpenSearchSink:
             for kind in _KINDS:
                 body = {"settings": settings(kind, shards=self._shards, replicas=0), "mappings": mapping(kind)}
                 body["settings"]["refresh_interval"] = "-1"
-                self._client.indices.create(index_name(self._prefix, kind, generation), body=body)
+                self._client.indices.create(index=index_name(self._prefix, kind, generation), body=body)
         except OpenSearchException as error:
             writer.discard()
             raise SinkError(f"the indices could not be created: {error}") from error
@@ -67,7 +67,7 @@ class OpenSearchSink:
             names = self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"})
             others = [name for name in names if self._generation_of(name) not in (None, *keep)]
             for name in others:
-                self._client.indices.delete(name, params={"ignore_unavailable": "true"})
+                self._client.indices.delete(index=name, params={"ignore_unavailable": "true"})
         except OpenSearchException as error:
             raise SinkError(f"older generations could not be removed: {error}") from error
         return tuple(sorted({str(self._generation_of(name)) for name in others}))
@@ -116,12 +116,12 @@ class OpenSearchWriter:
         """Write the stamp, refresh, and give the indices the settings with which they serve."""
         names = ",".join(self._index(kind) for kind in _KINDS)
         try:
-            self._client.index(self._index(STAMP), body={"stamp": stamp.as_wire()}, id=STAMP_ID)
+            self._client.index(index=self._index(STAMP), body={"stamp": stamp.as_wire()}, id=STAMP_ID)
             nodes = self._client.cluster.health()["number_of_data_nodes"]
             serving = {"refresh_interval": None, "number_of_replicas": 1 if nodes > 1 else 0}
             self._client.indices.put_settings(body={"index": serving}, index=names)
             self._client.indices.refresh(index=names)
-            self._client.cluster.health(index=names, params={"wait_for_status": "green", "timeout": "50s"})
+            self._client.cluster.health(index=names, params={"wait_for_status": "green"})
         except OpenSearchException as error:
             raise SinkError(f"the indices could not be made ready: {error}") from error
 
@@ -158,7 +158,7 @@ class OpenSearchWriter:
         """Delete the indices, as far as they are there."""
         names = [self._index(kind) for kind in _KINDS]
         try:
-            self._client.indices.delete(",".join(names), params={"ignore_unavailable": "true"})
+            self._client.indices.delete(index=",".join(names), params={"ignore_unavailable": "true"})
         except OpenSearchException as error:
             raise SinkError(f"an unfinished generation could not be removed: {error}") from error
 

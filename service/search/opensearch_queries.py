@@ -36,14 +36,21 @@ def search_body(plan: Plan, *, offset: int, limit: int, total: bool, timeout_ms:
     }
 
 
-def presence_body(clauses: Sequence[Clause], *, timeout_ms: int) -> dict[str, Any]:
-    """One search that counts, clause by clause, the documents that meet it."""
-    return {
-        "size": 0,
-        "track_total_hits": False,
-        "aggs": {"present": {"filters": {"filters": {str(place): clause_body(c) for place, c in enumerate(clauses)}}}},
-        "timeout": f"{timeout_ms}ms",
-    }
+def presence_bodies(clauses: Sequence[Clause], *, timeout_ms: int) -> list[dict[str, Any]]:
+    """One small search a clause, for one multi-search: is there any document that meets it?
+
+    A filters aggregation would say the same, but it answers with `terminated_early`, which means "incomplete" here.
+    """
+    return [
+        {
+            "query": {"bool": {"filter": [clause_body(clause)]}},
+            "size": 1,
+            "track_total_hits": False,
+            "_source": False,
+            "timeout": f"{timeout_ms}ms",
+        }
+        for clause in clauses
+    ]
 
 
 def tier_of(plan: Plan, score: float | None) -> int:

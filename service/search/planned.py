@@ -178,6 +178,8 @@ class PlannedSnapshot:
         shown = tuple(hit.stored["id"] for hit in page.hits)
         excluded = (Exact("id", shown),) if shown else ()
         plan = typo_plan(forms, filter_clauses(query.country, query.category), excluded)
+        if not plan.tiers:
+            return ()  # too short to be misspelt
         near = await self._engine.search(self.stamp, plan, offset=0, limit=_DID_YOU_MEAN, total=False)
         return tuple(shop_from_stored(hit.stored) for hit in near.hits)
 

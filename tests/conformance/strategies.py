@@ -1,0 +1,90 @@
+"""Random catalogues and queries that meet often: few words, many scripts, shared beginnings, typing errors."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from service.search.protocol import FindQuery, SuggestQuery
+
+COUNTRIES = ("DE", "AT", "FR", "JP", "XK")
+SLUGS = ("books", "garden", "garden-tools", "home-garden", "jewelry", "shoes", "buecher", "24h")
+_WORDS = (
+    "Marks", "Spencer", "Mars", "Mar", "Müller", "Mueller", "Muller", "Øresø", "Straße", "L'Oréal", "O’Mara", "A",
+    "A1", "K+K", "Garden", "Gardena", "Book", "Books", "Bokhandel", "e&", "&", "C&A", "7-Eleven", "!Xtend", "...",
+    "???", "İstanbul", "みどり", "商店", "緑", "ゲオ", "쿠팡", "한빛", "Солнце", "Солнечный", "Ёлка", "متجر",
+    "الياسمين", "חנות", "ร้านดาว", "दीपक", "Ελαιώνας", "shop", "store", "home", "24h", "ﬁne", "Ⅳ", "½", "naïve", "zoë",
+    "zoe", "x", "xy", "and", "und",
+)  # fmt: skip
+_LABELS = ("marks", "mars-shop", "mueller", "gardena", "shop", "a1", "xn--ob-eka", "store", "k", "book-books", "zoe")
+_SUFFIXES = ("internal", "com", "co.uk", "de", "blogspot.com")
+
+names = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=4).flatmap(
+    lambda words: st.sampled_from((" ", "-", "", "  ")).map(lambda glue: glue.join(words))
+)
+domains = st.builds(
+    lambda labels, suffix: ".".join((*labels, suffix)),
+    st.lists(st.sampled_from(_LABELS), min_size=1, max_size=3),
+    st.sampled_from(_SUFFIXES),
+)
+popularities = st.one_of(st.none(), st.sampled_from((0.0, 0.0833, 0.5, 1.0, 7.5)))
+markets = st.one_of(st.just(["WORLDWIDE"]), st.lists(st.sampled_from(COUNTRIES), max_size=3, unique=True))
+
+
+@st.composite
+def shop_lines(draw: st.DrawFn) -> dict[str, Any]:
+    """One line of `shops`, without its id."""
+    slugs = draw(st.lists(st.sampled_from(SLUGS), min_size=1, max_size=3, unique=True))
+    return {
+        "name": draw(names),
+        "domain": draw(domains),
+        "categories": [{"slug": slug, "name": slug.replace("-", " & ").title()} for slug in slugs],
+        "countries": draw(markets),
+        "popularity": draw(popularities),
+        "aliases": draw(st.lists(names, max_size=2)),
+        "visibility": draw(st.sampled_from(("public", "public", "public", "under_review", "removed"))),
+    }
+
+
+catalogues = st.lists(shop_lines(), min_size=1, max_size=30).map(
+    lambda lines: [{"id": f"s{number}", **line} for number, line in enumerate(lines)]
+)
+
+
+@st.composite
+def _typed(draw: st.DrawFn, known: Sequence[str]) -> str:
+    """Something a person could type: a name or a part of it, cut, misspelt, or with words that are nowhere."""
+    text = draw(st.one_of(st.sampled_from(known), names, domains, st.sampled_from((*_WORDS, *SLUGS))))
+    if draw(st.booleans()):
+        text = text[: draw(st.integers(0, len(text)))]
+    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 1, 2)))):
+        text = draw(_misspelt(text))
+    if draw(st.sampled_from((False, False, False, True))):
+        text = f"{text} {draw(st.sampled_from((*_WORDS, *SLUGS, 'qqxx', 'QQXX!')))}"
+    return text
+
+
+@st.composite
+def _misspelt(draw: st.DrawFn, text: str) -> str:
+    at = draw(st.integers(0, max(0, len(text) - 1)))
+    kind = draw(st.sampled_from(("insert", "delete", "replace", "swap")))
+    letter = draw(st.sampled_from("aemorst緑и"))
+    if kind == "insert":
+        return text[:at] + letter + text[at:]
+    if kind == "delete":
+        return text[:at] + text[at + 1 :]
+    if kind == "replace":
+        return text[:at] + letter + text[at + 1 :]
+    return text[:at] + text[at + 1 : at + 2] + text[at : at + 1] + text[at + 2 :]
+
+
+@st.composite
+def queries(draw: st.DrawFn, catalogue: Sequence[dict[str, Any]]) -> FindQuery | SuggestQuery:
+    """A search or a typeahead query for a catalogue."""
+    known = [str(part) for line in catalogue for part in (line["name"], line["domain"], *line["aliases"])]
+    text = draw(_typed(known))
+    country = draw(st.sampled_from((None, None, *COUNTRIES)))
+    if draw(st.booleans()):
+        return SuggestQuery(text, country, draw(st.sampled_from((1, 3, 8, 20))))
+    category = draw(st.sampled_from((None, None, *SLUGS)))
+    return FindQuery(text, country, category, draw(st.sampled_from((0, 0, 1, 5))), draw(st.sampled_from((1, 3, 50))))

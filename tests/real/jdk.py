@@ -1,0 +1,108 @@
+"""Finds a JDK that OpenSearch runs on.
+
+No place is taken for granted: all the usual ones are read, and the newest JDK of version 21 or later is chosen.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MINIMUM_MAJOR: Final = 21
+USUAL_ROOTS: Final = (
+    "/usr/lib/jvm/*",
+    "/opt/*",
+    "~/.sdkman/candidates/java/*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+)
+
+_RELEASE_VERSION: Final = re.compile(r'^JAVA_VERSION="([^"]+)"', re.MULTILINE)
+_PRINTED_VERSION: Final = re.compile(r'version "([^"]+)"')
+_NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
+
+
+class JdkMissingError(Exception):
+    """No JDK of version 21 or later is on this machine; the message says what to install."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Jdk:
+    """A JDK: its version as numbers, `(25, 0, 3)`, and its home folder. Newer ones are greater."""
+
+    version: tuple[int, ...]
+    home: Path
+
+    @property
+    def java(self) -> Path:
+        return self.home / "bin" / "java"
+
+    @property
+    def javac(self) -> Path:
+        return self.home / "bin" / "javac"
+
+    @property
+    def version_text(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+def find_jdk(environment: Mapping[str, str] = os.environ, roots: Sequence[str] = USUAL_ROOTS) -> Jdk:
+    """Returns the newest JDK of at least `MINIMUM_MAJOR`.
+
+    Args:
+        environment: read for `JAVA_HOME` and `PATH`.
+        roots: glob patterns of folders that may be a JDK's home; `~` is the user's home.
+
+    Raises:
+        JdkMissingError: none is there; the message tells which older ones are.
+    """
+    homes = {home.resolve() for home in _possible_homes(environment, roots)}
+    found = sorted(
+        Jdk(version, home)
+        for home in homes
+        if (home / "bin" / "javac").is_file() and (version := read_version(home)) is not None
+    )
+    if found and found[-1].version[0] >= MINIMUM_MAJOR:
+        return found[-1]
+    older = ", ".join(f"{jdk.version_text} in {jdk.home}" for jdk in found) or "none of any version"
+    raise JdkMissingError(
+        f"no JDK of version {MINIMUM_MAJOR} or later (found: {older}); install one, for example the package "
+        f"openjdk-{MINIMUM_MAJOR}-jdk or a Temurin build, and put it on the PATH or in JAVA_HOME"
+    )
+
+
+def read_version(home: Path) -> tuple[int, ...] | None:
+    """Returns the version of the JDK at `home` as numbers, or None where nothing tells it.
+
+    Early names such as `1.8.0_402` count from their second number: they are Java 8.
+    """
+    release = home / "release"
+    text = release.read_text(encoding="utf-8", errors="replace") if release.is_file() else ""
+    stated = _RELEASE_VERSION.search(text) or _PRINTED_VERSION.search(_printed_version(home / "bin" / "java"))
+    numbers = _NUMBERS.match(stated[1]) if stated else None
+    if numbers is None:
+        return None
+    version = tuple(int(number) for number in numbers[0].split("."))
+    return version[1:] if version[0] == 1 and len(version) > 1 else version
+
+
+def _possible_homes(environment: Mapping[str, str], roots: Sequence[str]) -> Iterator[Path]:
+    if stated := environment.get("JAVA_HOME"):
+        yield Path(stated)
+    for folder in environment.get("PATH", "").split(os.pathsep):
+        if folder and (java := shutil.which("java", path=folder)):
+            yield Path(java).resolve().parent.parent
+    for root in roots:
+        pattern = Path(root).expanduser()
+        yield from Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+
+
+def _printed_version(java: Path) -> str:
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stderr

@@ -1,0 +1,154 @@
+"""Runs one server as a child process on loopback, with a log file and the signals that tests of failure need.
+
+Every wait is bounded, and a message about a process always names its log and shows its last lines.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+STOP_BOUND_S: Final = 30.0
+_POLL_S: Final = 0.1
+_LOG_TAIL: Final = 25
+
+
+class ProcessError(Exception):
+    """A server process did not start, died, or was not ready within its bound; the message shows its log's end."""
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Returns that many different loopback ports that nothing listens on."""
+    with ExitStack() as held:  # all held at once, so that they differ
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return tuple(one.getsockname()[1] for one in sockets)
+
+
+class ServerProcess:
+    """A child process that can be stopped, killed, paused and started again with the same command.
+
+    Its standard input is a pipe that we never write to: it ends when we do, however we end.
+    """
+
+    def __init__(self, title: str, command: Sequence[str], log: Path) -> None:
+        """Keeps what starts it; nothing runs yet. `log` is appended to by every start."""
+        self.title = title
+        self.log = log
+        self._command = tuple(command)
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs; true of a paused one too."""
+        return self._child is not None and self._child.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The process id.
+
+        Raises:
+            ProcessError: it does not run.
+        """
+        if self._child is None or not self.running:
+            raise ProcessError(self.describe("does not run"))
+        return self._child.pid
+
+    def launch(self) -> None:
+        """Starts the process without waiting for anything.
+
+        Raises:
+            ProcessError: it runs already.
+        """
+        if self.running:
+            raise ProcessError(self.describe("runs already"))
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            # In a group of its own an interrupt from the keyboard stays ours; and when we die while it is paused,
+            # the kernel wakes it (an orphaned group with a stopped member gets SIGHUP and SIGCONT).
+            self._child = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.log.parent,  # where a crash leaves its files
+                process_group=0,
+            )
+
+    def wait_for(self, ready: Callable[[], bool], what: str, bound_s: float) -> None:
+        """Waits until `ready()`, asked ten times a second.
+
+        Raises:
+            ProcessError: the process died, or `bound_s` seconds passed; `what` says what was waited for.
+        """
+        end = time.monotonic() + bound_s
+        while not ready():
+            if not self.running:
+                raise ProcessError(self.describe(f"died before it was {what}"))
+            if time.monotonic() > end:
+                raise ProcessError(self.describe(f"was not {what} within {bound_s:g} s"))
+            time.sleep(_POLL_S)
+
+    def stop(self) -> None:
+        """Ends it in good order, killing it after `STOP_BOUND_S`; does nothing when it does not run."""
+        if self._child is None:
+            return
+        self.signal(signal.SIGCONT)  # a paused process would not see the next one
+        self.signal(signal.SIGTERM)
+        try:
+            self._child.wait(STOP_BOUND_S)
+        except subprocess.TimeoutExpired:
+            self.signal(signal.SIGKILL)
+        self._reap()
+
+    def kill(self) -> None:
+        """Ends it at once, as a power cut would (SIGKILL)."""
+        self.signal(signal.SIGKILL)
+        self._reap()
+
+    def pause(self) -> None:
+        """Freezes it (SIGSTOP): its port still takes connections, nobody answers them."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)  # until its last thread has stopped, or it may still answer
+
+    def resume(self) -> None:
+        """Lets a paused process go on (SIGCONT)."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def forsake(self) -> None:
+        """Ends its standard input, as our own death would, and waits for it to follow.
+
+        Raises:
+            ProcessError: it still runs after `STOP_BOUND_S`.
+        """
+        if self._child is not None and self._child.stdin is not None:
+            self._child.stdin.close()
+            try:
+                self._child.wait(STOP_BOUND_S)
+            except subprocess.TimeoutExpired as outlived:
+                raise ProcessError(self.describe("outlived its standard input")) from outlived
+            self._reap()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal; does nothing when it does not run."""
+        if self._child is not None:
+            self._child.send_signal(number)
+
+    def describe(self, event: str) -> str:
+        """Returns one message: the process, the event, its log's path and last lines."""
+        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.is_file() else ""
+        lines = "\n".join(text.splitlines()[-_LOG_TAIL:])
+        return f"{self.title} {event}; its log {self.log} ends:\n{lines}"
+
+    def _reap(self) -> None:
+        if self._child is not None:
+            self._child.wait()
+            if self._child.stdin is not None:
+                self._child.stdin.close()
+            self._child = None
