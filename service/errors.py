@@ -1,0 +1,192 @@
+"""Everything that a caller can be told has gone wrong, as one tree (E1).
+
+A detail says what to do in our own words. It never holds what the caller sent, nor anything of the inside (E5, V2).
+
+    ServiceError
+    ├── InvalidInputError           400 invalid_input
+    ├── UnknownCategoryError        400 unknown_category
+    ├── PageTooDeepError            400 page_too_deep
+    ├── ShopNotFoundError           404 shop_not_found
+    ├── RouteNotFoundError          404 not_found
+    ├── MethodNotAllowedError       405 method_not_allowed
+    ├── BodyTooLargeError           413 body_too_large
+    ├── UnsupportedMediaTypeError   415 unsupported_media_type
+    ├── InternalError               500 internal_error
+    ├── VersionUnknownError         503 version_unknown
+    ├── NotReadyError               503 not_ready
+    └── BackendUnavailableError     503 backend_unavailable
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+MAX_BODY_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one field of the input.
+
+    Attributes:
+        field: its name, or the empty string for the input as a whole.
+        message: goes on after the name: "must be a string".
+    """
+
+    field: str
+    message: str
+
+
+class ServiceError(Exception):
+    """The base of the tree.
+
+    Attributes:
+        status: the HTTP status.
+        code: the stable code of E1.
+        title: the same words for every case of the code.
+        retry_after: seconds to wait before another try; None where waiting does not help.
+        detail: what is wrong in this case, and what to do.
+        errors: the fields of the input that are wrong.
+    """
+
+    status: ClassVar[int]
+    code: ClassVar[str]
+    title: ClassVar[str]
+    default_detail: ClassVar[str]
+    retry_after: ClassVar[int | None] = None
+
+    def __init__(self, detail: str | None = None, errors: Sequence[FieldError] = ()) -> None:
+        self.detail = self.default_detail if detail is None else detail
+        self.errors = tuple(errors)
+        super().__init__(self.code)
+
+    def problem(self) -> dict[str, Any]:
+        """The RFC 9457 object, the same on every protocol."""
+        document: dict[str, Any] = {
+            "type": problem_type(self.code),
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+        }
+        if self.errors:
+            document["errors"] = [{"field": error.field, "message": error.message} for error in self.errors]
+        return document
+
+
+def problem_type(code: str) -> str:
+    """The stable URI of a code."""
+    return f"urn:shop-directory:problem:{code}"
+
+
+class InvalidInputError(ServiceError):
+    """The input is not what the interface asks for."""
+
+    status = 400
+    code = "invalid_input"
+    title = "Invalid input"
+    default_detail = "The input is not valid."
+
+
+class UnknownCategoryError(ServiceError):
+    """No public shop carries the category (E4)."""
+
+    status = 400
+    code = "unknown_category"
+    title = "Unknown category"
+    default_detail = "There is no such category. Call list_categories for the slugs that exist."
+
+
+class PageTooDeepError(ServiceError):
+    """The page lies deeper than anybody reads (M8)."""
+
+    status = 400
+    code = "page_too_deep"
+    title = "Page too deep"
+    default_detail = (
+        "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
+    )
+
+
+class ShopNotFoundError(ServiceError):
+    """There is no such public shop; nothing is echoed (V2)."""
+
+    status = 404
+    code = "shop_not_found"
+    title = "Shop not found"
+    default_detail = "There is no shop with this id or domain in the directory."
+
+
+class RouteNotFoundError(ServiceError):
+    """Nothing is at this path."""
+
+    status = 404
+    code = "not_found"
+    title = "Not found"
+    default_detail = "Nothing is at this path. GET /openapi.json lists the paths that exist."
+
+
+class MethodNotAllowedError(ServiceError):
+    """The path exists, the method does not."""
+
+    status = 405
+    code = "method_not_allowed"
+    title = "Method not allowed"
+    default_detail = "This path does not answer this method; the header Allow names those that it does."
+
+
+class BodyTooLargeError(ServiceError):
+    """The body is over the limit (E6)."""
+
+    status = 413
+    code = "body_too_large"
+    title = "Body too large"
+    default_detail = f"A request body may hold at most {MAX_BODY_BYTES:,} bytes."
+
+
+class UnsupportedMediaTypeError(ServiceError):
+    """The body is not declared as JSON."""
+
+    status = 415
+    code = "unsupported_media_type"
+    title = "Unsupported media type"
+    default_detail = "Send the body as JSON, with the header content-type: application/json."
+
+
+class InternalError(ServiceError):
+    """A fault of the service; the log has it under the request id (E5)."""
+
+    status = 500
+    code = "internal_error"
+    title = "Internal error"
+    default_detail = "The service failed to answer. The operator finds the cause by the request id."
+
+
+class VersionUnknownError(ServiceError):
+    """The build does not know its commit and time."""
+
+    status = 503
+    code = "version_unknown"
+    title = "Version unknown"
+    default_detail = "version_unknown: this build was made without its commit and build time."
+    retry_after = 60
+
+
+class NotReadyError(ServiceError):
+    """The service can't answer from any data yet (G4, O1)."""
+
+    status = 503
+    code = "not_ready"
+    title = "Not ready"
+    default_detail = "The service is not ready."
+    retry_after = 2
+
+
+class BackendUnavailableError(ServiceError):
+    """The search engine did not answer wholly and in time (E3)."""
+
+    status = 503
+    code = "backend_unavailable"
+    title = "Backend unavailable"
+    default_detail = "The search engine did not answer in time. Nothing is known of the result; try again in 1 second."
+    retry_after = 1

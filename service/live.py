@@ -1,0 +1,74 @@
+"""Asking the live generation: one snapshot an answer, one retry when it is gone, one deadline for it all (C2, E3)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from index_mappings.generations import Stamp
+from service.errors import BackendUnavailableError, ServiceError
+from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.protocol import SearchBackend, Snapshot
+
+T = TypeVar("T")
+Work = Callable[[Snapshot], Awaitable[T]]
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[T]):
+    """What came of asking.
+
+    Attributes:
+        stamp: of the generation that the result comes from, refusals such as "no such shop" included; None when no
+            generation answered.
+        result: the answer, or what the caller is told instead.
+    """
+
+    stamp: Stamp | None
+    result: T | ServiceError
+
+
+class LiveData:
+    """The live generation of a backend, under a deadline."""
+
+    def __init__(self, search: SearchBackend, timeout: float) -> None:
+        """Wrap a backend.
+
+        Args:
+            search: the backend; it belongs to the caller.
+            timeout: seconds that all of one answer may take.
+        """
+        self._search = search
+        self._timeout = timeout
+
+    async def ask(self, work: Work[T], request_id: str) -> Answered[T]:
+        """Do some work on the live generation, once more on the next one when it is removed meanwhile."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                try:
+                    return await _on(await self._search.snapshot(), work)
+                except GenerationGone:
+                    return await _on(await self._search.refresh(), work)
+        except (BackendUnavailable, TimeoutError) as error:
+            _LOG.warning("request=%s the search engine did not answer: %s", request_id, error or "timed out")
+            return Answered(None, BackendUnavailableError())
+
+    async def stamp(self) -> Stamp:
+        """The live stamp, within the deadline.
+
+        Raises:
+            BackendUnavailable: as the backend does.
+            TimeoutError: the deadline passed.
+        """
+        async with asyncio.timeout(self._timeout):
+            return (await self._search.snapshot()).stamp
+
+
+async def _on(snapshot: Snapshot, work: Work[T]) -> Answered[T]:
+    try:
+        return Answered(snapshot.stamp, await work(snapshot))
+    except ServiceError as error:
+        return Answered(snapshot.stamp, error)

@@ -1,0 +1,127 @@
+"""POST /mcp: the transport's own checks first, each refusal in JSON-RPC's shape and our words (R5, E1)."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from mcp.server.streamable_http import check_accept_headers
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.types import INVALID_REQUEST
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from service.caller import Caller, Channel
+from service.errors import BodyTooLargeError, InvalidInputError
+from service.mcp_server.messages import RpcError, check_message, retold
+from service.rest.answers import Answer, method_not_allowed, request_id_of
+from service.wire import header, is_json, read_body
+
+_BAD_REQUEST: Final = 400
+_ANY_PORT: Final = ":*"
+
+
+class McpEndpoint:
+    """An ASGI object in front of the SDK's session manager."""
+
+    def __init__(
+        self, sessions: StreamableHTTPSessionManager, allowed_hosts: Iterable[str], allowed_origins: Iterable[str]
+    ) -> None:
+        """Guard a session manager.
+
+        Args:
+            sessions: the SDK's; running for as long as requests come.
+            allowed_hosts: values of Host that are served; `name:*` is any port or none.
+            allowed_origins: values of Origin that are served, alike; a request without Origin is no browser's.
+        """
+        self._sessions = sessions
+        self._hosts = tuple(allowed_hosts)
+        self._origins = tuple(allowed_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["method"] != "POST":
+            await method_not_allowed(("POST",)).send(send)
+            return
+        refusal = self._refusal(scope)
+        if refusal is None:
+            try:
+                body = await read_body(scope["headers"], receive)
+                check_message(body)
+            except BodyTooLargeError as error:
+                refusal = _refused(413, error.detail)
+            except InvalidInputError as error:
+                refusal = _refused(_BAD_REQUEST, error.detail)
+            except RpcError as error:
+                refusal = Answer(_BAD_REQUEST, error.body())
+        if refusal is not None:
+            await refusal.send(send)
+            return
+        await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send))
+
+    def _refusal(self, scope: Scope) -> Answer | None:
+        headers = scope["headers"]
+        host = header(headers, b"host")
+        if host is None or not _allowed(host, self._hosts):
+            return _refused(421, "This server does not answer for the host that the request names.")
+        origin = header(headers, b"origin")
+        if origin and not _allowed(origin, self._origins):
+            return _refused(403, "Pages of this origin may not call the server.")
+        if not is_json(header(headers, b"content-type")):
+            return _refused(_BAD_REQUEST, "Send the message as JSON, with the header content-type: application/json.")
+        accepts_json, _ = check_accept_headers(Request(scope))
+        if not accepts_json:
+            return _refused(406, "The header accept must allow application/json.")
+        return None
+
+
+def caller_of(context: Any) -> Caller:  # noqa: ANN401 - the SDK's context of a request over HTTP
+    """Whose request over HTTP it is."""
+    return Caller(Channel.MCP, request_id_of(context.request.scope))
+
+
+class _Retelling:
+    """Sends what the SDK sends, but the body of an error in our words."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._status = 0
+        self._body = bytearray()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            if self._status < _BAD_REQUEST:
+                await self._send(message)
+            return
+        if self._status < _BAD_REQUEST:
+            await self._send(message)
+            return
+        self._body += message.get("body", b"")
+        if not message.get("more_body", False):
+            await Answer(self._status, retold(bytes(self._body))).send(self._send)
+
+
+def _refused(status: int, text: str) -> Answer:
+    return Answer(status, RpcError(INVALID_REQUEST, text).body())
+
+
+def _allowed(value: str, patterns: Iterable[str]) -> bool:
+    value = value.lower()
+    for pattern in patterns:
+        if not pattern.endswith(_ANY_PORT):
+            if value == pattern:
+                return True
+            continue
+        rest = value.removeprefix(pattern.removesuffix(_ANY_PORT))
+        if rest != value and (rest == "" or (rest[0] == ":" and rest[1:].isdecimal())):
+            return True
+    return False
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A receive that hands the body out again, then what comes after it."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay

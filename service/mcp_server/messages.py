@@ -1,0 +1,116 @@
+"""JSON-RPC as it arrives, checked before the SDK sees it, and its errors in our own words (E1, E2).
+
+The SDK's texts quote libraries and values; whatever it refuses, the caller reads what is written here.
+"""
+
+import json
+from typing import Any, Final
+
+from mcp.types import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
+
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
+
+TEXTS: Final = {
+    PARSE_ERROR: "The message is not valid JSON.",
+    INVALID_REQUEST: "The message is not a valid JSON-RPC request.",
+    METHOD_NOT_FOUND: "This server does not have that method.",
+    INVALID_PARAMS: (
+        "The params are not what the method takes. Since 2026-07-28 those of every request hold the protocol version "
+        "and the client's capabilities in _meta."
+    ),
+    INTERNAL_ERROR: "The server failed to answer. The operator finds the cause by the request id.",
+    HEADER_MISMATCH: (
+        "The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name must be there once each and agree with the message."
+    ),
+    MISSING_REQUIRED_CLIENT_CAPABILITY: "The request needs a capability that the client does not declare.",
+    UNSUPPORTED_PROTOCOL_VERSION: "This protocol version is not served; data.supported lists those that are.",
+}
+UNKNOWN_TOOL: Final = "There is no tool of this name; tools/list names those that there are."
+# The one error whose data the protocol prescribes: clients choose a version by it.
+_DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION})
+
+MessageId = int | str | None
+
+
+class RpcError(Exception):
+    """A message that is refused.
+
+    Attributes:
+        code: of JSON-RPC.
+        message: ours.
+        id: of the request, where one could be read.
+        data: what the protocol prescribes beside the message.
+    """
+
+    def __init__(self, code: int, message: str, message_id: MessageId = None, data: Any = None) -> None:  # noqa: ANN401 - any JSON value
+        self.code = code
+        self.message = message
+        self.id = message_id
+        self.data = data
+        super().__init__(message)
+
+    def body(self) -> bytes:
+        """The JSON-RPC error object."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            error["data"] = self.data
+        return json.dumps({"jsonrpc": "2.0", "id": self.id, "error": error}, separators=(",", ":")).encode()
+
+
+def check_message(raw: bytes) -> None:
+    """Check that the bytes are one JSON-RPC request or notification.
+
+    Raises:
+        RpcError: saying why not.
+    """
+    try:
+        message = strict_loads(raw)
+    except NotStrictJsonError as error:
+        raise RpcError(PARSE_ERROR, f"The message {error}.") from None
+    if isinstance(message, list):
+        raise RpcError(INVALID_REQUEST, "Batches are not served: send one message a request.")
+    if not isinstance(message, dict):
+        raise RpcError(INVALID_REQUEST, "The message must be a JSON object.")
+    message_id = message.get("id")
+    known_id = message_id if isinstance(message_id, int | str) and not isinstance(message_id, bool) else None
+    if fault := _fault(message, known_id):
+        raise RpcError(INVALID_REQUEST, f"The message {fault}.", known_id)
+
+
+def in_our_words(code: int, data: Any, message_id: MessageId = None) -> RpcError:  # noqa: ANN401 - any JSON value
+    """An error of the SDK with our text, and without data that the protocol does not prescribe."""
+    known = code if code in TEXTS else INTERNAL_ERROR
+    return RpcError(known, TEXTS[known], message_id, data if known in _DATA_KEPT else None)
+
+
+def retold(body: bytes) -> bytes:
+    """An error answer of the SDK, whatever it holds, as one of ours."""
+    try:
+        answer = json.loads(body)
+        error = answer["error"]
+        if error["message"] == UNKNOWN_TOOL:
+            return body
+        return in_our_words(error["code"], error.get("data"), answer.get("id")).body()
+    except (ValueError, KeyError, TypeError):
+        return in_our_words(INVALID_REQUEST, None).body()
+
+
+def _fault(message: dict[str, Any], known_id: MessageId) -> str | None:
+    if message.get("jsonrpc") != "2.0":
+        return 'must have "jsonrpc": "2.0"'
+    if not isinstance(message.get("method"), str):
+        return "must have a method, a string: only requests and notifications are taken"
+    if "id" in message and known_id is None:
+        return "must have an id that is a string or a whole number, or none for a notification"
+    if not isinstance(message.get("params"), dict | None):
+        return "must have params that are an object, or none"
+    return None

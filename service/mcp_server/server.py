@@ -1,0 +1,130 @@
+"""The MCP server made from the registry: tools/list, tools/call, and no text but ours (E2, E5)."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from mcp.server import CacheHint, Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp.types import Tool as McpTool
+from pydantic import ValidationError
+
+from service.caller import Caller
+from service.dispatch import Dispatcher, Outcome
+from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
+from service.tools.schema import request_schema, response_schema
+from service.tools.tool import Tool
+
+NAME: Final = "shop-directory"
+TITLE: Final = "Shop Directory"
+INSTRUCTIONS: Final = (
+    "A directory of online shops. find_shop searches by a part of a name or domain; get_shop returns one shop by its "
+    "domain or id. Call list_categories before find_shop with a category: only its slugs are accepted. What is not "
+    "known is null, empty or an error and no verdict on a shop. An error result holds a problem object: its detail "
+    "says what to change, and on code backend_unavailable how long to wait."
+)
+
+_CACHED: Final = CacheHint(ttl_ms=300_000, scope="public")
+_LOG: Final = logging.getLogger(__name__)
+
+CallerOf = Callable[[ServerRequestContext[Any, Any]], Caller]
+
+
+class _OwnError(MCPError):
+    """An error whose text is ours already."""
+
+
+def build_server(dispatcher: Dispatcher, version: str, caller_of: CallerOf) -> Server[Any]:
+    """Make the server of one door.
+
+    Args:
+        dispatcher: runs the tools.
+        version: of the service.
+        caller_of: tells whose request it is.
+    """
+    tools = [mcp_tool(tool) for tool in dispatcher.tools]
+    schemas = {tool.name: tool.input_schema for tool in tools}
+
+    async def list_tools(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=tools)
+
+    async def call_tool(context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        if not dispatcher.knows(params.name):
+            raise _OwnError(code=INVALID_PARAMS, message=UNKNOWN_TOOL)
+
+        async def arguments() -> object:
+            return params.arguments or {}
+
+        return tool_result(await dispatcher.call(params.name, arguments, caller_of(context)))
+
+    server: Server[Any] = Server(
+        NAME,
+        version=version,
+        title=TITLE,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        # Without it the SDK lists the tools anew for every call of the 2026 era.
+        get_tool_input_schema=schemas.get,
+        cache_hints={"tools/list": _CACHED, "server/discover": _CACHED},
+    )
+    server.middleware.append(_only_our_words)
+    return server
+
+
+def mcp_tool(tool: Tool[Any]) -> McpTool:
+    """A tool as tools/list shows it."""
+    return McpTool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=request_schema(tool.request),
+        output_schema=response_schema(tool.response),
+        annotations=ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.effects.read_only,
+            destructive_hint=False,
+            idempotent_hint=tool.effects.repeatable,
+            open_world_hint=False,
+        ),
+    )
+
+
+def tool_result(outcome: Outcome) -> CallToolResult:
+    """An outcome as a result: the text is REST's body; an error has no structured content (E2)."""
+    meta = {"x-request-id": outcome.request_id}
+    if outcome.stamp is not None:
+        meta |= {"x-generation": outcome.stamp.generation, "x-data-as-of": outcome.stamp.built_at}
+    failed = outcome.error is not None
+    return CallToolResult(
+        content=[TextContent(type="text", text=outcome.body.decode())],
+        structured_content=None if failed else outcome.document,
+        is_error=failed,
+        _meta=meta,
+    )
+
+
+async def _only_our_words(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    try:
+        return await call_next(ctx)
+    except _OwnError:
+        raise
+    except MCPError as error:
+        retold = in_our_words(error.error.code, error.error.data)
+    except ValidationError:
+        retold = in_our_words(INVALID_PARAMS, None)
+    except Exception:  # noqa: BLE001 - the SDK would send an unforeseen fault's text (E5)
+        _LOG.exception("the method failed")
+        retold = in_our_words(INTERNAL_ERROR, None)
+    raise _OwnError(code=retold.code, message=retold.message, data=retold.data)

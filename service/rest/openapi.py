@@ -1,0 +1,161 @@
+"""The OpenAPI 3.1 document, made from the registry (O1)."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from service.rest.answers import Answer, Asked, Endpoint, json_answer
+from service.rest.openapi_parts import (
+    ANSWER_HEADERS,
+    DATA_HEADERS,
+    HEALTH_SCHEMA,
+    PROBLEM_SCHEMA,
+    READY_SCHEMA,
+    SUGGEST_PARAMETERS,
+    SUGGEST_SCHEMA,
+    VERSION_SCHEMA,
+    headers,
+    problem,
+)
+from service.tools.request import ShopRequest
+from service.tools.schema import request_schema, response_schema
+from service.tools.tool import Tool
+
+VERSION: Final = "0.1.1"
+
+_ABOUT: Final = (
+    "A directory of online shops. Every tool is a POST with a JSON object; the same tools are served over MCP at "
+    "POST /mcp. Errors are problem documents (RFC 9457). What is not known is null, empty or an error, and no verdict."
+)
+_TOOL_PROBLEMS: Final = (400, 404, 405, 413, 415, 500, 503)
+
+
+def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
+    """The whole document."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Shop Directory", "version": VERSION, "description": _ABOUT},
+        "paths": {
+            **{f"/tool/{tool.name}": {"post": _tool_operation(tool)} for tool in tools},
+            "/suggest": {"get": _suggest_operation()},
+            "/mcp": {"post": _mcp_operation()},
+            "/health": {"get": _probe("health", "Is it alive?", HEALTH_SCHEMA)},
+            "/ready": {"get": _probe("ready", "Can it answer from data?", READY_SCHEMA, 503, data=True)},
+            "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, 503)},
+        },
+        "components": {"schemas": {"Problem": PROBLEM_SCHEMA}, "headers": {**ANSWER_HEADERS, **DATA_HEADERS}},
+        "tags": [
+            {"name": "tools", "description": "The tools, the same as over MCP."},
+            {"name": "typeahead", "description": "Suggestions while somebody types."},
+            {"name": "mcp", "description": "The Model Context Protocol."},
+            {"name": "operations", "description": "What those who run the service ask."},
+        ],
+    }
+
+
+def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
+    """GET /openapi.json: a constant."""
+    known = json_answer(document)
+
+    async def answer(_: Asked) -> Answer:
+        return known
+
+    return Endpoint(("GET", "HEAD"), answer)
+
+
+def _tool_operation(tool: Tool[Any]) -> dict[str, Any]:
+    schema = request_schema(tool.request)
+    if issubclass(tool.request, ShopRequest):
+        # R2: either of the two names. MCP schemas can't say it, hosts refuse unions at the root.
+        schema["anyOf"] = [{"required": ["shop_domain"]}, {"required": ["shop_id_or_domain"]}]
+    examples = {
+        f"example_{number}": {"summary": example.summary, "value": example.arguments}
+        for number, example in enumerate(tool.examples, start=1)
+    }
+    return {
+        "operationId": tool.name,
+        "tags": ["tools"],
+        "summary": tool.title,
+        "description": tool.description,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": examples}}},
+        "responses": {
+            "200": {
+                "description": "The answer.",
+                "headers": headers(data=True),
+                "content": {"application/json": {"schema": response_schema(tool.response)}},
+            },
+            **{str(status): problem(status) for status in _TOOL_PROBLEMS},
+        },
+    }
+
+
+def _suggest_operation() -> dict[str, Any]:
+    caching = {
+        "etag": {"schema": {"type": "string"}, "description": "Strong: the same tag, the same bytes."},
+        "cache-control": {"schema": {"type": "string"}, "description": "public, max-age=3"},
+    }
+    return {
+        "operationId": "suggest",
+        "tags": ["typeahead"],
+        "summary": "Suggest shops and categories",
+        "description": (
+            "Shops and categories for what has been typed so far: beginnings first, typing errors forgiven, the "
+            "popular before others. Parameters whose names begin with _ or utm_ are ignored; other unknown ones are "
+            "errors. Any origin may call it."
+        ),
+        "parameters": SUGGEST_PARAMETERS,
+        "responses": {
+            "200": {
+                "description": "The suggestions.",
+                "headers": headers(data=True) | caching,
+                "content": {"application/json": {"schema": SUGGEST_SCHEMA}},
+            },
+            "304": {"description": "What the caller has is still right.", "headers": headers(data=True) | caching},
+            **{str(status): problem(status) for status in (400, 405, 500, 503)},
+        },
+    }
+
+
+def _mcp_operation() -> dict[str, Any]:
+    message = {"type": "object", "required": ["jsonrpc"], "properties": {"jsonrpc": {"const": "2.0"}}}
+    refused = {"description": "Refused: a JSON-RPC error.", "content": {"application/json": {"schema": message}}}
+    return {
+        "operationId": "mcp",
+        "tags": ["mcp"],
+        "summary": "MCP over streamable HTTP",
+        "description": "One JSON-RPC message a request, answered as JSON. Protocol versions 2024-11-05 to 2026-07-28.",
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {**message, "required": ["jsonrpc", "method"]},
+                    "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+                }
+            },
+        },
+        "responses": {
+            "200": {
+                "description": "A JSON-RPC response.",
+                "headers": headers(),
+                "content": {"application/json": {"schema": message}},
+            },
+            "202": {"description": "A notification was taken.", "headers": headers()},
+            **{str(status): refused | {"headers": headers()} for status in (400, 403, 404, 406, 413, 421)},
+            **{str(status): problem(status) for status in (405, 500)},
+        },
+    }
+
+
+def _probe(name: str, summary: str, schema: dict[str, Any], *problems: int, data: bool = False) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "tags": ["operations"],
+        "summary": summary,
+        "responses": {
+            "200": {
+                "description": "Yes." if summary.startswith(("Is", "Can")) else "The build.",
+                "headers": headers(data=data),
+                "content": {"application/json": {"schema": schema}},
+            },
+            **{str(status): problem(status) for status in (*problems, 405)},
+        },
+    }

@@ -1,0 +1,157 @@
+"""The parts of the OpenAPI document that come from no tool: problems, headers, /suggest and the probes."""
+
+from typing import Any, Final
+
+from service.errors import ServiceError, problem_type
+from service.suggest import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
+
+Schema = dict[str, Any]
+
+_TEXT: Final[Schema] = {"type": "string"}
+
+
+def _object(**properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list_of(item: Schema) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _codes() -> list[str]:
+    return sorted(error.code for error in ServiceError.__subclasses__())
+
+
+PROBLEM_SCHEMA: Final[Schema] = {
+    "type": "object",
+    "description": "A problem document (RFC 9457). It never repeats what was sent.",
+    "properties": {
+        "type": {"type": "string", "format": "uri", "description": "A stable URI of the code."},
+        "title": {"type": "string", "description": "The same words for every case of the code."},
+        "status": {"type": "integer", "description": "The HTTP status."},
+        "detail": {"type": "string", "description": "What is wrong in this case, and what to do."},
+        "code": {"type": "string", "enum": _codes(), "description": "What programs go by."},
+        "errors": {
+            **_list_of(
+                _object(
+                    field={"type": "string", "description": "The field's name."},
+                    message={"type": "string", "description": "What is wrong with it; goes on after the name."},
+                )
+            ),
+            "description": "The fields of the input that are wrong.",
+        },
+    },
+    "required": ["type", "title", "status", "detail", "code"],
+    "additionalProperties": False,
+    "examples": [
+        {
+            "type": problem_type("invalid_input"),
+            "title": "Invalid input",
+            "status": 400,
+            "detail": "limit must be from 1 to 100.",
+            "code": "invalid_input",
+            "errors": [{"field": "limit", "message": "must be from 1 to 100"}],
+        }
+    ],
+}
+
+ANSWER_HEADERS: Final[Schema] = {
+    "x-request-id": {"schema": _TEXT, "description": "Name it to the operator when something goes wrong."}
+}
+DATA_HEADERS: Final[Schema] = {
+    "x-generation": {"schema": _TEXT, "description": "The generation of the data that the answer comes from."},
+    "x-data-as-of": {
+        "schema": {"type": "string", "format": "date-time"},
+        "description": "When that data was last changed.",
+    },
+}
+
+SUGGEST_PARAMETERS: Final[list[Schema]] = [
+    {
+        "name": "q",
+        "in": "query",
+        "required": True,
+        "description": "What has been typed so far; empty for the most popular.",
+        "schema": {"type": "string", "maxLength": MAX_Q},
+        "allowEmptyValue": True,
+        "example": "harb",
+    },
+    {
+        "name": "limit",
+        "in": "query",
+        "description": "How many shops, and how many categories, to return at most.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_SUGGESTIONS, "default": DEFAULT_SUGGESTIONS},
+    },
+    {
+        "name": "country",
+        "in": "query",
+        "description": "Keep shops that sell in this country (ISO 3166-1 alpha-2), or do not state their markets.",
+        "schema": {"type": "string", "pattern": "^([A-Za-z]{2})?$"},
+        "example": "DE",
+    },
+]
+
+SUGGEST_SCHEMA: Final[Schema] = _object(
+    query={"type": "string", "description": "q as sent."},
+    categories=_list_of(
+        _object(
+            category={"type": "string", "description": "Display name."},
+            slug=_TEXT,
+            count={"type": "integer", "description": "How many shops carry it."},
+        )
+    ),
+    shops=_list_of(
+        _object(
+            id=_TEXT,
+            name=_TEXT,
+            domain=_TEXT,
+            category={"type": "string", "description": "Slug of the primary category."},
+            score={"type": "number", "description": "The tier of its evidence, and within it the popularity."},
+        )
+    ),
+)
+
+HEALTH_SCHEMA: Final[Schema] = _object(status={"const": "ok"})
+READY_SCHEMA: Final[Schema] = _object(
+    status={"const": "ready"}, checks=_list_of(_object(name=_TEXT, status={"const": "ok"}))
+)
+VERSION_SCHEMA: Final[Schema] = _object(
+    service=_TEXT,
+    commit={"type": "string", "pattern": "^[0-9a-f]{40}$"},
+    builtAt={"type": "string", "format": "date-time"},
+)
+
+_DESCRIPTIONS: Final = {
+    400: "The input is not valid.",
+    404: "There is no such shop.",
+    405: "The path does not answer this method.",
+    413: "The body is over 64 KiB.",
+    415: "The body is not declared as JSON.",
+    500: "The service failed.",
+    503: "Not now; wait as long as Retry-After says.",
+}
+
+
+def headers(*, data: bool = False) -> Schema:
+    """The headers of an answer, with those that tell its data."""
+    names = [*ANSWER_HEADERS, *(DATA_HEADERS if data else ())]
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def problem(status: int) -> Schema:
+    """An error response."""
+    extra: Schema = {}
+    if status == 503:  # noqa: PLR2004 - the status that is worth waiting for
+        extra["retry-after"] = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
+    if status == 405:  # noqa: PLR2004 - the status that names the methods
+        extra["allow"] = {"schema": _TEXT, "description": "The methods that there are."}
+    return {
+        "description": _DESCRIPTIONS[status],
+        "headers": {**headers(), **extra},
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }

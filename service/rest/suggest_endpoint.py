@@ -1,0 +1,44 @@
+"""GET /suggest: public, cacheable for seconds, and answered 304 from the stamp alone when nothing has changed (C1)."""
+
+from typing import Final
+
+from service.errors import ServiceError
+from service.live import LiveData
+from service.rest.answers import JSON, Answer, Asked, Endpoint, problem_answer, stamp_headers
+from service.search.protocol import Snapshot
+from service.suggest import document, entity_tag, parse
+from service.wire import encode, header
+
+_CACHE: Final = (b"cache-control", b"public, max-age=3")
+
+
+def suggest_endpoint(live: LiveData) -> Endpoint:
+    """The endpoint on live data."""
+
+    async def answer(asked: Asked) -> Answer:
+        try:
+            typed = parse(asked.scope["query_string"])
+        except ServiceError as error:
+            return problem_answer(error)
+        known = _tags(header(asked.headers, b"if-none-match"))
+
+        async def work(snapshot: Snapshot) -> Answer:
+            tag = entity_tag(snapshot.stamp, typed)
+            headers = (_CACHE, (b"etag", tag.encode()), *stamp_headers(snapshot.stamp))
+            if tag in known or "*" in known:
+                return Answer(304, b"", None, headers)
+            return Answer(200, encode(document(typed, await snapshot.suggest(typed.query))), JSON, headers)
+
+        answered = await live.ask(work, asked.request_id)
+        if isinstance(answered.result, ServiceError):
+            return problem_answer(answered.result, stamp_headers(answered.stamp))
+        return answered.result
+
+    return Endpoint(("GET", "HEAD"), answer)
+
+
+def _tags(if_none_match: str | None) -> frozenset[str]:
+    """The tags that the caller has; a weak mark does not matter here."""
+    if if_none_match is None:
+        return frozenset()
+    return frozenset(tag.strip().removeprefix("W/") for tag in if_none_match.split(","))

@@ -1,0 +1,28 @@
+"""POST /tool/<name>: the wire becomes name, raw input and caller; everything else is dispatch's (R5)."""
+
+from functools import partial
+
+from service.caller import Caller, Channel
+from service.dispatch import Dispatcher
+from service.errors import UnsupportedMediaTypeError
+from service.rest.answers import JSON, Answer, Asked, Endpoint, problem_answer, stamp_headers
+from service.wire import decode_object, header, is_json, read_body
+
+
+def tool_endpoint(dispatcher: Dispatcher, name: str) -> Endpoint:
+    """The endpoint of one tool."""
+
+    async def answer(asked: Asked) -> Answer:
+        outcome = await dispatcher.call(name, partial(_arguments, asked), Caller(Channel.REST, asked.request_id))
+        headers = stamp_headers(outcome.stamp)
+        if outcome.error is not None:
+            return problem_answer(outcome.error, headers, outcome.body)
+        return Answer(200, outcome.body, JSON, headers)
+
+    return Endpoint(("POST",), answer)
+
+
+async def _arguments(asked: Asked) -> object:
+    if not is_json(header(asked.headers, b"content-type")):
+        raise UnsupportedMediaTypeError
+    return decode_object(await read_body(asked.headers, asked.receive))

@@ -1,0 +1,131 @@
+"""Typeahead: the query string as typed, read strictly, and the answer, without models built a request (M9, M10, R3)."""
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+from pydantic_core import PydanticCustomError
+
+from index_mappings.generations import Stamp
+from index_mappings.rank import suggestion_score
+from service.errors import FieldError
+from service.search.protocol import Suggested, SuggestQuery
+from service.tools.fields import country_code, spaced
+from service.tools.request import invalid, shown_name
+
+MAX_Q: Final = 256
+MAX_SUGGESTIONS: Final = 20
+DEFAULT_SUGGESTIONS: Final = 8
+
+_PARAMETERS: Final = ("q", "limit", "country")
+# Widgets and campaign links add these (R3).
+_FOREIGN: Final = ("_", "utm_")
+_BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+_LIMIT: Final = re.compile("[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What was asked.
+
+    Attributes:
+        echo: q as sent, decoded.
+        query: the same as the search takes it.
+    """
+
+    echo: str
+    query: SuggestQuery
+
+
+def parse(query_string: bytes) -> Typed:
+    """Read a raw query string.
+
+    Raises:
+        InvalidInputError: naming every parameter that is wrong, never its value.
+    """
+    given: dict[str, str] = {}
+    errors: dict[str, FieldError] = {}
+    for pair in filter(None, query_string.split(b"&")):
+        name_part, _, value_part = pair.partition(b"=")
+        name = _decoded(name_part)
+        if name is not None and name.startswith(_FOREIGN):
+            continue
+        shown = shown_name(name or "")
+        value = _decoded(value_part)
+        if name not in _PARAMETERS:
+            allowed = ", ".join(_PARAMETERS)
+            errors[shown] = FieldError(shown, f"is not a parameter of /suggest; it takes {allowed}")
+        elif name in given:
+            errors[shown] = FieldError(shown, "is given more than once")
+        elif value is None:
+            errors[shown] = FieldError(shown, "must be UTF-8 with valid percent-escapes")
+        given[name or ""] = value or ""
+    return _typed(given, errors)
+
+
+def document(typed: Typed, suggested: Suggested) -> dict[str, Any]:
+    """The answer."""
+    return {
+        "query": typed.echo,
+        "categories": [
+            {"category": category.name, "slug": category.slug, "count": category.count}
+            for category in suggested.categories
+        ],
+        "shops": [
+            {
+                "id": found.shop.id,
+                "name": found.shop.name,
+                "domain": found.shop.domain,
+                "category": found.shop.categories[0],
+                "score": suggestion_score(found.tier, found.shop.popularity),
+            }
+            for found in suggested.shops
+        ],
+    }
+
+
+def entity_tag(stamp: Stamp, typed: Typed) -> str:
+    """A strong tag: the same tag, the same bytes (C1)."""
+    asked = f"{stamp.generation}\n{stamp.sequence}\n{typed.query.limit}\n{typed.query.country}\n{typed.echo}"
+    return f'"{blake2b(asked.encode(), digest_size=16).hexdigest()}"'
+
+
+def _typed(given: dict[str, str], errors: dict[str, FieldError]) -> Typed:
+    def fails(name: str, message: str) -> None:
+        errors.setdefault(name, FieldError(name, message))
+
+    echo = given.get("q")
+    text = spaced(echo or "")
+    if echo is None:
+        fails("q", "is required; it may be empty")
+    elif len(text) > MAX_Q:
+        fails("q", f"may have at most {MAX_Q} characters")
+    elif _CONTROL.search(text):
+        fails("q", "holds a control character")
+    limit = DEFAULT_SUGGESTIONS
+    if asked := given.get("limit"):
+        limit = int(asked) if _LIMIT.fullmatch(asked) else 0
+        if not 1 <= limit <= MAX_SUGGESTIONS:
+            fails("limit", f"must be a whole number from 1 to {MAX_SUGGESTIONS}")
+    country = None
+    if asked := given.get("country"):
+        try:
+            country = country_code(asked)
+        except PydanticCustomError as error:
+            fails("country", error.message())
+    if errors:
+        raise invalid(tuple(errors.values()))
+    return Typed(echo=echo or "", query=SuggestQuery(text=text, country=country, limit=limit))
+
+
+def _decoded(part: bytes) -> str | None:
+    """Form-decoded text; None when it is not UTF-8 or an escape is broken."""
+    if _BAD_ESCAPE.search(part):
+        return None
+    try:
+        return unquote_to_bytes(part.replace(b"+", b" ")).decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,1 @@
+"""The tools, one file each, and the registry that every door is made from."""

@@ -1,0 +1,123 @@
+"""The kinds of value that requests hold, each with its check and its JSON Schema.
+
+A message goes on after the field's name, is ours, and never repeats the value (E5).
+"""
+
+import re
+from typing import Annotated, Any, Final
+
+import pycountry
+from pydantic import PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from index_mappings.forms import query_forms
+from index_mappings.hosts import MAX_REFERENCE
+from index_mappings.text import is_blank
+
+COUNTRY_CODES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
+
+MAX_QUERY: Final = 200
+MAX_QUERY_WORDS: Final = 12
+MAX_LIMIT: Final = 100
+OWN_ERROR: Final = "ours"
+
+_LINE_WHITE_SPACE: Final = str.maketrans("\t\r\n", "   ")
+_ALPHA_2: Final = re.compile("[A-Za-z]{2}")
+
+
+def fault(message: str) -> PydanticCustomError:
+    """A fault of one field in our own words; `message` goes on after the field's name."""
+    return PydanticCustomError(OWN_ERROR, "{message}", {"message": message})
+
+
+def text(value: object) -> str:
+    """Any string."""
+    if not isinstance(value, str):
+        raise fault("must be a string")
+    return value
+
+
+def country_code(value: object) -> str:
+    """An assigned ISO 3166-1 alpha-2 code or XK, any case, in capitals (R4)."""
+    code = text(value)
+    if _ALPHA_2.fullmatch(code) is None or code.upper() not in COUNTRY_CODES:
+        raise fault("must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK")
+    return code.upper()
+
+
+def spaced(value: str) -> str:
+    """Text in which tabs and line breaks are spaces (E6)."""
+    return value.translate(_LINE_WHITE_SPACE)
+
+
+def query_text(value: object) -> str:
+    """A search query within M8's bounds."""
+    query = spaced(text(value))
+    if len(query) > MAX_QUERY:
+        raise fault(f"may have at most {MAX_QUERY} characters")
+    if len(query_forms(query).words) > MAX_QUERY_WORDS:
+        raise fault(f"may have at most {MAX_QUERY_WORDS} words")
+    return query
+
+
+def whole_number(value: object) -> int:
+    """A whole number as JSON has it: 50 and 50.0, but neither "50" nor true (M8)."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        raise fault("must be a whole number")
+    return int(value)
+
+
+def page_limit(value: object) -> int:
+    """How many results a page may have."""
+    limit = whole_number(value)
+    if not 1 <= limit <= MAX_LIMIT:
+        raise fault(f"must be from 1 to {MAX_LIMIT}")
+    return limit
+
+
+def page_offset(value: object) -> int:
+    """How many results to pass over."""
+    offset = whole_number(value)
+    if offset < 0:
+        raise fault("must not be negative")
+    return offset
+
+
+def reference_text(value: object) -> str:
+    """A shop id or a domain in any form people paste (R1)."""
+    if value is None:
+        raise fault("is required: a shop id or a domain")
+    reference = text(value)
+    if is_blank(reference):
+        raise fault("must not be blank")
+    if len(reference) > MAX_REFERENCE:
+        raise fault(f"may have at most {MAX_REFERENCE:,} characters")
+    return reference
+
+
+def ignored_text(value: object) -> None:
+    """A string that is not looked at (R2)."""
+    text(value)
+
+
+def _whole_number_schema(**bounds: int) -> dict[str, Any]:
+    # Only optional fields are numbers, and null in them is absence (R3).
+    return {"type": ["integer", "null"], **bounds}
+
+
+Text = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string"})]
+CountryCode = Annotated[
+    str, PlainValidator(country_code), WithJsonSchema({"type": "string", "pattern": "^([A-Za-z]{2})?$"})
+]
+QueryText = Annotated[str, PlainValidator(query_text), WithJsonSchema({"type": "string", "maxLength": MAX_QUERY})]
+PageLimit = Annotated[
+    int, PlainValidator(page_limit), WithJsonSchema(_whole_number_schema(minimum=1, maximum=MAX_LIMIT))
+]
+PageOffset = Annotated[int, PlainValidator(page_offset), WithJsonSchema(_whole_number_schema(minimum=0))]
+# Nullable by itself and not by a union: a missing reference is told of by reference_text.
+ReferenceText = Annotated[
+    str | None,
+    PlainValidator(reference_text),
+    WithJsonSchema({"type": ["string", "null"], "maxLength": MAX_REFERENCE}),
+]
+IgnoredText = Annotated[None, PlainValidator(ignored_text), WithJsonSchema({"type": "string"})]

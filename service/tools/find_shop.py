@@ -1,0 +1,142 @@
+"""find_shop: search shops by name, domain or category word, with filters and paging (M3 to M8)."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+from rapidfuzz import process
+
+from service.context import ToolContext
+from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
+from service.search.protocol import FindQuery
+from service.tools.fields import CountryCode, PageLimit, PageOffset, QueryText, Text
+from service.tools.request import NoShopRequest
+from service.tools.shop_view import ShopView, shop_view
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+
+MAX_DEPTH: Final = 100_000
+_CLOSEST: Final = 3
+_COMPARED: Final = 200
+
+DESCRIPTION = (
+    "Search shops by a part of their name or domain, or browse a category with an empty query. Call it to find out "
+    "whether a shop is in the directory and what its domain and id are; with the domain or id known already, get_shop "
+    "is one step. Every word of the query must fit the same shop (name, domain or category). Call list_categories "
+    "before you filter by category: only its slugs are accepted, another one is an error. In the answer, total_count "
+    "is the number of all matches and truncated says that more follow this page: raise offset. ignored_terms lists "
+    "words that fit no shop at all and were dropped, so the results answer a narrower question than the one asked; "
+    "say so. category_truncated means that a word fits so many categories that some were left out. did_you_mean names "
+    "shops a typing error away when nothing was found or a word was dropped: they are suggestions, not results."
+)
+
+
+class FindShopRequest(NoShopRequest):
+    """What to search for."""
+
+    query: Annotated[
+        QueryText,
+        Field(
+            description=(
+                "A part of a shop's name or domain; several words narrow the search. An empty string browses. "
+                "At most 200 characters and 12 words."
+            ),
+            examples=["harbour books", "harbour-lane-books.example", ""],
+        ),
+    ]
+    country: Annotated[
+        CountryCode | None,
+        Field(
+            description=(
+                "Keep shops that sell in this country (ISO 3166-1 alpha-2, such as DE; the United Kingdom is GB), "
+                "world-wide, or do not state their markets."
+            ),
+            examples=["DE"],
+        ),
+    ] = None
+    limit: Annotated[PageLimit, Field(description="How many shops to return at most, 1 to 100.")] = 50
+    offset: Annotated[
+        PageOffset,
+        Field(description="How many matches to pass over: raise it by limit to page. Together at most 100,000."),
+    ] = 0
+    category: Annotated[
+        Text | None,
+        Field(
+            description="Keep shops of this category: a slug exactly as list_categories returns it.", examples=["books"]
+        ),
+    ] = None
+
+
+class NearShop(ToolResponse):
+    """A shop whose name is a typing error away."""
+
+    id: Annotated[str, Field(description="The directory's id of the shop.")]
+    name: Annotated[str, Field(description="Display name.")]
+    domain: Annotated[str, Field(description="The shop's domain.")]
+
+
+class FindShopResponse(ToolResponse):
+    """One page of matches."""
+
+    results: Annotated[tuple[ShopView, ...], Field(description="The shops of this page, best first.")]
+    total_count: Annotated[int, Field(description="The number of all matches, not only of this page.")]
+    truncated: Annotated[bool, Field(description="More matches follow this page: raise offset.")]
+    ignored_terms: Annotated[
+        tuple[str, ...],
+        Field(description="Words that fit no shop and were dropped: the results answer a narrower question."),
+    ]
+    category_truncated: Annotated[
+        bool, Field(description="A word fits more categories than were searched: the matches are a part.")
+    ]
+    did_you_mean: Annotated[
+        tuple[NearShop, ...], Field(description="Up to 3 shops a typing error away; none of them is in results.")
+    ]
+
+
+async def run(request: FindShopRequest, context: ToolContext) -> FindShopResponse:
+    """Search one page."""
+    if request.offset + request.limit > MAX_DEPTH:
+        raise PageTooDeepError
+    if request.category is not None:
+        await _check_category(request.category, context)
+    found = await context.search.find(
+        FindQuery(request.query, request.country, request.category, request.offset, request.limit)
+    )
+    return FindShopResponse(
+        results=tuple(shop_view(shop) for shop in found.shops),
+        total_count=found.total,
+        truncated=request.offset + len(found.shops) < found.total,
+        ignored_terms=found.ignored,
+        category_truncated=found.category_truncated,
+        did_you_mean=tuple(NearShop(id=shop.id, name=shop.name, domain=shop.domain) for shop in found.did_you_mean),
+    )
+
+
+async def _check_category(slug: str, context: ToolContext) -> None:
+    slugs = [category.slug for category in await context.search.categories()]
+    if slug in slugs:
+        return
+    closest = [found for found, _, _ in process.extract(slug[:_COMPARED], slugs, limit=_CLOSEST)]
+    advice = f"Closest: {', '.join(closest)}. " if closest else ""
+    raise UnknownCategoryError(
+        f"No shop carries this category. {advice}Call list_categories for the slugs that exist.",
+        [
+            FieldError(
+                "category", "must be a slug of list_categories" + (f"; closest: {', '.join(closest)}" * bool(closest))
+            )
+        ],
+    )
+
+
+FIND_SHOP = Tool(
+    name="find_shop",
+    title="Find shops",
+    description=DESCRIPTION,
+    request=FindShopRequest,
+    response=FindShopResponse,
+    token=TokenRule.OPTIONAL,
+    effects=READS,
+    run=run,
+    examples=(
+        Example("By a part of the name", {"query": "harbour books"}),
+        Example("Browse a category in one country", {"query": "", "category": "books", "country": "DE", "limit": 10}),
+    ),
+)

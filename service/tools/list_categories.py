@@ -1,0 +1,62 @@
+"""list_categories: every category that a public shop carries, with its number of public shops (A3)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from index_mappings.documents import Category
+from service.context import ToolContext
+from service.tools.request import NoShopRequest
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+
+DESCRIPTION = (
+    "List every category that a shop of the directory carries, with its slug and its number of shops, largest first. "
+    "Call it before find_shop with a category filter: only these slugs are accepted, and they change with the data. "
+    "The list is flat, without parents and children. A shop can carry several categories, so the counts do not add up "
+    "to the number of shops."
+)
+
+
+class ListCategoriesRequest(NoShopRequest):
+    """Nothing is asked."""
+
+
+class CategoryView(ToolResponse):
+    """A category with its size."""
+
+    category: Annotated[str, Field(description="Display name.")]
+    slug: Annotated[str, Field(description="What find_shop takes as category.")]
+    count: Annotated[int, Field(description="How many shops carry it.")]
+
+
+class ListCategoriesResponse(ToolResponse):
+    """All categories."""
+
+    results: Annotated[tuple[CategoryView, ...], Field(description="The categories: most shops first, then by slug.")]
+    total_count: Annotated[int, Field(description="How many categories there are.")]
+
+
+def category_view(category: Category) -> CategoryView:
+    """The view of a category."""
+    return CategoryView(category=category.name, slug=category.slug, count=category.count)
+
+
+async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - nothing is asked
+    """Read them."""
+    categories = await context.search.categories()
+    return ListCategoriesResponse(
+        results=tuple(category_view(category) for category in categories), total_count=len(categories)
+    )
+
+
+LIST_CATEGORIES = Tool(
+    name="list_categories",
+    title="List categories",
+    description=DESCRIPTION,
+    request=ListCategoriesRequest,
+    response=ListCategoriesResponse,
+    token=TokenRule.OPTIONAL,
+    effects=READS,
+    run=run,
+    examples=(Example("All categories", {}),),
+)

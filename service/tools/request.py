@@ -1,0 +1,190 @@
+"""What all requests have in common: unknown fields, absent values, shop references, and errors in our words (R1-R3)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from index_mappings.hosts import has_dot, reduce_host
+from service.errors import FieldError, InvalidInputError
+from service.tools.fields import OWN_ERROR, IgnoredText, ReferenceText, fault
+
+_SHOP_ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+_CONTROL_IN_LINES: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# Where a tab or a line break is a space (E6).
+_TYPED_TEXT: Final = frozenset({"query"})
+_SHOWN_NAME: Final = 64
+_SHOWN_ERRORS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ShopReference:
+    """A reduced reference to a shop (R1).
+
+    Attributes:
+        lookup: an id or a reduced domain; None for what can be neither, and so is simply unknown.
+    """
+
+    lookup: str | None
+
+
+def reduce_reference(text: str) -> ShopReference:
+    """Reduce a pasted reference: without a dot it is an id, taken as it is; anything else is a host."""
+    trimmed = text.strip()
+    if not has_dot(trimmed):
+        return ShopReference(trimmed if _SHOP_ID.fullmatch(trimmed) else None)
+    return ShopReference(reduce_host(trimmed))
+
+
+class ToolRequest(BaseModel):
+    """The base of all requests."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_absent(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        # null and "" in an optional field are absence (R3).
+        fields = cls.model_fields
+        return cls._complete(
+            {
+                name: value
+                for name, value in arguments.items()
+                if (value is not None and value != "") or name not in fields or fields[name].is_required()
+            }
+        )
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """The fields in the order in which people are told of them."""
+        return tuple(cls.model_fields)
+
+    @classmethod
+    def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What a kind of request adds to the arguments that are there."""
+        return arguments
+
+
+class NoShopRequest(ToolRequest):
+    """A request of a tool that takes no shop: the shop's names are accepted and not looked at (R2)."""
+
+    shop_domain: Annotated[
+        IgnoredText | None, Field(description="Ignored: this tool takes no shop. Accepted for older clients.")
+    ] = None
+    shop_id_or_domain: Annotated[
+        IgnoredText | None, Field(description="Ignored: this tool takes no shop. Accepted for older clients.")
+    ] = None
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """The fields, those that are not looked at last."""
+        return tuple(sorted(cls.model_fields, key=lambda name: name in NoShopRequest.model_fields))
+
+
+class ShopRequest(ToolRequest):
+    """A request about one shop, named by either of two fields (R2)."""
+
+    shop_domain: Annotated[
+        ReferenceText,
+        Field(
+            description=(
+                "The shop's domain in any form (example.com, https://www.example.com/sale) or its id. "
+                "Required, unless shop_id_or_domain is given."
+            ),
+            examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
+        ),
+    ] = None
+    shop_id_or_domain: Annotated[
+        ReferenceText, Field(description="The former name of shop_domain; it means exactly the same.")
+    ] = None
+
+    @classmethod
+    def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        # Neither field is required by itself; the missing shop is told of together with everything else that is wrong.
+        if "shop_domain" in arguments or "shop_id_or_domain" in arguments:
+            return arguments
+        return {**arguments, "shop_domain": None}
+
+    @model_validator(mode="after")
+    def _one_shop(self) -> Self:
+        given = [name for name in (self.shop_domain, self.shop_id_or_domain) if name is not None]
+        if len({reduce_reference(name) for name in given}) > 1:
+            raise fault("and shop_id_or_domain name different shops; give one of them")
+        return self
+
+    @property
+    def reference(self) -> ShopReference:
+        """The shop that is asked for."""
+        return reduce_reference(self.shop_domain or self.shop_id_or_domain or "")
+
+
+RequestT = TypeVar("RequestT", bound=ToolRequest)
+
+
+def validated(model: type[RequestT], arguments: object) -> RequestT:
+    """Check the arguments of a call.
+
+    Raises:
+        InvalidInputError: naming every field that is wrong.
+    """
+    if not isinstance(arguments, dict):
+        raise InvalidInputError("The arguments must be a JSON object.")
+    errors = {error.field: error for error in _control_characters(arguments)}
+    try:
+        request = model.model_validate(arguments)
+    except ValidationError as error:
+        for found in _in_our_words(error, model):
+            errors.setdefault(found.field, found)
+    if errors:
+        raise invalid(tuple(errors.values()))
+    return request
+
+
+def invalid(errors: tuple[FieldError, ...]) -> InvalidInputError:
+    """The error that names these fields, or the first twenty of them."""
+    shown = errors[:_SHOWN_ERRORS]
+    sentences = [f"{error.field} {error.message}".strip() + "." for error in shown]
+    return InvalidInputError(" ".join(sentences), shown)
+
+
+def shown_name(name: str) -> str:
+    """A field name as an error may repeat it: short and printable, else not at all."""
+    return name if 0 < len(name) <= _SHOWN_NAME and name.isprintable() else "(a field)"
+
+
+def _in_our_words(error: ValidationError, model: type[ToolRequest]) -> Iterator[FieldError]:
+    allowed = ", ".join(model.field_names())
+    for found in error.errors(include_url=False, include_input=False):
+        # A fault of the request as a whole is that of its two shop fields.
+        field = shown_name(str(found["loc"][0])) if found["loc"] else "shop_domain"
+        match found["type"]:
+            case "missing":
+                yield FieldError(field, "is required")
+            case "extra_forbidden":
+                yield FieldError(field, f"is not a field of this tool; it takes {allowed}")
+            case kind if kind == OWN_ERROR:
+                yield FieldError(field, found["msg"])
+            case _:
+                yield FieldError(field, "is not valid")
+
+
+def _control_characters(arguments: dict[str, Any]) -> Iterator[FieldError]:
+    for name, value in arguments.items():
+        pattern = _CONTROL_IN_LINES if name in _TYPED_TEXT and isinstance(value, str) else _CONTROL
+        if _CONTROL.search(name) or any(pattern.search(text) for text in _strings(value)):
+            yield FieldError(shown_name(name), "holds a control character")
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield key
+            yield from _strings(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _strings(part)

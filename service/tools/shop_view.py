@@ -1,0 +1,45 @@
+"""The public view of a shop, the same in every tool (A1)."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from index_mappings.documents import Shop
+from service.tools.tool import ToolResponse
+
+
+class ShopView(ToolResponse):
+    """A shop as the public sees it."""
+
+    id: Annotated[str, Field(description="The directory's id of the shop; works wherever a domain does.")]
+    name: Annotated[str, Field(description="Display name.")]
+    aliases: Annotated[tuple[str, ...], Field(description="Other names of the shop.")]
+    domain: Annotated[str, Field(description="The shop's domain, internationalised names as A-labels (xn--...).")]
+    category: Annotated[str, Field(description="Slug of the primary category.")]
+    categories: Annotated[tuple[str, ...], Field(description="All category slugs, the primary one first.")]
+    countries: Annotated[
+        tuple[str, ...] | None,
+        Field(
+            description="Markets the shop states: country codes, or WORLDWIDE. null: not stated, which is no refusal."
+        ),
+    ]
+    offers: Annotated[
+        tuple[dict[str, Any], ...],
+        Field(description="The shop's offers. Empty until merchant offers are ingested; that is no verdict."),
+    ]
+    offers_total: Annotated[int, Field(description="How many offers there are in all.")]
+
+
+def shop_view(shop: Shop) -> ShopView:
+    """The view of a shop."""
+    return ShopView(
+        id=shop.id,
+        name=shop.name,
+        aliases=shop.aliases,
+        domain=shop.domain,
+        category=shop.categories[0],
+        categories=shop.categories,
+        countries=shop.countries or None,
+        offers=(),
+        offers_total=0,
+    )

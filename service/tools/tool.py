@@ -1,0 +1,74 @@
+"""What a tool is: one frozen record, from which every door, every schema and the tests are made."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic
+
+from pydantic import BaseModel, ConfigDict
+
+from service.context import ToolContext
+from service.tools.request import RequestT
+
+
+class TokenRule(StrEnum):
+    """Whether a call needs an API token."""
+
+    OPTIONAL = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a call does beside answering.
+
+    Attributes:
+        read_only: it changes nothing.
+        repeatable: a second equal call changes nothing more.
+    """
+
+    read_only: bool
+    repeatable: bool
+
+
+READS = Effects(read_only=True, repeatable=True)
+
+
+class ToolResponse(BaseModel):
+    """The base of all responses; field names are the interface's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A call for people to try."""
+
+    summary: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[RequestT]):
+    """A tool.
+
+    Attributes:
+        name: of the tool, its route and its MCP name.
+        title: a few words for people.
+        description: for people and for models: what it does, when to call it, what its answer means.
+        request: what it takes.
+        response: what it answers.
+        token: whether a call needs a token.
+        effects: what a call does beside answering.
+        run: its rules; raises ServiceError.
+        examples: calls to try, the first one the plainest.
+    """
+
+    name: str
+    title: str
+    description: str
+    request: type[RequestT]
+    response: type[ToolResponse]
+    token: TokenRule
+    effects: Effects
+    run: Callable[[RequestT, ToolContext], Awaitable[ToolResponse]]
+    examples: tuple[Example, ...]
