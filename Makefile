@@ -1,0 +1,74 @@
+# One command each for users, developers and CI; `make help` lists them.
+
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8080
+CATALOGUE ?=
+INDEX ?= var/index
+PYTEST_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
+BUILT_AT = $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format relevance bench soak lock clean
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT and INDEX=(where the index is kept)"
+
+run: $(VENV)/.run  ## index the sample catalogue (or CATALOGUE=...) and serve it
+	@$(BIN)/shop-directory index build --data-dir "$(INDEX)" $(if $(CATALOGUE),--catalogue "$(CATALOGUE)")
+	@SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
+	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
+
+test: $(VENV)/.dev  ## all tests; starts a real OpenSearch and Redis where it can
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.dev  ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## write the code as `make check` wants it
+	@$(BIN)/ruff format --quiet
+	@$(BIN)/ruff check --fix --quiet
+
+relevance: $(VENV)/.dev  ## the development queries through both engines: success, MRR, keystrokes
+	@$(BIN)/python -m tests.relevance
+
+bench: $(VENV)/.dev  ## ratios measured in one run
+	@$(BIN)/python -m bench
+
+soak: $(VENV)/.dev  ## what is too long for CI
+	@SHOP_DIRECTORY_AGREEMENT=100x20 $(BIN)/python -m pytest --require-real tests/conformance/test_engines_agree.py
+
+lock: $(VENV)/.dev  ## pin the dependencies anew
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
+	  --group build pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \
+	  --group build --group dev pyproject.toml -o requirements-dev.lock
+
+clean:  ## remove the virtual environment and everything built
+	@rm -rf $(VENV) var build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or later is needed; name one by PYTHON=..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make virtual environments: install its venv module"; exit 1; }
+
+$(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/python
+	@echo "Installing into $(VENV) ..."
+	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
+	@echo "Installing into $(VENV) ..."
+	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.run
