@@ -56,10 +56,14 @@ def reduce_host(text: str) -> str | None:
     """
     authority = _AFTER_AUTHORITY.split(_SCHEME.sub("", text.strip()), maxsplit=1)[0]
     host = _DOTS.sub(".", _PORT.sub("", authority.rpartition("@")[2].strip())).lower()
-    host = (host if _plain(host) else _encode(host)).removeprefix("www.").removesuffix(".")
+    host = (host if _plain(host) else _encode(host)).rstrip(".")
+    # All of them: a host that an answer showed must stay as it is when it is asked for.
+    while host.startswith("www."):
+        host = host.removeprefix("www.")
     return host if 0 < len(host) <= MAX_HOST else None
 
 
+@lru_cache(maxsize=4_096)
 def unicode_host(host: str) -> str:
     """The host with its A-labels in Unicode; a label that IDNA refuses stays as it is."""
     if "xn--" not in host:

@@ -5,7 +5,6 @@ that nobody may know of (V1).
 """
 
 import re
-import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -18,8 +17,12 @@ from index_mappings.text import is_blank
 
 COUNTRIES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
 
-_HOST: Final = re.compile(r"^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.(?!\d+$)[a-z0-9_-]{1,63}$")
-_BIDI_CONTROLS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# A last label that reads as a number makes the whole an address.
+_HOST: Final = re.compile(
+    r"^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.(?!(?:\d+|0x[0-9a-f]*)$)[a-z0-9_-]{1,63}$"
+)
+# Control characters but the tab, bidirectional overrides and isolates, halves of surrogate pairs.
+_UNWELCOME: Final = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _RFC3339: Final = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$")
 
 _REASONS: Final = {
@@ -40,19 +43,21 @@ _REASONS: Final = {
     "int_from_float": "must be a whole number",
     "finite_number": "must be a finite number",
     "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le}",
     "literal_error": "must be one of {expected}",
     "string_unicode": "holds characters that are not valid Unicode",
 }
 
 
 def _clean(text: str) -> str:
-    if any(unicodedata.category(char) == "Cc" and char != "\t" for char in text):
-        raise ValueError("holds a control character")
-    if _BIDI_CONTROLS.search(text):
-        raise ValueError("holds a bidirectional override or isolate")
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    found = _UNWELCOME.search(text)
+    if found is None:
+        return text
+    if "\ud800" <= found[0] <= "\udfff":
         raise ValueError("holds half of a surrogate pair")
-    return text
+    if found[0] < "\u0100":
+        raise ValueError("holds a control character")
+    raise ValueError("holds a bidirectional override or isolate")
 
 
 def _said(text: str) -> str:
@@ -160,8 +165,13 @@ class ShopRecord(Record):
 
 def reasons(error: ValidationError) -> list[tuple[str, str]]:
     """The fields (as paths) and reasons of a failed validation, in our words and without any value."""
+    details = error.errors(include_url=False, include_input=False)
+    places = {detail["loc"] for detail in details}
     found: dict[tuple[str, str], None] = {}
-    for detail in error.errors(include_url=False, include_input=False):
+    for detail in details:
+        # A list whose entries are all wrong also counts as too short: that is no fault of its own.
+        if detail["type"] == "too_short" and any(place[:-1] and detail["loc"] == place[:1] for place in places):
+            continue
         found[_path(detail["loc"]), _reason(detail["type"], detail.get("ctx", {}))] = None
     return list(found)
 

@@ -89,13 +89,9 @@ class NdjsonCatalogue:
         problems: ProblemLog,
         advance: Callable[[int], None],
     ) -> Iterator[tuple[int, AnyRecord]]:
-        known = frozenset(model.model_fields)
         for line, raw in _lines(path, problems, advance):
             try:
-                value = strict_loads(raw)
-                if self._lenient and isinstance(value, dict):
-                    value = {key: part for key, part in value.items() if key in known}
-                yield line, model.model_validate(value)
+                yield line, model.model_validate(strict_loads(raw), extra="ignore" if self._lenient else None)
             except NotStrictJsonError as error:
                 problems.add(Problem(path.name, line, None, f"the line {error}"))
             except ValidationError as error:
