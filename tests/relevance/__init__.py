@@ -1,0 +1,1 @@
+"""How well the development queries are answered, by kind, on both engines and both doors of search."""
