@@ -88,7 +88,7 @@ def service(index: Path) -> Iterator[int]:
     """The service over an embedded index, in a process of its own; yields its port."""
     port = _free_port()
     command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
-    environment = {**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index)}
+    environment = {**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index), "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
     with _process(command, environment, lambda: _answers(port, "/ready")):
         yield port
 
