@@ -55,8 +55,8 @@ def reduce_host(text: str) -> str | None:
         host that the IDNA rules refuse is only lower-cased.
     """
     authority = _AFTER_AUTHORITY.split(_SCHEME.sub("", text.strip()), maxsplit=1)[0]
-    host = _DOTS.sub(".", _PORT.sub("", authority.rpartition("@")[2].strip())).lower()
-    host = (host if _plain(host) else _encode(host)).rstrip(".")
+    host = _DOTS.sub(".", _PORT.sub("", authority.rpartition("@")[2].strip())).lower().rstrip(".")
+    host = host if _plain(host) else _encode(host)
     # All of them: a host that an answer showed must stay as it is when it is asked for.
     while host.startswith("www."):
         host = host.removeprefix("www.")

@@ -106,6 +106,7 @@ def build(
         previous = sink.live()
         stamp, disputed = _write(sink, staging, public, clock())
         kept = {stamp.generation} | ({previous.generation} if previous else set())
+        removed, remains = _prune(sink, kept)
         return BuildSummary(
             stamp=stamp,
             read=read,
@@ -113,9 +114,9 @@ def build(
             superseded=superseded,
             lost_domain=len(lost),
             disputed_categories=len(disputed),
-            notes=_notes(source.shops_file, lost, disputed),
+            notes=(*_notes(source.shops_file, lost, disputed), *remains),
             problems=problems,
-            removed=sink.prune(kept),
+            removed=removed,
             seconds=time.monotonic() - started,
         )
 
@@ -144,10 +145,21 @@ def _write(sink: Sink, staging: Staging, public: int, now: datetime) -> tuple[St
         _verify(writer, staging, stamp, public)
         writer.publish()
     except BaseException:
-        # An interrupted build leaves nothing behind either.
-        writer.discard()
+        # An interrupted build leaves nothing behind either. But publishing may have taken effect although its answer
+        # was lost: what is live now must never be removed.
+        live = sink.live()
+        if live is None or live.generation != generation:
+            writer.discard()
         raise
     return stamp, [category.slug for category in staging.categories() if category.names > 1]
+
+
+def _prune(sink: Sink, kept: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Remove older generations: their names, or a note. What is published stays published if they can't be removed."""
+    try:
+        return sink.prune(kept), ()
+    except SinkError as error:
+        return (), (f"published, but {error}; the next build tries again",)
 
 
 def _verify(writer: GenerationWriter, staging: Staging, stamp: Stamp, public: int) -> None:

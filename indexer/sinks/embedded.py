@@ -1,12 +1,15 @@
 """The embedded sink: a directory a generation, published by replacing one small file.
 
-Readers keep their open generation while it is replaced; nothing is ever changed in place.
+Readers keep their open generation while it is replaced; nothing is ever changed in place. A publisher that was
+overtaken fails instead of winning (G1).
 """
 
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,7 +54,7 @@ class EmbeddedSink:
             generation_directory(self._root, generation).mkdir(parents=True)
         except OSError as error:
             raise SinkError(f"{self._root} cannot be written: {error.strerror}") from error
-        return EmbeddedWriter(self._root, generation)
+        return EmbeddedWriter(self._root, generation, _pointed_to(self._root))
 
     def prune(self, keep: Collection[str]) -> tuple[str, ...]:
         """Remove the directories of other generations."""
@@ -71,9 +74,10 @@ class EmbeddedSink:
 class EmbeddedWriter:
     """One generation's directory."""
 
-    def __init__(self, root: Path, generation: str) -> None:
+    def __init__(self, root: Path, generation: str, replaced: str | None) -> None:
         self._root = root
         self._generation = generation
+        self._replaced = replaced
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Write one kind's index."""
@@ -111,8 +115,11 @@ class EmbeddedWriter:
         return {values["id"]: values for values in stored}
 
     def publish(self) -> None:
-        """Point to this generation: one rename."""
-        _write_whole(pointer_path(self._root), f"{self._generation}\n")
+        """Point to this generation: one rename, unless another publisher was faster."""
+        with _alone(self._root):
+            if _pointed_to(self._root) != self._replaced:
+                raise SinkError("the generation could not be published: another one has been meanwhile")
+            _write_whole(pointer_path(self._root), f"{self._generation}\n")
 
     def discard(self) -> None:
         """Remove the directory."""
@@ -140,6 +147,29 @@ def _document(document: object, names: Collection[str]) -> tantivy.Document:
     values = engine_values(document)
     terms = {name: values[name] for name in names}
     return tantivy.Document(**terms, **{STORED_COLUMN: orjson.dumps(stored_part(document))})
+
+
+def _pointed_to(root: Path) -> str | None:
+    try:
+        return pointer_path(root).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SinkError(f"{pointer_path(root)} cannot be read: {error.strerror}") from error
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Keep other publishers out; the lock ends with its holder, however that ends."""
+    try:
+        directory = os.open(root, os.O_RDONLY)
+    except OSError as error:
+        raise SinkError(f"{root} cannot be locked: {error.strerror}") from error
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 What is replaced must still be there (`must_exist`), so a publisher that was overtaken fails instead of winning.
 """
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -33,6 +34,9 @@ class OpenSearchSink:
             prefix: what all index names begin with.
             shards: primary shards of each index of documents.
         """
+        # Below these levels the client logs whole requests: shops, and the hidden ids that verification asks for.
+        logging.getLogger("opensearch").setLevel(logging.INFO)
+        logging.getLogger("opensearchpy.trace").setLevel(logging.WARNING)
         self._client = OpenSearch(list(urls), timeout=_TIMEOUT)
         self._prefix = prefix
         self._shards = shards
@@ -148,7 +152,8 @@ class OpenSearchWriter:
             if self._replaced is not None:
                 old = index_name(self._prefix, kind, self._replaced)
                 actions.append({"remove": {"index": old, "alias": alias, "must_exist": True}})
-            actions.append({"add": {"index": self._index(kind), "alias": alias}})
+            # Two first publishers have no predecessor to lose; but of a write index an alias can have only one.
+            actions.append({"add": {"index": self._index(kind), "alias": alias, "is_write_index": True}})
         try:
             self._client.indices.update_aliases(body={"actions": actions})
         except OpenSearchException as error:

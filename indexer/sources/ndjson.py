@@ -28,6 +28,7 @@ TYPES: Final = (
 )
 MAX_LINE: Final = 1024 * 1024
 _ENDINGS: Final = (".ndjson", ".ndjson.gz")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -130,11 +131,13 @@ def _lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> 
             told = 0
             while text := stream.readline(MAX_LINE + 1):
                 number += 1
+                if number == 1:
+                    text = text.removeprefix(_BYTE_ORDER_MARK)
                 if len(text) > MAX_LINE and not text.endswith(b"\n"):
                     problems.add(Problem(path.name, number, None, f"the line is longer than {MAX_LINE} bytes"))
                     _skip_line(stream)
                 elif text.strip():
-                    yield number, text.removeprefix(b"\xef\xbb\xbf") if number == 1 else text
+                    yield number, text
                 advance(raw.tell() - told)
                 told = raw.tell()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

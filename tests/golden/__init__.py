@@ -1,0 +1,1 @@
+"""What others rely on to the letter, written down: mappings, query bodies and other wire forms."""

@@ -1,0 +1,67 @@
+"""What callers are promised, as files: the OpenAPI document and the list of tools. A change of either is a decision."""
+
+from typing import Any, Final
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from service.mcp_server.server import mcp_tool
+from service.rest.openapi import openapi_document
+from service.tools.registry import REGISTRY
+from tests.golden.golden import assert_golden
+
+REMINDER: Final = "Callers go by it: anything but an addition breaks somebody."
+TOOLS: Final = [mcp_tool(tool) for tool in REGISTRY]
+
+
+@pytest.mark.rule("I84", "O1", "I42", "I85")
+def test_the_openapi_document_is_what_it_was() -> None:
+    document = openapi_document(REGISTRY)
+    assert (document["openapi"], document["info"]["version"]) == ("3.1.0", "0.1.1")
+    assert_golden("openapi.json", document, reminder=REMINDER)
+
+
+@pytest.mark.rule("R2.schema")
+def test_the_list_of_tools_is_what_it_was() -> None:
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in TOOLS]
+    assert_golden("tools_list.json", listed, reminder=REMINDER)
+
+
+@pytest.mark.rule("I42", "E1", "R2")
+@pytest.mark.parametrize("tool", REGISTRY, ids=lambda tool: tool.name)
+def test_each_tool_is_described_with_its_statuses_and_examples_that_fit(tool: Any) -> None:  # noqa: ANN401 - a Tool of any request
+    operation = openapi_document(REGISTRY)["paths"][f"/tool/{tool.name}"]["post"]
+    assert operation["operationId"] == tool.name
+    assert list(operation["responses"]) == ["200", "400", "404", "405", "413", "415", "500", "503"]
+    content = operation["requestBody"]["content"]["application/json"]
+    assert content["examples"]
+    for example in content["examples"].values():
+        Draft202012Validator(content["schema"]).validate(example["value"])
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_schemas_are_valid_and_every_field_is_described(tool: Any) -> None:  # noqa: ANN401 - the SDK's Tool
+    for schema in (tool.input_schema, tool.output_schema):
+        Draft202012Validator.check_schema(schema)
+        assert [name for name, part in schema["properties"].items() if not part.get("description")] == []
+
+
+def test_every_reference_of_the_openapi_document_leads_somewhere() -> None:
+    document = openapi_document(REGISTRY)
+    references = list(_references(document))
+    assert references
+    for reference in references:
+        place: Any = document
+        for part in reference.removeprefix("#/").split("/"):
+            place = place[part]
+
+
+def _references(value: Any) -> Any:  # noqa: ANN401 - any part of the document
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield value["$ref"]
+        for part in value.values():
+            yield from _references(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _references(part)

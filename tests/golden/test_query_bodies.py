@@ -1,0 +1,89 @@
+"""The query bodies to the letter: constant scores for tiers, finished terms, exact totals, one order (M2, X4)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.forms import query_forms
+from service.search.opensearch_queries import presence_bodies, search_body
+from service.search.plan import (
+    Exact,
+    Plan,
+    filter_clauses,
+    find_plan,
+    loose_plan,
+    suggest_plan,
+    whole_query_match,
+    word_evidence,
+)
+from tests.golden.golden import assert_golden
+
+TIMEOUT_MS: Final = 1_500
+LONG: Final = "a name that goes on and on until it is longer than the edges of any prefix field"
+ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_string", "simple_query_string", "wildcard"}
+
+
+def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filters: str | None) -> Plan:
+    query = query_forms(text)
+    meant = {word: (slugs or {}).get(word, ()) for word in query.words}
+    return find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category")))
+
+
+def _suggest(text: str, slugs: Mapping[str, tuple[str, ...]]) -> Plan:
+    query = query_forms(text, cut=64)
+    return suggest_plan(query, {word: slugs.get(word, ()) for word in query.words}, filter_clauses("DE", None))
+
+
+PLANS: Final[Mapping[str, Plan]] = {
+    "browse": _find("", country="DE", category="garden"),
+    "one_word": _find("Zalando"),
+    "two_words_with_categories": _find("garden shoes", {"garden": ("garden", "garden-tools"), "shoes": ("shoes",)}),
+    "domain": _find("https://www.tui.co.uk/x", country="GB"),
+    "punctuation": _find("???"),
+    "cjk_character": _find("緑"),
+    "long_text": _find(LONG.replace(" ", "-")),
+    "suggest_two_words": _suggest("bosch gard", {"gard": ("garden",)}),
+    "suggest_loose": loose_plan(
+        query_forms("gardenna toolz", cut=64), filter_clauses("DE", None), (Exact("id", ("s1",)),)
+    ),
+}
+
+
+def _keys(body: object) -> set[str]:
+    if isinstance(body, Mapping):
+        return {*body}.union(*map(_keys, body.values()))
+    if isinstance(body, list):
+        return set[str]().union(*map(_keys, body))
+    return set()
+
+
+def _body(plan: Plan) -> dict[str, Any]:
+    return search_body(plan, offset=50, limit=25, total=True, timeout_ms=TIMEOUT_MS)
+
+
+@pytest.mark.rule("M2", "X4")
+@pytest.mark.parametrize("name", PLANS)
+def test_the_body_of_each_kind_of_query_is_the_golden_one(name: str) -> None:
+    assert_golden(f"query_{name}.json", _body(PLANS[name]))
+
+
+@pytest.mark.rule("M6")
+def test_the_bodies_that_ask_which_words_are_known_are_the_golden_ones() -> None:
+    query = query_forms("zalando qqxx")
+    slugs: dict[str, tuple[str, ...]] = dict.fromkeys(query.words, ())
+    clauses = (whole_query_match(query, slugs), *(word_evidence(word, ()) for word in query.words))
+    assert_golden("query_presence.json", presence_bodies(clauses, timeout_ms=TIMEOUT_MS))
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("name", PLANS)
+def test_no_body_asks_the_engine_to_analyse_text(name: str) -> None:
+    assert _keys(_body(PLANS[name])["query"]) & ENGINE_TEXT_QUERIES == set()
+
+
+@pytest.mark.rule("M2")
+@pytest.mark.parametrize("name", PLANS)
+def test_every_body_ends_its_order_with_the_rank_and_counts_exactly(name: str) -> None:
+    body = _body(PLANS[name])
+    assert (body["sort"][-1], body["track_total_hits"]) == ({"rank": "asc"}, True)

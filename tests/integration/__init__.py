@@ -1,0 +1,1 @@
+"""What only the real engines and the real files show."""

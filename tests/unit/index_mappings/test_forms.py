@@ -1,0 +1,193 @@
+"""The ways in which a shop can be typed, and the forms in which a query is compared with them."""
+
+import pytest
+
+from index_mappings.forms import QueryForms, ShopForms, forms_of_words, query_forms, shop_forms
+
+
+def _is_whole_name(query: str, name: str, domain: str) -> bool:
+    return bool({*query_forms(query).texts} & {*shop_forms(name, (), domain).full})
+
+
+@pytest.mark.rule("X2", "X2.keys")
+def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
+    assert shop_forms("Marks & Spencer", (), "marksandspencer.com") == ShopForms(
+        full=(
+            "marks and spencer",
+            "marks spencer",
+            "marksandspencer",
+            "marksandspencer com",
+            "marksandspencer.com",
+            "marksspencer",
+        ),
+        keys=(
+            "and spencer",
+            "marks and spencer",
+            "marks spencer",
+            "marksandspencer",
+            "marksandspencer.com",
+            "marksspencer",
+            "spencer",
+        ),
+        words=("and", "marks", "marksandspencer", "spencer"),
+        infixes=("marksandspencer", "marksspencer"),
+    )
+
+
+@pytest.mark.rule("X2", "X2.keys")
+def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
+    assert shop_forms("Youla / Юла", (), "youla.ru") == ShopForms(
+        full=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
+        keys=("youla", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла", "yula", "юла"),
+        words=("youla", "yula", "юла"),
+        infixes=("youla", "youlayula", "youlaюла"),
+    )
+
+
+@pytest.mark.rule("X2", "X2.keys")
+def test_an_international_domain_is_there_in_both_spellings() -> None:
+    assert shop_forms("Müller", (), "xn--mller-kva.de") == ShopForms(
+        full=(
+            "mueller", "muller", "muller de", "müller", "müller.de",
+            "xn mller kva", "xn mller kva de", "xn--mller-kva", "xn--mller-kva.de", "xnmllerkva",
+        ),
+        keys=(
+            "mueller", "muller", "müller", "müller.de",
+            "xn mller kva", "xn--mller-kva", "xn--mller-kva.de", "xnmllerkva",
+        ),
+        words=("mueller", "muller"),
+        infixes=("mueller", "muller"),
+    )  # fmt: skip
+
+
+@pytest.mark.rule("X2", "X2.keys")
+def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces() -> None:
+    assert shop_forms("Nord", ("Nordlicht Home",), "nord-licht.myshopify.com") == ShopForms(
+        full=(
+            "nord", "nord licht", "nord licht myshopify com", "nord-licht", "nord-licht.myshopify.com", "nordlicht",
+            "nordlicht home", "nordlichthome",
+        ),
+        keys=(
+            "home", "licht", "nord", "nord licht", "nord-licht", "nord-licht.myshopify.com", "nordlicht",
+            "nordlicht home", "nordlichthome",
+        ),
+        words=("home", "licht", "nord", "nordlicht"),
+        infixes=("nord", "nordlicht", "nordlichthome"),
+    )  # fmt: skip
+
+
+@pytest.mark.rule("X2", "X2.keys")
+def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
+    assert shop_forms("Kompass", (), "de.kompass.internal") == ShopForms(
+        full=("de kompass internal", "de.kompass.internal", "kompass"),
+        keys=("de", "de.kompass.internal", "kompass"),
+        words=("kompass",),
+        infixes=("dekompass", "kompass"),
+    )
+
+
+@pytest.mark.rule("X1.last_form", "X2")
+def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
+    assert shop_forms("???", (), "qqq.internal") == ShopForms(
+        full=("???", "qqq", "qqq internal", "qqq.internal"),
+        keys=("???", "qqq", "qqq.internal"),
+        words=("qqq",),
+        infixes=("qqq",),
+    )
+
+
+@pytest.mark.rule("X2")
+def test_an_alias_has_the_forms_that_it_would_have_as_a_name() -> None:
+    as_alias = shop_forms("Nord", ("Grün+Blau",), "q.internal")
+    as_name = shop_forms("Grün+Blau", ("Nord",), "q.internal")
+    assert as_alias == as_name
+    assert {"grun blau", "gruen blau", "grun and blau", "gruen and blau", "gruenandblau"} <= {*as_alias.full}
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("query", "name", "domain"),
+    [
+        ("Marks & Spencer", "Marks & Spencer", "ms.internal"),
+        ("marks and spencer", "Marks & Spencer", "ms.internal"),
+        ("mcdonald s", "McDonald's", "md.internal"),
+        ("mc donalds", "McDonald's", "md.internal"),
+        ("stewart´s shops", "Stewart's Shops", "st.internal"),
+        ("tui.co.uk", "TUI", "tui.co.uk"),
+        ("https://www.tui.co.uk/holidays?x=1", "TUI", "tui.co.uk"),
+        ("amazon de", "Amazon", "amazon.de"),
+        ("???", "???", "q.internal"),
+        ("c!ty'super", "C!ty'super", "q.internal"),
+        ("K+K", "K+K", "q.internal"),
+        ("k & k", "K+K", "q.internal"),
+        ("kk", "K+K", "q.internal"),
+        ("vim", "V.I.M.", "q.internal"),
+        ("v.i.m.", "V.I.M.", "q.internal"),
+        ("tambo", "Tambo+", "q.internal"),
+        ("youla юла", "Youla / Юла", "q.internal"),
+        ("mueller", "Müller", "q.internal"),
+        ("müller", "Müller", "q.internal"),
+        ("müller.de", "Drogerie", "xn--mller-kva.de"),
+        ("muller de", "Drogerie", "xn--mller-kva.de"),
+        ("nordlicht", "Home", "nord-licht.myshopify.com"),
+    ],
+)
+def test_a_query_equals_a_full_form(query: str, name: str, domain: str) -> None:
+    assert _is_whole_name(query, name, domain)
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("query", "name", "domain"),
+    [
+        ("de", "Kompass", "de.kompass.internal"),
+        ("myshopify", "Nord", "nord-licht.myshopify.com"),
+        ("kompass.internal", "Kompass", "de.kompass.internal"),
+        ("spencer", "Marks & Spencer", "ms.internal"),
+    ],
+)
+def test_a_part_a_host_or_a_parent_domain_is_no_full_form(query: str, name: str, domain: str) -> None:
+    assert not _is_whole_name(query, name, domain)
+
+
+@pytest.mark.rule("X3")
+def test_a_query_of_words_is_compared_spaced_and_joined_and_without_variants() -> None:
+    assert query_forms("  Mc Dönalds & co ") == QueryForms(
+        texts=("mc donalds co", "mcdonaldsco"), words=("mc", "donalds", "co")
+    )
+
+
+@pytest.mark.rule("X3")
+def test_a_query_of_one_token_with_a_dot_is_compared_as_a_domain_too() -> None:
+    assert query_forms("WWW.Tui.co.uk") == QueryForms(
+        texts=("www tui co uk", "wwwtuicouk", "tui.co.uk"), words=("www", "tui", "co", "uk")
+    )
+
+
+@pytest.mark.rule("X3")
+def test_two_tokens_are_never_a_domain() -> None:
+    assert query_forms("tui.co uk") == QueryForms(texts=("tui co uk", "tuicouk"), words=("tui", "co", "uk"))
+
+
+@pytest.mark.rule("X3", "X1.last_form")
+def test_a_query_of_punctuation_is_its_last_form_without_words() -> None:
+    assert query_forms(" ?.? ") == QueryForms(texts=("?.?",), words=())
+
+
+@pytest.mark.rule("X3")
+@pytest.mark.parametrize("text", ["", "  ", "\u200d"])
+def test_a_blank_query_has_no_form(text: str) -> None:
+    query = query_forms(text)
+    assert (query, query.spaced) == (QueryForms(texts=(), words=()), "")
+
+
+@pytest.mark.rule("M9")
+def test_typeahead_cuts_the_folded_text_and_leaves_no_space_at_the_end() -> None:
+    assert query_forms("Abcdef ghi", cut=7) == QueryForms(texts=("abcdef",), words=("abcdef",))
+    assert query_forms("a" * 70, cut=64).texts == ("a" * 64,)
+
+
+@pytest.mark.rule("M6")
+def test_kept_words_are_compared_spaced_and_joined() -> None:
+    assert forms_of_words(("mc", "donalds")) == QueryForms(texts=("mc donalds", "mcdonalds"), words=("mc", "donalds"))
+    assert forms_of_words(()) == QueryForms(texts=(), words=())

@@ -1,0 +1,106 @@
+"""Generation names and the stamp: what is live is told in one small document that is believed whole or not at all."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.generations import (
+    Stamp,
+    alias_name,
+    first_stamp,
+    index_name,
+    is_generation,
+    new_generation,
+)
+
+NOW = datetime(2031, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
+NAME = "20310506t070809000010-0a1b2c"
+STAMP = Stamp(SCHEMA_VERSION, NAME, 7, "2031-05-06T07:08:09Z", "pos-9", MappingProxyType({"shops": 2, "categories": 1}))
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@pytest.mark.rule("G1")
+@given(moments, moments)
+def test_generation_names_sort_by_their_time_of_birth(one: datetime, other: datetime) -> None:
+    first, second = new_generation(one), new_generation(other)
+    assert is_generation(first)
+    if one != other:
+        assert (first < second) == (one < other)
+
+
+@pytest.mark.rule("G1")
+def test_a_generation_name_is_the_moment_in_utc_and_chance() -> None:
+    name = new_generation(NOW.astimezone(timezone(timedelta(hours=9))))
+    assert name.startswith("20310506t070809000010-")
+    assert name != new_generation(NOW)
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize(
+    "text",
+    ["", "live", NAME.upper(), f"{NAME}\n", f" {NAME}", f"{NAME}/../x", NAME[:-1], f"{NAME}0", NAME.replace("t", "-")],
+)
+def test_other_texts_are_no_generation_names(text: str) -> None:
+    assert is_generation(NAME)
+    assert not is_generation(text)
+
+
+@pytest.mark.rule("G1")
+def test_the_indices_of_a_generation_are_named_after_it_and_the_aliases_are_not() -> None:
+    assert index_name("shops-eu", "categories", NAME) == f"shops-eu-categories-{NAME}"
+    assert alias_name("shops-eu", "categories") == "shops-eu-categories"
+
+
+@pytest.mark.rule("G1")
+def test_a_first_stamp_says_when_by_what_code_and_counts_nothing_yet() -> None:
+    assert first_stamp(NAME, NOW, "pos-9") == Stamp(SCHEMA_VERSION, NAME, 1, "2031-05-06T07:08:09Z", "pos-9", {})
+    assert first_stamp(NAME, NOW).counted({"shops": 3}).counts == {"shops": 3}
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("stamp", [STAMP, replace(STAMP, source_position=None), replace(STAMP, counts={})])
+def test_a_stamp_survives_the_wire(stamp: Stamp) -> None:
+    assert Stamp.from_wire(json.loads(json.dumps(stamp.as_wire()))) == stamp
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        [],
+        None,
+        "stamp",
+        {**STAMP.as_wire(), "generation": "live"},
+        {**STAMP.as_wire(), "generation": None},
+        {**STAMP.as_wire(), "sequence": "soon"},
+        {**STAMP.as_wire(), "sequence": None},
+        {**STAMP.as_wire(), "counts": None},
+        {**STAMP.as_wire(), "counts": [1, 2]},
+        {**STAMP.as_wire(), "counts": {"shops": "many"}},
+        *({field: value for field, value in STAMP.as_wire().items() if field != gone} for gone in STAMP.as_wire()),
+    ],
+)
+def test_a_damaged_stamp_is_refused_whole(document: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+    with pytest.raises(ValueError, match=r"stamp|invalid literal"):
+        Stamp.from_wire(document)
+
+
+@pytest.mark.rule("G4.schema")
+def test_a_stamp_of_another_schema_version_is_not_readable() -> None:
+    assert STAMP.readable
+    assert not replace(STAMP, schema_version=SCHEMA_VERSION + 1).readable
+    assert not replace(STAMP, schema_version=SCHEMA_VERSION - 1).readable
+
+
+@pytest.mark.rule("C1")
+def test_caches_are_keyed_by_generation_and_sequence() -> None:
+    assert STAMP.key == (NAME, 7)
+    assert replace(STAMP, sequence=8).key != STAMP.key

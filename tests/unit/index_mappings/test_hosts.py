@@ -1,0 +1,181 @@
+"""Hosts in every form people paste, and domains taken apart at their public suffix."""
+
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index_mappings.hosts import DomainParts, domain_parts, has_dot, reduce_host, unicode_host
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "nordlicht.internal",
+        "  nordlicht.internal\n",
+        "NordLicht.INTERNAL",
+        "www.nordlicht.internal",
+        "WWW.nordlicht.internal",
+        "nordlicht.internal.",
+        "nordlicht.internal...",
+        "www.www.nordlicht.internal",
+        "www.nordlicht.internal.",
+        "http://nordlicht.internal",
+        "https://www.nordlicht.internal/",
+        "HTTPS://nordlicht.internal/shoes/red?size=4#top",
+        "//nordlicht.internal/shoes",
+        "nordlicht.internal?x=1",
+        "nordlicht.internal#top",
+        "nordlicht.internal\\shoes",
+        "nordlicht.internal:443",
+        "https://nordlicht.internal:8443/shoes",
+        "ftp://someone:secret@nordlicht.internal:21/",
+        "someone@nordlicht.internal",
+        "mailto:someone@nordlicht.internal",
+        "a@b@nordlicht.internal",
+        "nordlicht。internal",
+        "ｎｏｒｄｌｉｃｈｔ.internal",
+        "nord\u00adlicht.internal",
+    ],
+)
+def test_every_pasted_form_of_a_host_is_the_same_host(pasted: str) -> None:
+    assert reduce_host(pasted) == "nordlicht.internal"
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.parametrize(
+    ("pasted", "host"),
+    [
+        ("müller.de", "xn--mller-kva.de"),
+        ("MÜLLER.de", "xn--mller-kva.de"),
+        ("mu\u0308ller.de", "xn--mller-kva.de"),
+        ("https://www.müller.de/x", "xn--mller-kva.de"),
+        ("XN--MLLER-KVA.de", "xn--mller-kva.de"),
+        ("faß.de", "xn--fa-hia.de"),
+        ("日本。jp", "xn--wgv71a.jp"),
+    ],
+)
+def test_unicode_and_punycode_are_one_host_and_sharp_s_is_no_double_s(pasted: str, host: str) -> None:
+    assert reduce_host(pasted) == host
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.parametrize(
+    ("pasted", "host"),
+    [
+        ("☃.Internal", "☃.internal"),
+        ("XN--A.de", "xn--a.de"),
+        ("A_b.internal", "a_b.internal"),
+        ("%6dueller.DE", "%6dueller.de"),
+        ("Ex ample.com", "ex ample.com"),
+    ],
+)
+def test_what_the_domain_rules_refuse_is_compared_in_lower_case_and_never_decoded(pasted: str, host: str) -> None:
+    assert reduce_host(pasted) == host
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.parametrize(
+    ("pasted", "host"),
+    [
+        ("http://[::1]:80/", "[::1]"),
+        ("[2001:db8::1.2.3.4]", "[2001:db8::1.2.3.4]"),
+        ("https://192.0.2.7:8080/x", "192.0.2.7"),
+        ("nordlicht.internal:port", "nordlicht.internal:port"),
+    ],
+)
+def test_addresses_and_odd_ports_reduce_to_text_that_no_shop_has(pasted: str, host: str) -> None:
+    assert reduce_host(pasted) == host
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.parametrize(
+    ("pasted", "host"),
+    [("shop.nordlicht.internal", "shop.nordlicht.internal"), ("shop.www.internal", "shop.www.internal")],
+)
+def test_a_sub_domain_is_not_guessed_up_to_its_parent(pasted: str, host: str) -> None:
+    assert reduce_host(pasted) == host
+
+
+@pytest.mark.rule("R1", "R1.bounds")
+@pytest.mark.parametrize("pasted", ["", "  ", ".", "...", "https://", "https:///path.html", "user@", "?a.b", ":80"])
+def test_what_holds_no_host_reduces_to_none(pasted: str) -> None:
+    assert reduce_host(pasted) is None
+
+
+@pytest.mark.rule("R1.bounds")
+def test_a_host_has_at_most_253_characters() -> None:
+    longest = f"{'a' * 244}.internal"
+    assert len(longest) == 253
+    assert (reduce_host(longest), reduce_host(f"a{longest}")) == (longest, None)
+    assert reduce_host(f"https://www.{longest}./{'x' * 1_000}") == longest
+
+
+@pytest.mark.rule("R1")
+def test_www_alone_is_a_label_like_others() -> None:
+    assert (reduce_host("www"), reduce_host("www.internal")) == ("www", "internal")
+
+
+@pytest.mark.rule("R1")
+def test_a_dot_of_any_script_makes_a_reference_a_host() -> None:
+    assert [text for text in ("a.b", "a。b", "a．b", "a｡b", "ab", "a·b", "shop_1") if has_dot(text)] == [
+        "a.b",
+        "a。b",
+        "a．b",
+        "a｡b",
+    ]
+
+
+@pytest.mark.rule("R1")
+@given(st.from_regex(r"\A(www\.|WWW\.)*[a-zü0-9]{1,20}(\.[a-z0-9]{1,20}){1,3}\.*\Z"))
+def test_a_reduced_host_stays_as_it_is_when_it_is_asked_for(pasted: str) -> None:
+    host = reduce_host(pasted)
+    assert host is not None
+    assert (reduce_host(host), reduce_host(f"https://www.{host}:443/x")) == (host, host)
+
+
+@given(st.text())
+def test_any_text_at_all_is_reduced_without_an_error(text: str) -> None:
+    host = reduce_host(text)
+    assert host is None or 0 < len(host) <= 253
+
+
+def test_only_labels_that_decode_are_shown_in_unicode() -> None:
+    assert unicode_host("xn--mller-kva.xn--a.internal") == "müller.xn--a.internal"
+
+
+@pytest.mark.rule("X2.suffix")
+@pytest.mark.parametrize(
+    ("host", "labels"),
+    [
+        ("tui.co.uk", ("tui",)),
+        ("de.kompass.internal", ("de", "kompass")),
+        ("shop.internal", ("shop",)),
+        ("nord.myshopify.com", ("nord",)),
+        ("foo.bar.github.io", ("foo", "bar")),
+        ("city.kawasaki.jp", ("city",)),
+        ("xn--mller-kva.de", ("xn--mller-kva",)),
+    ],
+)
+def test_the_main_label_stands_before_the_public_suffix(host: str, labels: tuple[str, ...]) -> None:
+    parts = domain_parts(host)
+    assert (parts, parts.without_suffix) == (DomainParts(labels, labels[-1]), ".".join(labels))
+
+
+@pytest.mark.rule("X2.suffix")
+@pytest.mark.parametrize(
+    ("suffix", "first"), [("co.uk", "co"), ("com", "com"), ("myshopify.com", "myshopify"), ("internal", "internal")]
+)
+def test_a_domain_that_is_itself_a_suffix_has_its_first_label(suffix: str, first: str) -> None:
+    assert domain_parts(suffix) == DomainParts((first,), first)
+
+
+@pytest.mark.rule("X2.suffix")
+def test_no_connection_is_made_to_learn_a_suffix(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *name, **_: asked.append(name))
+    monkeypatch.setattr(socket.socket, "connect", lambda _, address: asked.append(address))
+    domain_parts.cache_clear()
+    assert (domain_parts("a.b.co.uk").main_label, asked) == ("b", [])

@@ -1,0 +1,147 @@
+"""Folding: each step of the rule by itself, and what holds for every text there is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index_mappings.text import fold, has_word_character, is_blank, is_ideographic, joined, words_of
+
+APOSTROPHES = "'‘’ʼ′´`＇"
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize("apostrophe", APOSTROPHES)
+def test_every_apostrophe_is_dropped_and_leaves_no_space(apostrophe: str) -> None:
+    assert fold(f"McDonald{apostrophe}s") == "mcdonalds"
+
+
+@pytest.mark.rule("X1")
+def test_an_apostrophe_that_only_a_compatibility_form_brings_is_dropped_too() -> None:
+    # The full-width grave accent becomes ` by NFKC, after the apostrophes are gone for the first time.
+    assert fold("Stewart\uff40s") == "stewarts"
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize("mark", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u2060", "\ufeff"])
+def test_format_characters_are_dropped_and_leave_no_space(mark: str) -> None:
+    assert fold(f"Mar{mark}ks{mark}") == "marks"
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("ＡＢＣ", "abc"),
+        ("ﬁne", "fine"),
+        ("Ⅳ", "iv"),
+        ("½", "1 2"),
+        ("①", "1"),
+        ("™", "tm"),
+        ("ﾊﾟﾝ", "パン"),
+    ],
+)
+def test_compatibility_forms_become_what_they_stand_for(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("MARKS", "marks"), ("ΣΟΦΟΣ", "σοφοσ"), ("σοφος", "σοφοσ"), ("ſ", "s"), ("İstanbul", "istanbul"), ("ẞ", "ss")],
+)
+def test_case_is_folded_and_not_only_lowered(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("Müller", "muller"), ("Mu\u0308ller", "muller"), ("naïve Zoë", "naive zoe"), ("Ёлка", "елка"), ("Ňů", "nu")],
+)
+def test_marks_on_latin_greek_and_cyrillic_letters_go(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize("text", ["パン", "ガス", "ร้านดาว", "दीपक", "कि", "한빛", "みどり"])
+def test_marks_that_make_another_sound_stay_in_kana_thai_and_indic_scripts(text: str) -> None:
+    assert fold(text) == text
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("letter", "folded"),
+    [
+        ("ß", "ss"), ("Æ", "ae"), ("Œ", "oe"), ("Ø", "o"), ("Ł", "l"), ("Đ", "d"), ("Ð", "d"), ("Þ", "th"),
+        ("ı", "i"), ("ȷ", "j"), ("Ħ", "h"), ("Ŧ", "t"), ("Ŋ", "n"), ("ĸ", "k"), ("ƒ", "f"), ("Ə", "e"), ("Ɔ", "o"),
+    ],
+)  # fmt: skip
+def test_latin_letters_that_do_not_decompose_have_a_usual_spelling(letter: str, folded: str) -> None:
+    assert fold(letter) == folded
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("Marks & Spencer", "marks spencer"), ("a--b__c\t\n d", "a b c d"), ("[K+K]", "k k"), ("1 € 2", "1 2")],
+)
+def test_every_run_of_anything_else_is_one_space_and_none_is_left_outside(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.rule("X1.last_form")
+@pytest.mark.parametrize(
+    ("text", "folded"), [(" ??? ", "???"), ("’", "’"), ("\u200b!!!", "!!!"), ("?！", "?！"), ("´", "´"), ("Ɐ?", "ɐ")]
+)
+def test_text_without_letters_keeps_itself_trimmed(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.rule("X1.last_form")
+@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u00a0", "\u200d", " \ufeff "])
+def test_blank_text_has_no_form_at_all(text: str) -> None:
+    assert (fold(text), is_blank(text), words_of(text)) == ("", True, ())
+
+
+@pytest.mark.rule("M6.ignored")
+@pytest.mark.parametrize("text", ["???", "’", "´", "\u0301", "…"])
+def test_punctuation_is_no_word(text: str) -> None:
+    assert (words_of(text), has_word_character(fold(text)), is_blank(text)) == ((), False, False)
+
+
+def test_joining_takes_the_spaces_out() -> None:
+    assert joined("marks and spencer") == "marksandspencer"
+
+
+@pytest.mark.rule("M3")
+def test_one_character_says_something_in_han_kana_and_hangul_only() -> None:
+    assert [char for char in "緑みミ쿠〆aяא1ก々ー" if is_ideographic(char)] == list("緑みミ쿠〆々ー")
+
+
+@pytest.mark.rule("X1")
+@given(st.text())
+def test_folding_twice_changes_nothing(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+@pytest.mark.rule("X1")
+@given(st.text())
+def test_folded_text_has_no_outer_space_and_words_are_separated_by_one(text: str) -> None:
+    folded = fold(text)
+    assert folded == folded.strip()
+    if has_word_character(folded):
+        assert folded.split(" ") == folded.split()
+
+
+@pytest.mark.rule("X1")
+@given(st.text())
+def test_folding_is_a_function_of_the_text_alone(text: str) -> None:
+    remembered = fold(text)
+    fold.cache_clear()
+    assert fold(text) == remembered
+
+
+@pytest.mark.rule("X1", "X1.last_form")
+@given(st.text())
+def test_only_blank_text_folds_to_nothing(text: str) -> None:
+    assert (fold(text) == "") == is_blank(text)

@@ -1,0 +1,175 @@
+"""A full build: what it publishes, what it tells, and that nothing else happens."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.generations import is_generation
+from indexer.build import BuildSummary, build
+from indexer.problems import LISTED, InvalidRecordsError
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.memory import MemorySink
+from indexer.sinks.protocol import Sink, SinkError
+from indexer.sources.ndjson import NdjsonCatalogue
+from tests.catalogues import build_into, shop, write_catalogue
+
+NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
+CANARY: Final = "zqcanaryzq"
+Shops = Iterable[Mapping[str, Any]]
+
+
+@pytest.fixture(params=["memory", "embedded"])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
+    return MemorySink() if request.param == "memory" else EmbeddedSink(tmp_path / "index")
+
+
+def _build(sink: Sink, folder: Path, shops: Shops, *, skip_invalid: bool = False, minute: int = 0) -> BuildSummary:
+    source = NdjsonCatalogue(write_catalogue(folder / "shops.ndjson", shops))
+    return build(source, sink, skip_invalid=skip_invalid, clock=lambda: NOON + timedelta(minutes=minute))
+
+
+def _world() -> list[dict[str, Any]]:
+    return [
+        shop("Shown", "shown.internal", id="s1", categories=[("books", "Books")], version=1),
+        shop("Older", "old.internal", id="s2", categories=[("books", "Zines")], version=1),
+        shop("Newer", "new.internal", id="s2", categories=[("books", "Books"), "garden"], version=2),
+        shop("Reviewed", "r.internal", id="s3", categories=["secret"], visibility="under_review"),
+        shop("Removed", "shown.internal", id="s4", popularity=9, visibility="removed"),
+        shop("Loser", "www.shown.internal", id="s5", categories=[("books", "Tomes")]),
+    ]
+
+
+@pytest.mark.rule("V1", "G1")
+def test_a_build_publishes_public_shops_that_won_their_domain_and_tells_the_rest_by_number(
+    sink: Sink, tmp_path: Path
+) -> None:
+    summary = _build(sink, tmp_path, _world())
+    assert is_generation(summary.stamp.generation)
+    assert summary == BuildSummary(
+        stamp=replace(
+            summary.stamp,
+            schema_version=SCHEMA_VERSION,
+            sequence=1,
+            built_at="2031-05-06T12:00:00Z",
+            source_position=None,
+            counts={"shops": 2, "categories": 2},
+        ),
+        read=6,
+        not_public=2,
+        superseded=1,
+        lost_domain=1,
+        disputed_categories=0,
+        notes=("shops.ndjson:6: left out, its domain belongs to the shop of line 1",),
+        problems=summary.problems,
+        removed=(),
+        seconds=summary.seconds,
+    )
+    assert (summary.problems.count, sink.live()) == (0, summary.stamp)
+
+
+@pytest.mark.rule("V1", "V1.silent")
+def test_what_is_published_is_the_public_shops_and_their_categories_alone(tmp_path: Path) -> None:
+    sink = MemorySink()
+    _build(sink, tmp_path, _world())
+    assert {kind: [document.id for document in found] for kind, found in sink.documents.items()} == {
+        "shops": ["s1", "s2"],
+        "categories": ["books", "garden"],
+    }
+    assert [found.name for found in sink.documents["shops"]] == ["Shown", "Newer"]
+
+
+def test_a_category_of_several_names_is_noted(sink: Sink, tmp_path: Path) -> None:
+    worlds = [shop(f"S{number}", categories=[("books", name)]) for number, name in enumerate(("A", "B", "B"))]
+    summary = _build(sink, tmp_path, worlds)
+    assert (summary.disputed_categories, summary.notes) == (
+        1,
+        ("category books has more than one display name; the most frequent is shown",),
+    )
+
+
+@pytest.mark.rule("G1")
+def test_a_catalogue_without_a_public_shop_is_published_empty(sink: Sink, tmp_path: Path) -> None:
+    summary = _build(sink, tmp_path, [shop("A", visibility="removed")])
+    assert (dict(summary.stamp.counts), summary.not_public) == ({"shops": 0, "categories": 0}, 1)
+
+
+@pytest.mark.rule("V1.silent")
+def test_bad_records_stop_the_build_after_the_first_hundred_are_listed_without_a_value(
+    sink: Sink, tmp_path: Path
+) -> None:
+    bad = [shop(f"{CANARY}\x07", "a.internal", id=f"{CANARY}{number}") for number in range(LISTED + 50)]
+    with pytest.raises(InvalidRecordsError, match="150 bad records: mend them, or build without them") as error:
+        _build(sink, tmp_path, [shop("Shown"), *bad])
+    problems = error.value.problems
+    assert (problems.count, problems.records) == (150, 150)
+    assert [str(problem) for problem in problems.listed] == [
+        f"shops.ndjson:{line}: name holds a control character" for line in range(2, LISTED + 2)
+    ]
+    assert sink.live() is None
+
+
+def test_bad_records_can_be_passed_over_and_are_counted(sink: Sink, tmp_path: Path) -> None:
+    bad = shop("B", popularity=-1, source=7)
+    summary = _build(sink, tmp_path, [shop("A"), bad, shop("C")], skip_invalid=True)
+    assert (summary.read, summary.stamp.counts["shops"], summary.problems.records, summary.problems.count) == (
+        2,
+        2,
+        1,
+        2,
+    )
+
+
+def test_a_key_that_comes_twice_is_a_bad_record_told_by_its_lines(sink: Sink, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRecordsError) as error:
+        _build(sink, tmp_path, [shop("A", id="s1"), shop("B", id="s1")])
+    assert [str(problem) for problem in error.value.problems.listed] == [
+        "shops.ndjson:2: id is already the key of line 1, and no version says which of them is newer"
+    ]
+
+
+@pytest.mark.rule("G1")
+def test_the_previous_generation_is_kept_and_older_ones_are_removed(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    sink = EmbeddedSink(root)
+    summaries = [_build(sink, tmp_path, [shop("A")], minute=minute) for minute in range(3)]
+    names = [summary.stamp.generation for summary in summaries]
+    assert [summary.removed for summary in summaries] == [(), (), (names[0],)]
+    assert sorted(path.name for path in (root / "generations").iterdir()) == names[1:]
+    assert sink.live() == summaries[-1].stamp
+
+
+@pytest.mark.rule("G1")
+def test_the_remains_of_a_killed_build_are_removed_by_the_next_one(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    remains = root / "generations" / "20310101t000000000000-0a1b2c" / "shops"
+    remains.mkdir(parents=True)
+    (root / "generations" / "notes").mkdir()
+    summary = build_into(EmbeddedSink(root), write_catalogue(tmp_path / "shops.ndjson", [shop("A")]))
+    assert summary.removed == (remains.parent.name,)
+    assert sorted(path.name for path in (root / "generations").iterdir()) == [summary.stamp.generation, "notes"]
+
+
+@pytest.mark.rule("G1")
+def test_the_embedded_pointer_names_the_live_generation_and_nothing_half_written_is_left(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    summary = _build(EmbeddedSink(root), tmp_path, [shop("A")])
+    assert (root / "live").read_text() == f"{summary.stamp.generation}\n"
+    assert sorted(path.name for path in root.iterdir()) == ["generations", "live"]
+    inside = root / "generations" / summary.stamp.generation
+    assert sorted(path.name for path in inside.iterdir()) == ["categories", "shops", "stamp.json"]
+
+
+@pytest.mark.rule("G1")
+def test_a_damaged_pointer_stops_the_build_before_anything_is_written(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    live = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp
+    stamp = root / "generations" / live.generation / "stamp.json"
+    stamp.write_text("{}")
+    with pytest.raises(SinkError, match="cannot be read: not a stamp document"):
+        _build(EmbeddedSink(root), tmp_path, [shop("B")], minute=1)
+    assert [path.name for path in (root / "generations").iterdir()] == [live.generation]

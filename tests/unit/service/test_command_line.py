@@ -1,0 +1,83 @@
+"""The one command: its subcommands come from the entry points that are installed."""
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Final
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import shop_directory
+from tests.worlds import embedded_world
+
+REPOSITORY: Final = Path(__file__).parents[3]
+COMMANDS: Final = {
+    "serve": "service.__main__:serve",
+    "mcp": "service.__main__:mcp",
+    "index": "indexer.__main__:index",
+}
+
+
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+    """The command as an installation has it, and with a part whose library is missing."""
+    named = {**COMMANDS, "broken": "service.no_such_module:command"}
+    found = [EntryPoint(name, value, shop_directory.GROUP) for name, value in named.items()]
+    monkeypatch.setattr(shop_directory, "entry_points", lambda group: found if group == shop_directory.GROUP else [])
+    return shop_directory.command_line()
+
+
+def test_help_lists_every_subcommand(command_line: typer.Typer) -> None:
+    shown = CliRunner().invoke(command_line, ["--help"])
+    assert shown.exit_code == 0
+    assert [name for name in ("serve", "mcp", "index", "broken") if name not in shown.output] == []
+
+
+def test_a_subcommand_of_a_group_is_reached(command_line: typer.Typer) -> None:
+    shown = CliRunner().invoke(command_line, ["index", "build", "--help"])
+    assert (shown.exit_code, "catalogue" in shown.output) == (0, True)
+
+
+def test_a_part_that_is_not_installed_names_itself_and_leaves_the_others_usable(command_line: typer.Typer) -> None:
+    told = CliRunner().invoke(command_line, ["broken"])
+    assert told.exit_code == 1
+    assert told.output == "shop-directory broken: Not usable: service.no_such_module is not installed.\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_wrong_setting_stops_the_start_in_one_line(
+    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("SHOP_DIRECTORY_PORT", "x")
+    told = CliRunner().invoke(command_line, [command])
+    assert told.exit_code == 2
+    assert told.output == "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.\n"
+
+
+def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: Path) -> None:
+    index = embedded_world(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "service", "serve", "--port", "0", "--data-dir", str(index), "--hints"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            first = process.stdout.readline().decode()
+            url = first.rpartition(" ")[2].strip()
+            with urllib.request.urlopen(f"{url}/ready", timeout=10) as answer:  # noqa: S310 - our own address
+                assert answer.status == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            rest = process.stdout.read()
+    assert first == f"Shop Directory serves at {url}\n"
+    assert [line for line in rest.decode().splitlines() if line] == [
+        "Three things to try:",
+        f"  curl '{url}/suggest?q=boo'",
+        f"  curl {url}/tool/list_categories -H 'content-type: application/json' -d '{{}}'",
+        f"  an MCP client at {url}/mcp",
+    ]

@@ -1,0 +1,139 @@
+"""One call in one place: order, deadline, retry, and what the log is told."""
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from service.caller import Caller, Channel, new_request_id
+from service.dispatch import Dispatcher
+from service.errors import UnsupportedMediaTypeError
+from service.live import LiveData
+from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.protocol import FindQuery, Found
+from service.search.reference import ReferenceBackend
+from service.tools.registry import REGISTRY
+from tests.worlds import BOOKS_VIEW, SHOPS, reference_world
+
+CALLER = Caller(Channel.REST, new_request_id())
+
+
+class Replaced(ReferenceBackend):
+    """A world whose generation is gone as often as told, each time until it is asked for anew."""
+
+    def __init__(self, world: ReferenceBackend, times: int) -> None:
+        super().__init__(world.stamp, (), ())
+        self._world = world
+        self._times = times
+        self.refreshed = 0
+
+    async def snapshot(self) -> ReferenceBackend:
+        self._times -= 1
+        raise GenerationGone("gone")
+
+    async def refresh(self) -> ReferenceBackend:
+        self.refreshed += 1
+        if self._times > 0:
+            raise GenerationGone("gone again")
+        return self._world
+
+
+class Slow(ReferenceBackend):
+    """A world whose searches never end."""
+
+    async def find(self, query: FindQuery) -> Found:
+        await asyncio.sleep(60)
+        raise BackendUnavailable(f"nobody waits that long for {query.text}")
+
+
+async def _given(arguments: object) -> object:
+    return arguments
+
+
+async def test_the_answer_is_a_document_and_its_bytes(tmp_path: Path) -> None:
+    world = reference_world(tmp_path)
+    dispatcher = Dispatcher(REGISTRY, LiveData(world, 5.0))
+    outcome = await dispatcher.call("get_shop", lambda: _given({"shop_domain": "shop_books"}), CALLER)
+    assert (json.loads(outcome.body), outcome.error, outcome.stamp) == (BOOKS_VIEW, None, world.stamp)
+    assert json.loads(json.dumps(outcome.document)) == BOOKS_VIEW
+
+
+@pytest.mark.rule("R5")
+async def test_an_unknown_tool_is_told_before_the_body_is_read(tmp_path: Path) -> None:
+    read: list[str] = []
+
+    async def arguments() -> object:
+        read.append("body")
+        raise UnsupportedMediaTypeError
+
+    dispatcher = Dispatcher(REGISTRY, LiveData(reference_world(tmp_path), 5.0))
+    unknown = await dispatcher.call("nothing", arguments, CALLER)
+    assert (unknown.document["code"], read) == ("not_found", [])
+    known = await dispatcher.call("find_shop", arguments, CALLER)
+    assert (known.document["code"], read) == ("unsupported_media_type", ["body"])
+
+
+@pytest.mark.rule("C2.one_generation", "E3")
+@pytest.mark.parametrize(("times", "code"), [(1, None), (2, "backend_unavailable")])
+async def test_a_generation_that_is_gone_is_asked_for_anew_once_and_not_twice(
+    tmp_path: Path, times: int, code: str | None
+) -> None:
+    backend = Replaced(reference_world(tmp_path), times)
+    outcome = await Dispatcher(REGISTRY, LiveData(backend, 5.0)).call("list_categories", lambda: _given({}), CALLER)
+    assert (outcome.document.get("code"), backend.refreshed) == (code, 1)
+
+
+@pytest.mark.rule("E3")
+async def test_a_call_ends_at_its_deadline(tmp_path: Path) -> None:
+    world = reference_world(tmp_path)
+    dispatcher = Dispatcher(REGISTRY, LiveData(Slow(world.stamp, (), ()), 0.05))
+    outcome = await dispatcher.call("find_shop", lambda: _given({"query": "x"}), CALLER)
+    assert (outcome.document["code"], outcome.stamp) == ("backend_unavailable", None)
+
+
+@pytest.mark.rule("E4")
+async def test_a_category_is_checked_before_anything_is_searched(tmp_path: Path) -> None:
+    world = reference_world(tmp_path)
+    dispatcher = Dispatcher(REGISTRY, LiveData(Slow(world.stamp, (), ()), 5.0))
+    outcome = await dispatcher.call("find_shop", lambda: _given({"query": "", "category": "x"}), CALLER)
+    assert outcome.document["detail"] == (
+        "No shop carries this category. Call list_categories for the slugs that exist."
+    )
+
+
+@pytest.mark.rule("E5", "E5.request_id")
+async def test_the_log_has_a_line_a_call_without_what_was_asked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dispatcher = Dispatcher(REGISTRY, LiveData(reference_world(tmp_path), 5.0))
+    with caplog.at_level(logging.INFO, "service.dispatch"):
+        await dispatcher.call("find_shop", lambda: _given({"query": "hunter2"}), CALLER)
+        await dispatcher.call("get_shop", lambda: _given({"shop_domain": "hunter2.example"}), CALLER)
+        await dispatcher.call("hunter2", lambda: _given({}), CALLER)
+    lines = [message.rpartition(" ms=")[0] for message in caplog.messages]
+    assert lines == [
+        f"request={CALLER.request_id} channel=rest tool=find_shop outcome=ok",
+        f"request={CALLER.request_id} channel=rest tool=get_shop outcome=shop_not_found",
+        f"request={CALLER.request_id} channel=rest tool=- outcome=not_found",
+    ]
+
+
+@pytest.mark.rule("A1.size", "A1")
+async def test_a_page_of_fifty_full_shops_is_small_enough_for_a_model(tmp_path: Path) -> None:
+    shops = [
+        {
+            **SHOPS[0],
+            "id": f"shop_{number}",
+            "name": f"A Shop With A Fairly Long Name {number}",
+            "domain": f"a-shop-with-a-fairly-long-name-{number}.example",
+            "aliases": [f"Another Name {number}", f"A Third Name Of It {number}"],
+            "countries": ["DE", "AT", "CH", "FR", "GB", "NL", "BE", "IT", "ES", "PL"],
+        }
+        for number in range(60)
+    ]
+    dispatcher = Dispatcher(REGISTRY, LiveData(reference_world(tmp_path, shops), 5.0))
+    outcome = await dispatcher.call("find_shop", lambda: _given({"query": ""}), CALLER)
+    # A token is three characters or more of such text.
+    assert (len(outcome.document["results"]), len(outcome.body) / 3 < 20_000) == (50, True)

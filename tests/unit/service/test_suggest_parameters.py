@@ -1,0 +1,55 @@
+"""The query string of /suggest, read without HTTP."""
+
+import pytest
+
+from index_mappings.generations import Stamp
+from service.errors import InvalidInputError
+from service.search.protocol import SuggestQuery
+from service.suggest import Typed, entity_tag, parse
+
+STAMP = Stamp(1, "20261121t093000000000-abcdef", 1, "2026-11-21T09:30:00Z", None, {})
+
+
+@pytest.mark.rule("I70", "R4", "E6", "R3", "R3.query_string")
+@pytest.mark.parametrize(
+    ("query_string", "typed"),
+    [
+        (b"q=a", Typed("a", SuggestQuery("a", None, 8))),
+        (b"q=a+b%20c", Typed("a b c", SuggestQuery("a b c", None, 8))),
+        (b"q=a%0D%0Ab", Typed("a\r\nb", SuggestQuery("a  b", None, 8))),
+        (b"q=a=b", Typed("a=b", SuggestQuery("a=b", None, 8))),
+        (b"q=%2B%26%25", Typed("+&%", SuggestQuery("+&%", None, 8))),
+        ("q=ü".encode(), Typed("ü", SuggestQuery("ü", None, 8))),
+        (b"limit=020&country=de&q=", Typed("", SuggestQuery("", "DE", 20))),
+        (b"q=a&limit=&country=", Typed("a", SuggestQuery("a", None, 8))),
+        (b"q=" + b"a" * 256, Typed("a" * 256, SuggestQuery("a" * 256, None, 8))),
+        (b"%71=a", Typed("a", SuggestQuery("a", None, 8))),
+    ],
+)
+def test_a_query_string_is_decoded_as_forms_are(query_string: bytes, typed: Typed) -> None:
+    assert parse(query_string) == typed
+
+
+@pytest.mark.rule("R3.query_string", "E1")
+def test_all_mistakes_are_told_together() -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        parse(b"limit=x&country=UK&lang=de&q=%ff")
+    assert [error.field for error in raised.value.errors] == ["lang", "q", "limit", "country"]
+
+
+@pytest.mark.rule("E6")
+def test_a_query_string_has_a_limit() -> None:
+    assert parse(b"q=&_=" + b"x" * (16_384 - 5)).echo == ""
+    with pytest.raises(InvalidInputError) as raised:
+        parse(b"q=&_=" + b"x" * (16_385 - 5))
+    assert raised.value.problem()["detail"] == "The query string may hold at most 16,384 bytes."
+
+
+@pytest.mark.rule("C1")
+def test_a_tag_is_that_of_the_data_and_of_everything_asked() -> None:
+    asked = [parse(raw) for raw in (b"q=a", b"q=A", b"q=a+", b"q=a&limit=7", b"q=a&country=DE")]
+    later = Stamp(1, STAMP.generation, 2, STAMP.built_at, None, {})
+    tags = [entity_tag(STAMP, typed) for typed in asked] + [entity_tag(later, asked[0])]
+    assert len(set(tags)) == 6
+    assert entity_tag(STAMP, parse(b"_=3&limit=8&q=a")) == tags[0]
+    assert (tags[0][0], tags[0][-1], len(tags[0])) == ('"', '"', 34)
