@@ -140,7 +140,6 @@ class Staging:
             named = [(name, shops) for _, name, shops in rows]
             yield CarriedCategory(slug, named[0][0], sum(shops for _, shops in named), len(named))
 
-    def hidden_ids(self) -> Iterator[str]:
-        """The ids that no index may hold: not public, or without their domain."""
-        rows = self._db.execute("SELECT id FROM shops WHERE id NOT IN (SELECT id FROM winners)")
-        return (shop_id for (shop_id,) in rows)
+    def public_ids(self) -> Iterator[str]:
+        """The ids of the public shops: all that an index may hold."""
+        return (shop_id for (shop_id,) in self._db.execute("SELECT id FROM winners"))

@@ -114,6 +114,12 @@ class EmbeddedWriter:
         stored = [orjson.loads(searcher.doc(address)[STORED_COLUMN][0]) for _, address in found.hits]
         return {values["id"]: values for values in stored}
 
+    def held(self, kind: str, ids: Collection[str]) -> int:
+        """How many of these ids the index holds."""
+        schema, searcher = self._searcher(kind)
+        query = tantivy.Query.term_set_query(schema, "id", list(ids))
+        return len(searcher.search(query, limit=max(1, len(ids)), count=False).hits)
+
     def publish(self) -> None:
         """Point to this generation: one rename, unless another publisher was faster."""
         with _alone(self._root):

@@ -60,6 +60,10 @@ class MemoryWriter:
         wanted = set(ids)
         return {found.id: stored_part(found) for found in self._documents.get(kind, ()) if found.id in wanted}
 
+    def held(self, kind: str, ids: Collection[str]) -> int:
+        """How many of these ids there are."""
+        return len(set(ids).intersection(found.id for found in self._documents.get(kind, ())))
+
     def publish(self) -> None:
         """Put this generation in the place of the other."""
         self._sink.stamp, self._sink.documents = self._stamp, self._documents

@@ -144,6 +144,14 @@ class OpenSearchWriter:
             raise SinkError(f"the {kind} could not be read back: {error}") from error
         return {document["_id"]: document["_source"] for document in found if document["found"]}
 
+    def held(self, kind: str, ids: Collection[str]) -> int:
+        """How many of these ids a search can find."""
+        try:
+            body = {"query": {"terms": {"id": list(ids)}}}
+            return int(self._client.count(index=self._index(kind), body=body)["count"])
+        except OpenSearchException as error:
+            raise SinkError(f"the {kind} could not be counted by id: {error}") from error
+
     def publish(self) -> None:
         """Move all aliases at once."""
         actions: list[dict[str, Any]] = []

@@ -25,6 +25,9 @@ class GenerationWriter(Protocol):
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
         """The stored parts of documents by their ids; ids that are not there are left out."""
 
+    def held(self, kind: str, ids: Collection[str]) -> int:
+        """How many of these ids the engine holds."""
+
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
 

@@ -36,7 +36,9 @@ def reduce_reference(text: str) -> ShopReference:
     trimmed = text.strip()
     if not has_dot(trimmed):
         return ShopReference(trimmed if _SHOP_ID.fullmatch(trimmed) else None)
-    return ShopReference(reduce_host(trimmed))
+    host = reduce_host(trimmed)
+    # One label is nobody's domain, and a domain must not be taken for an id: "shop_1." names no shop.
+    return ShopReference(host if host is not None and "." in host else None)
 
 
 class ToolRequest(BaseModel):

@@ -51,6 +51,7 @@ class InterruptedWriter:
         self._writer = writer
         self._moment = moment
         self.discard = writer.discard
+        self.held = writer.held
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         added = self._writer.add(kind, documents)
