@@ -8,14 +8,12 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-import pycountry
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
-
-COUNTRIES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
 
 # A last label that reads as a number makes the whole an address.
 _HOST: Final = re.compile(
@@ -77,7 +75,7 @@ def _countries(codes: tuple[str, ...]) -> tuple[str, ...]:
     if WORLDWIDE in codes:
         if set(codes) != {WORLDWIDE}:
             raise ValueError("must be WORLDWIDE alone, or country codes")
-    elif not COUNTRIES.issuperset(codes):
+    elif not COUNTRY_CODES.issuperset(codes):
         raise ValueError("must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals")
     return tuple(dict.fromkeys(codes))
 

@@ -40,11 +40,12 @@ class EmbeddedSink:
 
     def live(self) -> Stamp | None:
         """The stamp of the generation that the pointer names."""
-        try:
-            generation = pointer_path(self._root).read_text(encoding="ascii").strip()
-            return Stamp.from_wire(json.loads(stamp_path(self._root, generation).read_text(encoding="utf-8")))
-        except FileNotFoundError:
+        pointer = pointer_path(self._root)
+        if not pointer.exists():
             return None
+        try:
+            generation = pointer.read_text(encoding="ascii").strip()
+            return Stamp.from_wire(json.loads(stamp_path(self._root, generation).read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise SinkError(f"what is live in {self._root} cannot be read: {error}") from error
 

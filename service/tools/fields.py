@@ -6,15 +6,13 @@ A message goes on after the field's name, is ours, and never repeats the value (
 import re
 from typing import Annotated, Any, Final
 
-import pycountry
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from index_mappings.countries import COUNTRY_CODES
 from index_mappings.forms import query_forms
 from index_mappings.hosts import MAX_REFERENCE
 from index_mappings.text import is_blank
-
-COUNTRY_CODES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
 
 MAX_QUERY: Final = 200
 MAX_QUERY_WORDS: Final = 12

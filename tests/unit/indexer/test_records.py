@@ -8,7 +8,8 @@ from typing import Any, Final
 import pytest
 from pydantic import ValidationError
 
-from indexer.records import COUNTRIES, CategoryRecord, ShopRecord, reasons
+from index_mappings.countries import COUNTRY_CODES
+from indexer.records import CategoryRecord, ShopRecord, reasons
 from tests.catalogues import shop
 
 CANARY: Final = "zqcanaryzq"
@@ -48,7 +49,7 @@ AT_THE_LIMIT: Final[dict[str, tuple[str, object]]] = {
     "a huge popularity": ("popularity", 1.7976931348623157e308),
     "no market": ("countries", ()),
     "the whole world": ("countries", ("WORLDWIDE",)),
-    "every assigned country and Kosovo": ("countries", tuple(sorted(COUNTRIES))),
+    "every assigned country and Kosovo": ("countries", tuple(sorted(COUNTRY_CODES))),
     "50 checkout hosts": ("checkout_hosts", tuple(f"pay{number}.internal" for number in range(50))),
     "a domain of 253 characters": ("domain", ".".join(["a" * 63] * 3 + ["b" * 61])),
     "a domain with an underscore": ("domain", "a_b.internal"),
