@@ -14,12 +14,10 @@ import typer
 import uvicorn
 
 from service.app import create_app, run_stdio
+from service.server import server_config
 from service.settings import Settings, SettingsError, load_settings
 
 _USAGE_EXIT: Final = 2
-_KEEP_ALIVE_SECONDS: Final = 30
-_SHUTDOWN_SECONDS: Final = 10
-_HEAD_BYTES: Final = 64 * 1024
 
 EngineOption = Annotated[str | None, typer.Option(help="embedded or opensearch. [env: SHOP_DIRECTORY_ENGINE]")]
 DataDirOption = Annotated[
@@ -41,22 +39,7 @@ def serve(
     """
     settings = _settings(host=host, port=port, engine=engine, data_dir=data_dir)
     _log_to_stderr(settings)
-    config = uvicorn.Config(
-        create_app(settings),
-        host=settings.host,
-        port=settings.port,
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # The address in a proxy's header is believed of configured proxies only.
-        proxy_headers=False,
-        h11_max_incomplete_event_size=_HEAD_BYTES,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
+    config = server_config(create_app(settings), settings.host, settings.port)
     _AnnouncingServer(config, hints=hints).run()
 
 

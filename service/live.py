@@ -53,7 +53,9 @@ class LiveData:
                 except GenerationGone:
                     return await _on(await self._search.refresh(), work)
         except (BackendUnavailable, TimeoutError) as error:
-            _LOG.warning("request=%s the search engine did not answer: %s", request_id, error or "timed out")
+            # Of the cause only its kind: its text may hold what was asked.
+            cause = type(error.__cause__ or error).__name__
+            _LOG.warning("request=%s the search engine did not answer: %s (%s)", request_id, error, cause)
             return Answered(None, BackendUnavailableError())
 
     async def stamp(self) -> Stamp:

@@ -10,13 +10,14 @@ from pydantic_core import PydanticCustomError
 
 from index_mappings.generations import Stamp
 from index_mappings.rank import suggestion_score
-from service.errors import FieldError
+from service.errors import FieldError, InvalidInputError
 from service.search.protocol import Suggested, SuggestQuery
 from service.tools.fields import country_code, spaced
 from service.tools.request import invalid, shown_name
 
 MAX_Q: Final = 256
 MAX_SUGGESTIONS: Final = 20
+MAX_QUERY_STRING: Final = 16 * 1024
 DEFAULT_SUGGESTIONS: Final = 8
 
 _PARAMETERS: Final = ("q", "limit", "country")
@@ -46,6 +47,8 @@ def parse(query_string: bytes) -> Typed:
     Raises:
         InvalidInputError: naming every parameter that is wrong, never its value.
     """
+    if len(query_string) > MAX_QUERY_STRING:
+        raise InvalidInputError(f"The query string may hold at most {MAX_QUERY_STRING:,} bytes.")
     given: dict[str, str] = {}
     errors: dict[str, FieldError] = {}
     for pair in filter(None, query_string.split(b"&")):

@@ -7,7 +7,7 @@ from typing import Final
 from service.errors import NotReadyError, ServiceError, VersionUnknownError
 from service.live import LiveData
 from service.rest.answers import Answer, Asked, Endpoint, json_answer, problem_answer, stamp_headers
-from service.search.failures import BackendUnavailable, NotReadable
+from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 
 SERVICE: Final = "shop-directory"
 
@@ -15,9 +15,10 @@ _COMMIT: Final = re.compile("[0-9a-f]{40}")
 _UTC: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _READS: Final = ("GET", "HEAD")
 _HEALTHY: Final = json_answer({"status": "ok"})
-_NOT_READABLE: Final = (
-    "search: nothing is published, or what is published has a schema version that this service does not read. "
-    "Build the index with the indexer of this version."
+_NOTHING_PUBLISHED: Final = "search: nothing is published yet. Build the index with shop-directory index build."
+_OTHER_SCHEMA: Final = (
+    "search: what is published has a schema version that this service does not read. "
+    "Build the index with the indexer of this service's version."
 )
 _UNAVAILABLE: Final = "search: the search engine does not answer."
 
@@ -37,8 +38,10 @@ def ready_endpoint(live: LiveData) -> Endpoint:
     async def answer(_: Asked) -> Answer:
         try:
             stamp = await live.stamp()
-        except NotReadable:
-            return problem_answer(NotReadyError(_NOT_READABLE))
+        except NothingPublished:
+            return problem_answer(NotReadyError(_NOTHING_PUBLISHED))
+        except OtherSchema:
+            return problem_answer(NotReadyError(_OTHER_SCHEMA))
         except (BackendUnavailable, TimeoutError):
             return problem_answer(NotReadyError(_UNAVAILABLE))
         checks = [{"name": "search", "status": "ok"}]

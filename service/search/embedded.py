@@ -18,7 +18,7 @@ from index_mappings.embedded import STORED_COLUMN, index_directory, pointer_path
 from index_mappings.generations import Stamp, is_generation
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
-from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
+from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
 from service.search.plan import AllOf, AnyOf, Clause, Exact, Infix, Plan, Prefix
 from service.search.planned import Hit, Page, PlannedBackend
 
@@ -73,7 +73,7 @@ class TantivyEngine:
         try:
             generation = pointer.read_text(encoding="ascii").strip()
         except FileNotFoundError as error:
-            raise NotReadable(f"nothing is published in {self._root}") from error
+            raise NothingPublished(f"nothing is published in {self._root}") from error
         except (OSError, UnicodeDecodeError) as error:
             raise BackendUnavailable(f"cannot read {pointer}") from error
         if not is_generation(generation):

@@ -10,4 +10,12 @@ class GenerationGone(BackendUnavailable):
 
 
 class NotReadable(BackendUnavailable):
-    """Nothing is published, or what is live has another schema version (G4)."""
+    """The engine answers, but not with a generation that this service reads (G4)."""
+
+
+class NothingPublished(NotReadable):
+    """There is no live generation yet."""
+
+
+class OtherSchema(NotReadable):
+    """What is live was built by the code of another schema version."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from service.search.failures import BackendUnavailable, NotReadable
+from service.search.failures import BackendUnavailable, NotReadable, OtherSchema
 
 FRESH_SECONDS: Final = 1.0
 BOUND_SECONDS: Final = 2.0
@@ -57,7 +57,7 @@ class LiveStamp:
         started = self._clock()
         stamp = await self._load()
         if not stamp.readable:
-            raise NotReadable(
+            raise OtherSchema(
                 f"the live generation has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
             )
         self._confirmed = (started, stamp)

@@ -3,16 +3,15 @@
 A timed-out search, a failed shard or an inexact total comes with status 200 and is an error all the same (E3).
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 from opensearchpy import AsyncOpenSearch
-from opensearchpy.exceptions import NotFoundError, OpenSearchException
+from opensearchpy.exceptions import NotFoundError, OpenSearchException, TransportError
 
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
-from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
+from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
 from service.search.opensearch_queries import presence_bodies, search_body, tier_of
 from service.search.plan import Clause, Plan
 from service.search.planned import Hit, Page, PlannedBackend
@@ -49,7 +48,7 @@ class OpenSearchEngine:
         try:
             found = await self._client.get(index=alias_name(self._prefix, STAMP), id=STAMP_ID)
         except NotFoundError as error:
-            raise NotReadable("nothing is published under the stamp's alias") from error
+            raise NothingPublished("nothing is published under the stamp's alias") from error
         except OpenSearchException as error:
             raise BackendUnavailable("the stamp could not be read") from error
         try:
@@ -74,9 +73,8 @@ class OpenSearchEngine:
         index = index_name(self._prefix, kind, stamp.generation)
         header = {"index": index, "allow_partial_search_results": False}
         body = [line for search in presence_bodies(clauses, timeout_ms=self._timeout_ms) for line in (header, search)]
-        with _told_as_failures(index):
-            answers = (await self._client.msearch(body=body))["responses"]
-        return tuple(bool(_whole(index, answer)["hits"]["hits"]) for answer in answers)
+        answers = (await self._answered(stamp, index, self._client.msearch(body=body)))["responses"]
+        return tuple([bool((await self._whole(stamp, index, answer))["hits"]["hits"]) for answer in answers])
 
     async def close(self) -> None:
         """Close the connections."""
@@ -84,25 +82,32 @@ class OpenSearchEngine:
 
     async def _ask(self, stamp: Stamp, kind: str, body: dict[str, Any]) -> dict[str, Any]:
         index = index_name(self._prefix, kind, stamp.generation)
-        with _told_as_failures(index):
-            return _whole(index, await self._client.search(index=index, body=body, params=_WHOLE_OR_NOTHING))
+        answer = await self._answered(
+            stamp, index, self._client.search(index=index, body=body, params=_WHOLE_OR_NOTHING)
+        )
+        return await self._whole(stamp, index, answer)
 
+    async def _answered(self, stamp: Stamp, index: str, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+        """The answer, however incomplete, or our own failure."""
+        try:
+            return await answer
+        except OpenSearchException as error:
+            status = error.status_code if isinstance(error, TransportError) else None
+            raise await self._failure(stamp, index, status) from error
 
-@contextmanager
-def _told_as_failures(index: str) -> Iterator[None]:
-    try:
-        yield
-    except NotFoundError as error:
-        raise GenerationGone(f"{index} is no longer there") from error
-    except OpenSearchException as error:
-        raise BackendUnavailable(f"a search in {index} failed") from error
+    async def _whole(self, stamp: Stamp, index: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """The answer, if nothing of it is missing."""
+        if "error" in answer:
+            raise await self._failure(stamp, index, answer.get("status")) from ValueError(str(answer["error"]))
+        if answer["timed_out"] or answer["_shards"]["failed"] or answer.get("terminated_early"):
+            raise BackendUnavailable(f"a search in {index} came back incomplete")
+        return answer
 
-
-def _whole(index: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer, if nothing of it is missing."""
-    if "error" in answer:
-        gone = answer.get("status") == HTTPStatus.NOT_FOUND
-        raise (GenerationGone if gone else BackendUnavailable)(f"a search in {index} failed: {answer['error']}")
-    if answer["timed_out"] or answer["_shards"]["failed"] or answer.get("terminated_early"):
-        raise BackendUnavailable(f"a search in {index} came back incomplete")
-    return answer
+    async def _failure(self, stamp: Stamp, index: str, status: object) -> BackendUnavailable:
+        """What the status of a failed search in a generation says."""
+        if status == HTTPStatus.NOT_FOUND:
+            return GenerationGone(f"{index} is no longer there")
+        # While an index is being deleted its shards go first: the status is then that of a cluster in trouble.
+        if status == HTTPStatus.SERVICE_UNAVAILABLE and (await self.live()).generation != stamp.generation:
+            return GenerationGone(f"{index} is on its way out")
+        return BackendUnavailable(f"a search in {index} failed")

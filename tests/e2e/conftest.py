@@ -1,0 +1,34 @@
+"""The four-shop world, served by the embedded engine for all tests of this folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.app import create_app
+from service.settings import Settings
+from tests.e2e.served import served
+from tests.worlds import embedded_world
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+BUILT_AT = "2026-11-21T09:30:00Z"
+
+
+@pytest.fixture(scope="session")
+def index_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The world's index."""
+    return embedded_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def base(index_directory: Path) -> Iterator[str]:
+    """The base URL of the service."""
+    settings = Settings(
+        data_dir=index_directory,
+        commit=COMMIT,
+        built_at=BUILT_AT,
+        cors_origins=("https://shop-finder.example",),
+        request_timeout=10.0,
+    )
+    with served(create_app(settings)) as url:
+        yield url

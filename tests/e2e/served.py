@@ -1,0 +1,79 @@
+"""The application on a loopback port, and requests to it by nothing but the standard library."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import uvicorn
+from fastapi import FastAPI
+
+from service.server import server_config
+
+_START_BOUND_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP answer; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - any JSON value
+        return json.loads(self.body)
+
+    @property
+    def told(self) -> tuple[int, str | None, Any]:
+        """Status, media type and document."""
+        return self.status, self.headers.get("content-type"), self.json
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """Serve an application; yields its base URL."""
+    server = uvicorn.Server(server_config(app, "127.0.0.1", 0))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    deadline = time.monotonic() + _START_BOUND_S
+    while not server.started:
+        assert thread.is_alive(), "the server ended before it had started"
+        assert time.monotonic() < deadline, "the server did not start in time"
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def ask(
+    base: str, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+) -> Reply:
+    """One request on a connection of its own. The path is sent as it is."""
+    connection = HTTPConnection(urlsplit(base).netloc, timeout=10)
+    try:
+        connection.request(method, path, body, dict(headers or {}))
+        response = connection.getresponse()
+        return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+    finally:
+        connection.close()
+
+
+def get(base: str, path: str, **headers: str) -> Reply:
+    """A GET; header names with _ for -."""
+    return ask(base, "GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def post(base: str, path: str, body: bytes | Mapping[str, Any], **headers: str) -> Reply:
+    """A POST of JSON; header names with _ for -."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ask(base, "POST", path, raw, {"content-type": "application/json", "accept": "application/json"} | given)

@@ -1,0 +1,59 @@
+"""A world of four shops, for tests that look at the doors rather than at matching."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.memory import MemorySink
+from service.search.reference import ReferenceBackend
+from tests.catalogues import build_into, shop, write_catalogue
+
+BOOKS: Final = shop(
+    "Harbour Lane Books",
+    "harbour-lane-books.example",
+    id="shop_books",
+    categories=["books"],
+    countries=["DE", "FR"],
+    popularity=9.0,
+    aliases=["HLB"],
+)
+KITCHEN: Final = shop(
+    "Zoë’s Küche 厨房", "zoes-kueche.example", id="shop_kitchen", categories=["kitchen-ware", "books"], popularity=1.0
+)
+GARDEN: Final = shop("Moss & Fern", "bücher.example", id="shop_garden", categories=["garden"], countries=["WORLDWIDE"])
+HIDDEN: Final = shop(
+    "Quietly Hidden Goods",
+    "quietly-hidden.example",
+    id="shop_hidden",
+    categories=["secrets"],
+    visibility="under_review",
+    popularity=99.0,
+)
+SHOPS: Final = (BOOKS, KITCHEN, GARDEN, HIDDEN)
+
+BOOKS_VIEW: Final[dict[str, Any]] = {
+    "id": "shop_books",
+    "name": "Harbour Lane Books",
+    "aliases": ["HLB"],
+    "domain": "harbour-lane-books.example",
+    "category": "books",
+    "categories": ["books"],
+    "countries": ["DE", "FR"],
+    "offers": [],
+    "offers_total": 0,
+}
+
+
+def reference_world(directory: Path, shops: Iterable[Mapping[str, Any]] = SHOPS) -> ReferenceBackend:
+    """The plain reference over what the real indexer projects."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue(directory / "shops.ndjson", shops))
+    assert sink.stamp is not None
+    return ReferenceBackend(sink.stamp, sink.documents["shops"], sink.documents["categories"])
+
+
+def embedded_world(directory: Path, shops: Iterable[Mapping[str, Any]] = SHOPS) -> Path:
+    """An index directory of the embedded engine."""
+    build_into(EmbeddedSink(directory / "index"), write_catalogue(directory / "shops.ndjson", shops))
+    return directory / "index"
