@@ -1,0 +1,106 @@
+"""Looking one shop up, and the list of categories with their counts (M11)."""
+
+import pytest
+
+from index_mappings.documents import Category, Shop
+from tests.catalogues import shop
+from tests.conformance.asking import find, names, suggest
+from tests.conformance.conftest import Directory
+
+
+@pytest.mark.rule("I10", "V1", "V2", "I6", "I55")
+async def test_a_public_shop_is_known_by_its_id_and_its_domain_and_no_other_shop_is(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop(
+                "Öob",
+                "www.öob.se",
+                id="Shop_1",
+                categories=["garden", "books"],
+                countries=["SE", "NO"],
+                popularity=0.5,
+                aliases=["OB", "Öob", "OB"],
+            ),
+            shop("Plain", "plain.internal", id="2", categories=["books"], countries=["WORLDWIDE"]),
+            shop("Quiet", "quiet.internal", id="under-review", visibility="under_review"),
+            shop("Gone", "gone.internal", id="removed", visibility="removed"),
+        ]
+    )
+    full = Shop("Shop_1", "Öob", ("OB",), "xn--ob-eka.se", ("garden", "books"), ("SE", "NO"), 0.5)
+    assert (await world.shop("Shop_1"), await world.shop("xn--ob-eka.se")) == (full, full)
+    plain = Shop("2", "Plain", (), "plain.internal", ("books",), ("WORLDWIDE",), None)
+    assert (await world.shop("2"), await world.shop("plain.internal")) == (plain, plain)
+    unknown = (
+        "shop_1", "1", "nobody", "nobody.internal", "shop.plain.internal", "internal", "Plain", "",
+        "under-review", "quiet.internal", "removed", "gone.internal",
+    )  # fmt: skip
+    assert {reference: await world.shop(reference) for reference in unknown} == dict.fromkeys(unknown)
+
+
+@pytest.mark.rule("V1", "I6")
+async def test_a_hidden_shop_is_in_no_answer_and_leaves_its_domain_to_a_public_one(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Falcon Secret", "falcon.internal", id="s", popularity=9, visibility="under_review"),
+            shop("Falcon Former", "falcon.internal", id="f", popularity=8, visibility="removed"),
+            shop("Falcon Open", "falcon.internal", id="o", popularity=1),
+            shop("Falcon Later", "falcon.internal", id="l", popularity=0),
+        ]
+    )
+    domain = await world.shop("falcon.internal")
+    assert domain is not None
+    assert (domain.id, await world.shop("s"), await world.shop("f"), await world.shop("l")) == ("o", None, None, None)
+    for text in ("falcon", "falcon.internal", "", "falcno", "secret falcon"):
+        assert names((await find(world, text)).shops) in (["Falcon Open"], []), text
+        assert names(found.shop for found in (await suggest(world, text)).shops) in (["Falcon Open"], []), text
+    assert names((await find(world, "falcon")).shops) == ["Falcon Open"]
+    assert await world.categories() == (Category("things", "Things", 1),)
+
+
+@pytest.mark.rule("M11", "I14", "I15", "I52")
+async def test_categories_are_listed_with_the_public_shops_that_carry_them(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("One", categories=["books", "garden"]),
+            shop("Two", categories=["books", "art", "books"]),
+            shop("Three", categories=["garden"]),
+            shop("Four", categories=["zoo"], countries=["FR"]),
+            shop("Five", visibility="under_review", categories=["falconry", "zoo"]),
+            shop("Six", visibility="removed", categories=["falconry", "art"]),
+            shop("Lost", "same.internal", id="lost", categories=["lost", "art"]),
+            shop("Kept", "same.internal", id="kept", categories=["art"]),
+        ]
+    )
+    assert await world.categories() == (
+        Category("art", "Art", 2),
+        Category("books", "Books", 2),
+        Category("garden", "Garden", 2),
+        Category("zoo", "Zoo", 1),
+    )
+
+
+@pytest.mark.rule("M11", "I15")
+async def test_a_disputed_category_has_the_name_that_most_public_shops_give_it(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("One", categories=[("books", "Reading")]),
+            shop("Two", categories=[("books", "Books")]),
+            shop("Three", categories=[("books", "Reading"), ("art", "Pictures")]),
+            shop("Four", categories=[("art", "Art")]),
+            *(
+                shop(f"Hidden {number}", visibility="under_review", categories=[("books", "Secrets")])
+                for number in range(5)
+            ),
+        ]
+    )
+    assert await world.categories() == (Category("books", "Reading", 3), Category("art", "Art", 2))
+
+
+@pytest.mark.rule("A13", "I15")
+async def test_a_directory_of_hidden_shops_answers_with_nothing(directory: Directory) -> None:
+    world = await directory([shop("Quiet", "quiet.internal", visibility="under_review")])
+    assert await world.categories() == ()
+    for text in ("", "quiet", "quite"):
+        found, suggested = await find(world, text), await suggest(world, text)
+        assert (found.shops, found.total, suggested.shops, suggested.categories) == ((), 0, (), ()), text
+    assert await world.shop("quiet.internal") is None

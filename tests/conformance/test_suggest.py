@@ -1,0 +1,247 @@
+"""What is suggested while somebody types, tier by tier (M9), and which categories (M10)."""
+
+import pytest
+
+from index_mappings.documents import Category
+from service.search.protocol import Suggested
+from tests.catalogues import shop
+from tests.conformance.asking import ladder, names, suggest
+from tests.conformance.conftest import Directory
+
+# What "my green garden" finds, a shop a tier, the worst the most popular.
+_LADDER = [
+    (8, shop("My Green Garden", popularity=None)),
+    (7, shop("My Green Gardenia", popularity=1)),
+    (6, shop("Oh My Green Garden", popularity=2)),
+    (5, shop("Gardens: My Green", popularity=3)),
+    (4, shop("My Leaf", popularity=4, categories=["green-energy", "garden-tools"])),
+    (3, shop("My Grean Garden", popularity=5)),
+    (2, shop("My Grean Gardin", popularity=6)),
+    (1, shop("Garden of Green", popularity=7)),
+    (0, shop("Green My Day", popularity=8)),
+    (0, shop("Garden", id="z", popularity=7.5)),
+]
+
+
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M2", "I69")
+async def test_each_tier_comes_before_the_next_whatever_the_popularity(directory: Directory) -> None:
+    others = [
+        shop("Green Leaf", popularity=99, categories=["things"]),
+        shop("Leaf", popularity=99, categories=["green-energy", "garden-tools"]),
+        shop("My Own", popularity=99),
+    ]
+    world = await directory([*(line for _, line in reversed(_LADDER)), *others])
+    whole = [(tier, line["name"]) for tier, line in _LADDER]
+    for typed in ("my green garden", "My Green GARDEN", " my  green-garden "):
+        assert await ladder(world, typed) == whole, typed
+    for limit in range(1, 12):
+        assert await ladder(world, "my green garden", limit=limit) == whole[:limit], limit
+
+
+@pytest.mark.rule("M9", "M1")
+async def test_within_a_tier_the_popular_come_first_and_then_the_smaller_id(directory: Directory) -> None:
+    ranked = [("z9", 7.5), ("Z", 0.0833), ("a", 0.0833), ("-b", None), ("A", 0), ("b", 0)]
+    world = await directory(
+        [shop("Same Name", f"{i}.internal", id=shop_id, popularity=p) for i, (shop_id, p) in enumerate(ranked)][::-1]
+    )
+    for typed, tier in (("same name", 8), ("same", 7), ("name", 6), ("name sam", 5), ("smae", 3), ("nmae same", 0)):
+        suggested = (await suggest(world, typed)).shops
+        assert [(found.tier, found.shop.id) for found in suggested] == [(tier, shop_id) for shop_id, _ in ranked], typed
+
+
+@pytest.mark.rule("M9")
+async def test_words_may_come_in_any_order_the_last_one_unfinished(directory: Directory) -> None:
+    world = await directory(
+        [shop("Marks & Spencer", categories=["clothing"]), shop("Mars", categories=["sweets-and-clothing"])]
+    )
+    found = {
+        "spencer marks": [(5, "Marks & Spencer")],
+        "spencer mar": [(5, "Marks & Spencer")],
+        "spencer clothing": [(4, "Marks & Spencer")],
+        "clothing spen": [(4, "Marks & Spencer")],
+        "clo spen": [(4, "Marks & Spencer")],
+        "sweets mars": [(4, "Mars")],
+        # Neither the first word nor a short one of a category may be unfinished, and a shop's word is needed.
+        "spen marks": [(0, "Marks & Spencer")],
+        "cl spenc": [],
+        "clothing sweets": [],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("M9")
+async def test_no_more_than_64_characters_are_compared(directory: Directory) -> None:
+    world = await directory([shop("n" * 70), shop("m" * 64), shop(f"{'k' * 60} Lamp"), shop("o" * 90)])
+    found = {
+        "n" * 64 + "zzzz": [(7, "n" * 70)],
+        "n" * 63 + "zz": [(3, "n" * 70)],
+        "m" * 64 + "zzzz": [(8, "m" * 64)],
+        "m" * 64 + " zzzz": [(8, "m" * 64)],
+        "k" * 60 + " lam zzzz": [(7, f"{'k' * 60} Lamp")],
+        "o" * 90: [(7, "o" * 90)],
+        "o" * 62 + "zz": [(2, "o" * 90)],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("M9.typos")
+async def test_one_edit_of_any_kind_is_forgiven_the_first_letter_included(directory: Directory) -> None:
+    world = await directory([shop("Kestrel Bird"), shop("Wren", "blue-wagtail.internal")])
+    for typed in (
+        "kesstrel", "ketrel", "kastrel", "ksetrel", "xkestrel", "estrel", "lestrel", "ekstrel", "kestrlebird",
+        "kest rle", "Kestrél brid", "kast", "bidr", "xbird",
+    ):  # fmt: skip
+        assert await ladder(world, typed) == [(3, "Kestrel Bird")], typed
+    for typed in ("wagtial", "bleu", "blue-wagtali", "wern"):
+        assert await ladder(world, typed) == [(3, "Wren")], typed
+
+
+@pytest.mark.rule("M9.typos")
+async def test_one_typo_needs_four_characters_and_two_need_eight(directory: Directory) -> None:
+    world = await directory([shop("Kestrelbird")])
+    found = {
+        "kas": [], "kast": [(3, "Kestrelbird")],
+        "kastral": [], "kastralb": [(2, "Kestrelbird")],
+        "xkastralb": [], "kastrelb": [(3, "Kestrelbird")],
+        "ekstrleb": [(2, "Kestrelbird")],
+    }  # fmt: skip
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("M9.typos", "X3")
+async def test_each_form_of_a_query_is_measured_by_its_own_length(directory: Directory) -> None:
+    world = await directory([shop("Axe Dwt"), shop("Owz")])
+    found = {
+        "axe d": [(7, "Axe Dwt")],
+        "a xe z": [(3, "Axe Dwt")],  # joined: "axez" has four characters and one typo
+        "ow t": [],  # joined: "owt" would have one typo but has three characters; spaced it has two
+        "axz d": [(3, "Axe Dwt")],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("M9.typos")
+async def test_no_part_is_edited_twice(directory: Directory) -> None:
+    # From "abc" to "ca" it would take a swap and a letter inside it: three edits when none may be edited again.
+    world = await directory([shop("Abcwoodlands")])
+    assert await ladder(world, "cawoodlands") == []
+    assert await ladder(world, "acwoodlands") == [(3, "Abcwoodlands")]
+    assert await ladder(world, "cabwoodlands") == [(2, "Abcwoodlands")]
+
+
+@pytest.mark.rule("M9.words")
+async def test_loose_words_count_by_their_share_of_the_letters(directory: Directory) -> None:
+    world = await directory([shop("Butterfly Grove"), shop("Owl")])
+    found = {
+        "zqx butterfly": [(1, "Butterfly Grove")],  # 9 letters of 12
+        "zqxj butterfly": [(0, "Butterfly Grove")],
+        "zqxjkwvbp butterfly": [(0, "Butterfly Grove")],  # 9 of 18
+        "zqxjkwvbpm butterfly": [],
+        "zqxjkwvbpm butterfly grove": [(0, "Butterfly Grove")],  # together 14 of 24
+        "zqxj grove butterfly": [(1, "Butterfly Grove")],
+        "zqxjkwvbpm owl": [(0, "Owl")],  # a whole name, whatever its share
+        "zqxjkwvbpm grove": [],
+        "zqx butterfl": [],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("M9.words")
+async def test_only_the_first_six_words_are_looked_at(directory: Directory) -> None:
+    world = await directory([shop("Butterfly Grove"), shop("Owl")])
+    found = {
+        "zz qq xx ww jj butterfly": [],  # 9 letters of 19
+        "z q x w j butterfly": [(0, "Butterfly Grove")],
+        "z q x w j k butterfly": [],
+        "butterfly z q x w j k": [(0, "Butterfly Grove")],
+        "butterfly zq xw jk v b pm": [],  # 9 of 19: the letters of all words are counted
+        "z q x w j owl": [(0, "Owl")],
+        "z q x w j k owl": [],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("M7", "I71", "M10")
+async def test_a_country_filters_shops_and_leaves_categories_alone(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Lamp German", popularity=4, countries=["AT", "DE"], categories=["lamps"]),
+            shop("Lamp Everywhere", popularity=3, countries=["WORLDWIDE"], categories=["lamps"]),
+            shop("Lamp Silent", popularity=2, categories=["lamps"]),
+            shop("Lamp French", popularity=1, countries=["FR"], categories=["lamps", "lamps-of-france"]),
+        ]
+    )
+    lamps = (Category("lamps", "Lamps", 4), Category("lamps-of-france", "Lamps Of France", 1))
+    for typed, tier in (("lamp", 7), ("lmap", 3), ("", 0)):
+        german = await suggest(world, typed, country="DE")
+        assert [(found.tier, found.shop.name) for found in german.shops] == [
+            (tier, "Lamp German"),
+            (tier, "Lamp Everywhere"),
+            (tier, "Lamp Silent"),
+        ], typed
+    assert (await suggest(world, "lamp", country="DE")).categories == lamps
+    assert (await suggest(world, "", country="FR")).categories == lamps
+    assert await ladder(world, "lamp", country="FR") == [
+        (7, "Lamp Everywhere"),
+        (7, "Lamp Silent"),
+        (7, "Lamp French"),
+    ]
+
+
+_CARRIED = [
+    shop("Alder", popularity=1, categories=[("garden", "Garden"), ("home-garden", "Home & Living")]),
+    shop("Birch", popularity=3, categories=[("garden", "Garden"), ("gifts", "Überraschung & Gifts")]),
+    shop("Cedar", popularity=2, categories=[("books", "Books"), ("garage", "Doors")]),
+    shop("???"),
+    shop("Douglas", visibility="under_review", categories=[("galaxies", "Galaxies"), ("garage", "Doors")]),
+]
+_GARDEN = Category("garden", "Garden", 2)
+_BOOKS = Category("books", "Books", 1)
+_GARAGE = Category("garage", "Doors", 1)
+_GIFTS = Category("gifts", "Überraschung & Gifts", 1)
+_HOME = Category("home-garden", "Home & Living", 1)
+_THINGS = Category("things", "Things", 1)
+
+
+@pytest.mark.rule("M10", "M11")
+async def test_categories_come_by_a_word_that_begins_with_what_is_typed_or_its_last_word(directory: Directory) -> None:
+    world = await directory(_CARRIED)
+    found = {
+        "ga": (_GARDEN, _GARAGE, _HOME),
+        "g": (_GARDEN, _GARAGE, _GIFTS, _HOME),
+        "GARD": (_GARDEN, _HOME),
+        "doo": (_GARAGE,),
+        "uber": (_GIFTS,),
+        "home gar": (_GARDEN, _GARAGE, _HOME),
+        "alder b": (_BOOKS,),
+        "books alder": (),
+        "arden": (),
+        "grden": (),
+        "gal": (),
+    }
+    assert {typed: (await suggest(world, typed)).categories for typed in found} == found
+    assert (await suggest(world, "g", limit=2)).categories == (_GARDEN, _GARAGE)
+
+
+@pytest.mark.rule("M10", "M1", "M11")
+async def test_nothing_typed_suggests_the_most_popular_of_each(directory: Directory) -> None:
+    world = await directory(_CARRIED)
+    every_category = (_GARDEN, _BOOKS, _GARAGE, _GIFTS, _HOME, _THINGS)
+    for typed in ("", "  ", "\t", "\u200b", " \u00ad\u2060"):
+        blank = await suggest(world, typed)
+        assert names(found.shop for found in blank.shops) == ["Birch", "Cedar", "Alder", "???"], repr(typed)
+        assert blank.categories == every_category, repr(typed)
+        two = await suggest(world, typed, limit=2)
+        assert two == Suggested(every_category[:2], blank.shops[:2]), repr(typed)
+
+
+@pytest.mark.rule("M10", "X1.last_form")
+async def test_punctuation_alone_is_compared_as_it_is(directory: Directory) -> None:
+    world = await directory(_CARRIED)
+    tiers = {"???": 8, " ??? ": 8, "??\u200b": 7, "?": 7}
+    for typed, tier in tiers.items():
+        suggested = await suggest(world, typed)
+        assert [(found.tier, found.shop.name) for found in suggested.shops] == [(tier, "???")], typed
+        assert suggested.categories == (), typed
+    for typed in ("????", "!", "&", "- ?"):
+        assert await suggest(world, typed) == Suggested((), ()), typed

@@ -1,0 +1,74 @@
+"""The two real engines, each with a sink and a backend on an index of its own."""
+
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from service.search.embedded import TantivyEngine
+from service.search.opensearch import OpenSearchEngine
+from service.search.planned import Engine as PlannedEngine
+from service.search.planned import PlannedBackend
+from service.search.protocol import SearchBackend
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Both sides of one engine.
+
+    Attributes:
+        sink: where generations are written.
+        backend: answers from what is live.
+        reader: what the backend asks, for tests that name the generation themselves.
+    """
+
+    sink: Sink
+    backend: SearchBackend
+    reader: PlannedEngine
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSearchPlace:
+    """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
+
+    url: str
+    prefix: str
+
+
+@pytest.fixture
+def opensearch_place(opensearch_url: str) -> OpenSearchPlace:
+    """A place in the session's OpenSearch."""
+    return OpenSearchPlace(opensearch_url, f"test-{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+async def opensearch_engine(opensearch_place: OpenSearchPlace) -> AsyncIterator[Engine]:
+    """OpenSearch with nothing published; emptied at the end."""
+    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix)
+    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0)
+    backend = PlannedBackend(reader)
+    yield Engine(sink, backend, reader)
+    await backend.close()
+    sink.prune(keep=())
+    sink.close()
+
+
+@pytest.fixture
+async def embedded_engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """The embedded engine with nothing published."""
+    reader = TantivyEngine(tmp_path / "index")
+    backend = PlannedBackend(reader)
+    yield Engine(EmbeddedSink(tmp_path / "index"), backend, reader)
+    await backend.close()
+
+
+@pytest.fixture(params=["embedded_engine", pytest.param("opensearch_engine", marks=pytest.mark.opensearch)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in its turn."""
+    found: Engine = request.getfixturevalue(request.param)
+    return found

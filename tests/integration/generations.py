@@ -1,0 +1,58 @@
+"""Generations made by hand, through the real sinks: many of them fast, or one of a wrong version."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.generations import Stamp, first_stamp, new_generation
+from indexer.sinks.memory import MemorySink
+from indexer.sinks.protocol import GenerationWriter, Sink
+from tests.catalogues import build_into, write_catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What the indexer projects from a catalogue, ready to be written again and again."""
+
+    by_kind: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Documents by kind."""
+        return {kind: len(documents) for kind, documents in self.by_kind.items()}
+
+
+def projected(shops: Iterable[Mapping[str, Any]], directory: Path) -> Documents:
+    """The documents of shops, once through the gate and the projection."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue(directory / "shops.ndjson", shops))
+    return Documents({kind: tuple(documents) for kind, documents in sink.documents.items()})
+
+
+def sealed(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> tuple[Stamp, GenerationWriter]:
+    """A generation that is written and sealed, and not published."""
+    now = datetime.now(UTC)
+    generation = new_generation(now)
+    writer = sink.begin(generation)
+    for kind, of_kind in documents.by_kind.items():
+        writer.add(kind, of_kind)
+    stamp = replace(first_stamp(generation, now).counted(documents.counts), schema_version=schema_version)
+    writer.seal(stamp)
+    return stamp, writer
+
+
+def replace_live(sink: Sink, stamp: Stamp, writer: GenerationWriter) -> None:
+    """Publish a sealed generation; as a build does, keep it and the one before it."""
+    previous = sink.live()
+    writer.publish()
+    sink.prune({stamp.generation} | ({previous.generation} if previous else set()))
+
+
+def publish(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> Stamp:
+    """Write and publish a generation."""
+    stamp, writer = sealed(sink, documents, schema_version=schema_version)
+    replace_live(sink, stamp, writer)
+    return stamp
