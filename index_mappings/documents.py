@@ -4,6 +4,7 @@ The OpenSearch mapping, the embedded schema, what the writer sends and what the 
 A document holds only what the public may see.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -11,7 +12,7 @@ from index_mappings.roles import Role, stored_fields
 
 # Raised with every change of a document class, of a role or of the text pipeline: a service refuses a generation of
 # another version (G4).
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 # In `markets`: the shop keeps under every country filter, as it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -33,6 +34,9 @@ class ShopDocument:
         countries: ISO codes, or WORLDWIDE; empty when not stated.
         markets: what a country filter asks: the codes, or ANY_MARKET.
         popularity: any number >= 0; None when the source has none.
+        offers: the newest few offers, as the offers' own documents show them; `offers_total` counts all (A1).
+        redirects: redirects that the source states between this shop's domain and another public shop's (A12).
+        registrable, main_label: parts of the domain that merge audits look for.
         full, keys, words, infixes: what it is found by (X2).
     """
 
@@ -46,6 +50,11 @@ class ShopDocument:
     countries: Annotated[tuple[str, ...], Role.STORED]
     markets: Annotated[tuple[str, ...], Role.EXACT]
     popularity: Annotated[float | None, Role.STORED]
+    offers: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
+    offers_total: Annotated[int, Role.STORED]
+    redirects: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
+    registrable: Annotated[str, Role.EXACT]
+    main_label: Annotated[str, Role.EXACT]
     full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
     keys: Annotated[tuple[str, ...], Role.PREFIX]
     words: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
@@ -69,7 +78,89 @@ class CategoryDocument:
     count: Annotated[int, Role.STORED]
 
 
-DOCUMENTS: Final[dict[str, type]] = {"shops": ShopDocument, "categories": CategoryDocument}
+@dataclass(frozen=True, slots=True)
+class CouponDocument:
+    """A coupon of a public shop. Whether it may be shown is decided when it is asked for (A4, A5).
+
+    Attributes:
+        id: coupon id.
+        rank: M11's sortable key.
+        shop_refs: the shop's id and domain.
+        valid_from_us, valid_until_us: the bounds in microseconds since 1970, for comparing; open ends are far away.
+        status: verification status.
+        reserved: "yes" when the shop's domain is a reserved test name, else "no".
+        blocked_channels, blocked_countries: where the display policy hides it.
+        view: what callers see of it, with wire names.
+    """
+
+    id: Annotated[str, Role.STORED | Role.EXACT]
+    rank: Annotated[str, Role.SORT]
+    shop_refs: Annotated[tuple[str, ...], Role.EXACT]
+    valid_from_us: Annotated[int, Role.RANGE]
+    valid_until_us: Annotated[int, Role.RANGE]
+    status: Annotated[str, Role.EXACT]
+    reserved: Annotated[str, Role.EXACT]
+    blocked_channels: Annotated[tuple[str, ...], Role.EXACT]
+    blocked_countries: Annotated[tuple[str, ...], Role.EXACT]
+    folded_code: Annotated[str, Role.STORED | Role.EXACT]
+    view: Annotated[Mapping[str, Any], Role.STORED]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferDocument:
+    """An offer of a public shop.
+
+    Attributes:
+        id: offer id.
+        rank: M11's sortable key.
+        shop_refs: the shop's id and domain.
+        view: what callers see of it, with wire names (A2); its URL is not among it.
+        shop: id and domain.
+        checkout_url: the URL, if it passes A10's rules.
+        affiliate: network, program_id, commission_stated, disclosure and the URL built by the programme; None without.
+    """
+
+    id: Annotated[str, Role.STORED | Role.EXACT]
+    rank: Annotated[str, Role.SORT]
+    shop_refs: Annotated[tuple[str, ...], Role.EXACT]
+    view: Annotated[Mapping[str, Any], Role.STORED]
+    shop: Annotated[Mapping[str, Any], Role.STORED]
+    checkout_url: Annotated[str | None, Role.STORED]
+    affiliate: Annotated[Mapping[str, Any] | None, Role.STORED]
+
+
+@dataclass(frozen=True, slots=True)
+class FactsDocument:
+    """What is known about a public shop beside its name: shipping and trust. One for every public shop.
+
+    Attributes:
+        id: shop id.
+        rank: the id, as order does not matter here.
+        refs: the shop's id and domain.
+        trusted_refs: the same, if at least one trust signal is present: the only way to trust signals (A8).
+        shop: id and domain.
+        shipping: the statement with wire names (A7) and `excluded`; None when none was collected.
+        signals: present trust signals with wire names, in A8's order.
+        pipeline_gaps: kinds whose check ran without a usable value.
+    """
+
+    id: Annotated[str, Role.STORED | Role.EXACT]
+    rank: Annotated[str, Role.SORT]
+    refs: Annotated[tuple[str, ...], Role.EXACT]
+    trusted_refs: Annotated[tuple[str, ...], Role.EXACT]
+    shop: Annotated[Mapping[str, Any], Role.STORED]
+    shipping: Annotated[Mapping[str, Any] | None, Role.STORED]
+    signals: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
+    pipeline_gaps: Annotated[tuple[str, ...], Role.STORED]
+
+
+DOCUMENTS: Final[dict[str, type]] = {
+    "shops": ShopDocument,
+    "categories": CategoryDocument,
+    "coupons": CouponDocument,
+    "offers": OfferDocument,
+    "facts": FactsDocument,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +174,9 @@ class Shop:
     categories: tuple[str, ...]
     countries: tuple[str, ...]
     popularity: float | None
+    offers: tuple[Mapping[str, Any], ...] = ()
+    offers_total: int = 0
+    redirects: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +198,9 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
         categories=tuple(stored["categories"]),
         countries=tuple(stored["countries"]),
         popularity=stored["popularity"],
+        offers=tuple(stored["offers"]),
+        offers_total=stored["offers_total"],
+        redirects=tuple(stored["redirects"]),
     )
 
 

@@ -1,6 +1,6 @@
 """What the embedded engine is told of the indices: columns derived from the document classes.
 
-The stored part of a document travels as one blob of JSON; every other column holds raw terms (X4).
+The stored part of a document travels as one blob of JSON; text columns hold raw terms (X4).
 """
 
 from dataclasses import dataclass
@@ -9,28 +9,30 @@ from typing import Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, STAMP_FILE
-from index_mappings.roles import engine_fields
+from index_mappings.roles import Form, engine_fields
 
 STORED_COLUMN: Final = "stored"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of raw terms.
+    """A column that can be looked up or sorted by.
 
     Attributes:
         name: the field's name.
+        whole: whether it holds whole numbers; otherwise raw terms.
         sortable: whether hits can be ordered by it; such a column has one value a document.
     """
 
     name: str
+    whole: bool
     sortable: bool
 
 
 def columns(kind: str) -> tuple[Column, ...]:
-    """The term columns of one index kind, in order; STORED_COLUMN comes on top of them."""
+    """The columns of one index kind, in order; STORED_COLUMN comes on top of them."""
     return tuple(
-        Column(field.name, sortable=field.sortable)
+        Column(field.name, whole=field.form is Form.WHOLE, sortable=field.sortable)
         for field in engine_fields(DOCUMENTS[kind])
         if field.indexed or field.sortable
     )

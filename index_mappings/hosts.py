@@ -28,10 +28,12 @@ class DomainParts:
     Attributes:
         labels: the labels left of the public suffix, in order; the first label where the domain is itself a suffix.
         main_label: the label before the public suffix.
+        registrable: main label and public suffix; the whole domain where it is itself a suffix.
     """
 
     labels: tuple[str, ...]
     main_label: str
+    registrable: str
 
     @property
     def without_suffix(self) -> str:
@@ -77,10 +79,10 @@ def domain_parts(host: str) -> DomainParts:
     registrable = _SUFFIXES.privatesuffix(host)
     if not registrable:
         first = host.split(".", maxsplit=1)[0]
-        return DomainParts(labels=(first,), main_label=first)
+        return DomainParts(labels=(first,), main_label=first, registrable=host)
     suffix_labels = registrable.count(".")
     labels = tuple(host.split("."))[:-suffix_labels] if suffix_labels else (host,)
-    return DomainParts(labels=labels, main_label=labels[-1])
+    return DomainParts(labels=labels, main_label=labels[-1], registrable=registrable)
 
 
 def _plain(host: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP
-from index_mappings.roles import EngineField, Role, declared_fields, engine_fields, stored_fields
+from index_mappings.roles import EngineField, Form, Role, declared_fields, engine_fields, stored_fields
 
 # M8 lets a caller page this deep; the engine's own window must reach as far.
 RESULT_WINDOW: Final = 100_000
@@ -47,6 +47,12 @@ def sort_field(kind: str) -> str:
 
 
 def _property(field: EngineField) -> dict[str, Any]:
-    if field.number:
-        return {"type": "double", "index": False, "doc_values": False}
-    return {"type": "keyword", "index": field.indexed, "doc_values": field.sortable}
+    match field.form:
+        case Form.CARRIED:
+            return {"type": "object", "enabled": False}
+        case Form.NUMBER:
+            return {"type": "double", "index": False, "doc_values": False}
+        case Form.WHOLE:
+            return {"type": "long", "doc_values": False}
+        case Form.TERMS:
+            return {"type": "keyword", "index": field.indexed, "doc_values": field.sortable}

@@ -4,6 +4,8 @@ import struct
 from typing import Final
 
 _ALL_BITS: Final = 0xFFFF_FFFF_FFFF_FFFF
+# Moves signed numbers of 64 bits to where they sort as unsigned ones.
+_SIGN: Final = 2**63
 
 
 def rank_key(popularity: float | None, shop_id: str) -> str:
@@ -25,3 +27,19 @@ def suggestion_score(tier: int, popularity: float | None) -> float:
     """What /suggest shows: the tier, and within it the popularity p as p / (1 + p) (M9)."""
     p = popularity or 0.0
     return tier + p / (1.0 + p)
+
+
+def newest_first_key(moment_us: int | None, record_id: str) -> str:
+    """A text whose ascending order is newest first, none last, then id (M11).
+
+    Args:
+        moment_us: microseconds since 1970, or None.
+        record_id: ASCII.
+    """
+    bits = 0 if moment_us is None else moment_us + _SIGN
+    return f"{_ALL_BITS - bits:016x}{record_id}"
+
+
+def coupon_rank_key(*, applied: bool, last_verified_us: int | None, coupon_id: str) -> str:
+    """A text whose ascending order is M11's of coupons: applied ones first, then the last verified, then id."""
+    return f"{0 if applied else 1}{newest_first_key(last_verified_us, coupon_id)}"

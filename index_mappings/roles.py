@@ -4,9 +4,9 @@ Each field declares its roles once, in its document class. No engine-side analyz
 given finished terms (X4).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from enum import Flag, auto
+from enum import Enum, Flag, auto
 from functools import cache
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
@@ -22,6 +22,16 @@ class Role(Flag):
     PREFIX = auto()  # is found by its beginning, and by a beginning with typing errors
     INFIX = auto()  # is found by any part of it
     SORT = auto()  # orders the hits; one value a document
+    RANGE = auto()  # a whole number that is found by bounds
+
+
+class Form(Enum):
+    """What the values of an engine field are."""
+
+    TERMS = auto()  # finished terms
+    WHOLE = auto()  # whole numbers of 64 bits
+    NUMBER = auto()  # numbers that are only carried along
+    CARRIED = auto()  # structures that are only carried along
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +40,15 @@ class EngineField:
 
     Attributes:
         name: the name in the engine.
-        indexed: whether terms can be looked up.
+        form: what its values are.
+        indexed: whether values can be looked up.
         sortable: whether hits can be ordered by it.
-        number: whether the value is a number that is only carried along, never searched.
     """
 
     name: str
-    indexed: bool
-    sortable: bool
-    number: bool
+    form: "Form"
+    indexed: bool = False
+    sortable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,12 @@ class DeclaredField:
 
     name: str
     roles: Role
-    number: bool
+    form: Form
+
+    @property
+    def is_field(self) -> bool:
+        """Whether the engines hold a field of this very name, beside those of its terms."""
+        return bool(self.roles & (Role.STORED | Role.EXACT | Role.SORT | Role.RANGE))
 
 
 def edges_field(name: str) -> str:
@@ -77,11 +92,10 @@ def engine_fields(document: type) -> tuple[EngineField, ...]:
     """The engine's fields of a document class, in the order of declaration."""
     found: list[EngineField] = []
     for field in declared_fields(document):
-        if field.roles & (Role.STORED | Role.EXACT | Role.SORT):
-            found.append(
-                EngineField(field.name, Role.EXACT in field.roles, Role.SORT in field.roles, number=field.number)
-            )
-        found.extend(EngineField(name, indexed=True, sortable=False, number=False) for name in _term_fields(field))
+        if field.is_field:
+            indexed = bool(field.roles & (Role.EXACT | Role.RANGE))
+            found.append(EngineField(field.name, field.form, indexed=indexed, sortable=Role.SORT in field.roles))
+        found.extend(EngineField(name, Form.TERMS, indexed=True) for name in _term_fields(field))
     return tuple(found)
 
 
@@ -91,9 +105,11 @@ def engine_values(document: object) -> dict[str, Any]:
     document_class: type = type(document)
     for field in declared_fields(document_class):
         value = getattr(document, field.name)
-        if field.roles & (Role.STORED | Role.EXACT | Role.SORT):
+        if field.is_field:
             values[field.name] = list(value) if isinstance(value, tuple) else value
-        texts = (value,) if isinstance(value, str) else (value or ())
+        if not field.roles & (Role.PREFIX | Role.INFIX):
+            continue
+        texts = (value,) if isinstance(value, str) else value
         if Role.PREFIX in field.roles:
             values[edges_field(field.name)] = sorted(_edges(texts))
             values[long_field(field.name)] = [text for text in texts if len(text) > EDGE_MAX]
@@ -115,7 +131,16 @@ def _declared(name: str, hint: object) -> DeclaredField:
     for note in notes:
         if isinstance(note, Role):
             roles |= note
-    return DeclaredField(name, roles, number=bool({int, float} & {kind, *get_args(kind)}))
+    return DeclaredField(name, roles, _form({kind, *get_args(kind)}, roles))
+
+
+def _form(kinds: set[object], roles: Role) -> Form:
+    if Role.RANGE in roles:
+        return Form.WHOLE
+    if {int, float} & kinds:
+        return Form.NUMBER
+    structures = {dict, Mapping} & {get_origin(kind) or kind for kind in kinds}
+    return Form.CARRIED if structures else Form.TERMS
 
 
 def _term_fields(field: DeclaredField) -> list[str]:

@@ -1,15 +1,37 @@
 """Projection: a public record becomes a document. Pure; no clock, no network, nothing that is not public."""
 
+from typing import Final
+
 from index_mappings.documents import ANY_MARKET, WORLDWIDE, CategoryDocument, ShopDocument
 from index_mappings.forms import shop_forms
+from index_mappings.hosts import domain_parts
+from index_mappings.moments import optional_moment
 from index_mappings.rank import rank_key
+from indexer.belongings import OfferRecord, RedirectRecord
+from indexer.project_offers import offer_view
 from indexer.records import ShopRecord
 from indexer.staging import CarriedCategory
 
+# What find_shop shows of each shop (A1); get_shop asks the offers' own index.
+HEAD_OFFERS: Final = 3
 
-def project_shop(shop: ShopRecord) -> ShopDocument:
-    """The document of a public shop."""
+
+def project_shop(
+    shop: ShopRecord,
+    newest_offers: tuple[OfferRecord, ...] = (),
+    offers_total: int = 0,
+    redirects: tuple[RedirectRecord, ...] = (),
+) -> ShopDocument:
+    """The document of a public shop.
+
+    Args:
+        shop: the record.
+        newest_offers: at most HEAD_OFFERS of its offers, newest first.
+        offers_total: how many it has.
+        redirects: those between its domain and another public shop's.
+    """
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
+    parts = domain_parts(shop.domain)
     anywhere = not shop.countries or WORLDWIDE in shop.countries
     return ShopDocument(
         id=shop.id,
@@ -22,11 +44,25 @@ def project_shop(shop: ShopRecord) -> ShopDocument:
         countries=shop.countries,
         markets=(ANY_MARKET,) if anywhere else shop.countries,
         popularity=shop.popularity,
+        offers=tuple(offer_view(offer) for offer in newest_offers),
+        offers_total=offers_total,
+        redirects=tuple(_redirect_view(redirect) for redirect in redirects),
+        registrable=parts.registrable,
+        main_label=parts.main_label,
         full=forms.full,
         keys=forms.keys,
         words=forms.words,
         infixes=forms.infixes,
     )
+
+
+def _redirect_view(redirect: RedirectRecord) -> dict[str, str | None]:
+    return {
+        "from_domain": redirect.from_domain,
+        "to_domain": redirect.to_domain,
+        "observed_at": optional_moment(redirect.observed_at),
+        "source": redirect.source,
+    }
 
 
 def project_category(category: CarriedCategory) -> CategoryDocument:

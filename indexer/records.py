@@ -47,7 +47,8 @@ _REASONS: Final = {
 }
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """Text without control characters (but tabs), bidirectional overrides and halves of surrogate pairs."""
     found = _UNWELCOME.search(text)
     if found is None:
         return text
@@ -59,19 +60,20 @@ def _clean(text: str) -> str:
 
 
 def _said(text: str) -> str:
-    if is_blank(_clean(text)):
+    if is_blank(clean(text)):
         raise ValueError("must not be blank")
     return text
 
 
 def _host(text: str) -> str:
-    host = reduce_host(_clean(text))
+    host = reduce_host(clean(text))
     if host is None or _HOST.fullmatch(host) is None:
         raise ValueError("must be a host name with at least two labels")
     return host
 
 
-def _countries(codes: tuple[str, ...]) -> tuple[str, ...]:
+def countries(codes: tuple[str, ...]) -> tuple[str, ...]:
+    """Assigned codes, each once, or WORLDWIDE alone."""
     if WORLDWIDE in codes:
         if set(codes) != {WORLDWIDE}:
             raise ValueError("must be WORLDWIDE alone, or country codes")
@@ -87,7 +89,8 @@ def _each_slug_once(categories: tuple["CategoryRecord", ...]) -> tuple["Category
     return tuple(first.values())
 
 
-def _moment(value: object) -> object:
+def rfc3339(value: object) -> object:
+    """A moment from its text; None stays."""
     if isinstance(value, str) and _RFC3339.fullmatch(value):
         try:
             moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
@@ -103,8 +106,8 @@ RecordId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Name = Annotated[str, Field(max_length=300), AfterValidator(_said)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$")]
 Host = Annotated[str, Field(max_length=2_048), AfterValidator(_host)]
-Source = Annotated[str, Field(max_length=2_048), AfterValidator(_clean)]
-Moment = Annotated[datetime | None, BeforeValidator(_moment)]
+Source = Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
+Moment = Annotated[datetime | None, BeforeValidator(rfc3339)]
 
 
 class Record(BaseModel):
@@ -153,7 +156,7 @@ class ShopRecord(Record):
         Field(min_length=1, max_length=20, strict=False),
         AfterValidator(_each_slug_once),
     ]
-    countries: Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(_countries)] = ()
+    countries: Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(countries)] = ()
     popularity: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     aliases: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
     checkout_hosts: Annotated[tuple[Host, ...], Field(max_length=50, strict=False)] = ()

@@ -122,6 +122,7 @@ class Staging:
         """
         self._db.execute("COMMIT")
         self._db.executescript(_SETTLE)
+        self._db.execute("BEGIN")
         (count,) = self._db.execute("SELECT COUNT(*) FROM winners").fetchone()
         return int(count)
 
@@ -139,6 +140,11 @@ class Staging:
         for slug, rows in groupby(self._db.execute(_CARRIED), key=itemgetter(0)):
             named = [(name, shops) for _, name, shops in rows]
             yield CarriedCategory(slug, named[0][0], sum(shops for _, shops in named), len(named))
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The file, for what else is staged beside the shops."""
+        return self._db
 
     def public_ids(self) -> Iterator[str]:
         """The ids of the public shops: all that an index may hold."""

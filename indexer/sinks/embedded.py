@@ -143,6 +143,9 @@ class EmbeddedWriter:
 def _schema(kind: str) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for column in columns(kind):
+        if column.whole:
+            builder.add_integer_field(column.name, indexed=True)
+            continue
         builder.add_text_field(
             column.name, stored=False, fast=column.sortable, tokenizer_name="raw", index_option="basic"
         )

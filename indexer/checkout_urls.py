@@ -1,0 +1,75 @@
+"""Which URLs may be handed to somebody who wants to pay (A10): decided once, when an offer is projected.
+
+A catalogue may be hostile: credentials, addresses in any notation, look-alike hosts and templates that lead elsewhere
+do not pass. Nothing is fetched.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Final
+from urllib.parse import quote, unquote
+
+from ada_url import URL, HostType
+
+PLACEHOLDER: Final = "{url}"
+
+# Parsers drop or repair these, each in its own way.
+_FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f-\x9f\\\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_AUTHORITY: Final = re.compile(r"^https://[^/?#@]+(?:[/?#]|$)", re.IGNORECASE)
+_NAMES: Final = re.compile(r"^[a-z0-9-]+(?:\.[a-z0-9-]+)+$")
+
+
+def checkout_url(url: str | None, shop_domain: str, checkout_hosts: Collection[str]) -> str | None:
+    """The URL in canonical form, if it leads to the shop by https; None otherwise.
+
+    Args:
+        url: as the source states it.
+        shop_domain: reduced.
+        checkout_hosts: reduced hosts that the source lists for the shop's checkout.
+    """
+    parsed = _safe(url) if url else None
+    if parsed is None:
+        return None
+    host = parsed.hostname
+    theirs = (shop_domain, *checkout_hosts)
+    allowed = host.endswith(f".{shop_domain}") or host in theirs or host.removeprefix("www.") in theirs
+    return parsed.href if allowed else None
+
+
+def affiliate_url(template: str, network_hosts: Collection[str], url: str) -> str | None:
+    """The network's URL that leads to a valid checkout URL, which is percent-encoded once; None if it is not safe."""
+    built = _safe(template.replace(PLACEHOLDER, quote(url, safe="")))
+    return built.href if built is not None and _is_network(built, network_hosts) else None
+
+
+def template_fault(template: str, network_hosts: Collection[str]) -> str | None:
+    """What is wrong with a programme's template; None when nothing is."""
+    if template.count(PLACEHOLDER) != 1:
+        return f"must hold {PLACEHOLDER} exactly once"
+    before = template.partition(PLACEHOLDER)[0]
+    if not re.match(r"^https://[^/?#]+[/?]", before):
+        return f"must be an https URL with {PLACEHOLDER} in its path or query"
+    beside = unquote(unquote(template.removeprefix("https://").replace(PLACEHOLDER, "")))
+    if "//" in beside or ":" in beside or "\\" in beside:
+        return "must lead to no other URL than the offer's"
+    built = _safe(template.replace(PLACEHOLDER, "x"))
+    if built is None or not _is_network(built, network_hosts):
+        return "must be an https URL on one of network_hosts, without credentials or a port"
+    return None
+
+
+def _is_network(url: URL, network_hosts: Collection[str]) -> bool:
+    return url.hostname in network_hosts or url.hostname.removeprefix("www.") in network_hosts
+
+
+def _safe(text: str) -> URL | None:
+    """The URL as browsers read it (WHATWG), if it is plain https to a named host, and says so plainly."""
+    if _FORBIDDEN.search(text) or _AUTHORITY.match(text) is None:
+        return None
+    try:
+        url = URL(text)
+    except ValueError:
+        return None
+    plain = url.protocol == "https:" and not url.username and not url.password and not url.port
+    named = url.host_type == HostType.DEFAULT and _NAMES.fullmatch(url.hostname) is not None
+    return url if plain and named else None
