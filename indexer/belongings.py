@@ -11,9 +11,10 @@ from typing import Annotated, Final, Literal, Self
 import pycountry
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from index_mappings.countries import COUNTRY_CODES
 from index_mappings.regions import is_destination_group
 from indexer.checkout_urls import template_fault
-from indexer.records import COUNTRIES, Host, Moment, Name, Record, RecordId, Source, clean, countries, rfc3339
+from indexer.records import Host, Moment, Name, Record, RecordId, Source, clean, countries, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 
@@ -42,7 +43,7 @@ def _currency(code: str) -> str:
 
 
 def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(name in COUNTRIES or is_destination_group(name) for name in names):
+    if not all(name in COUNTRY_CODES or is_destination_group(name) for name in names):
         raise ValueError("must hold assigned country codes and known groups, such as EU or WORLDWIDE")
     return tuple(dict.fromkeys(names))
 

@@ -58,6 +58,7 @@ class StagedBelongings:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._db.executescript(_SCHEMA)
+        self._db.execute("BEGIN")
 
     def put(self, kind: str, record: Belonging, line: int) -> bool:
         """Keep a record if it is the newest of its key.

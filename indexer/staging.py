@@ -30,6 +30,7 @@ INSERT INTO winners SELECT rank, id, line, domain FROM (
     SELECT *, ROW_NUMBER() OVER (PARTITION BY domain ORDER BY rank) AS place FROM shops WHERE record IS NOT NULL
 ) WHERE place = 1;
 CREATE UNIQUE INDEX winning_domain ON winners (domain);
+CREATE UNIQUE INDEX winning_id ON winners (id);
 """
 _LOST: Final = """
 SELECT shops.line, winners.line FROM shops JOIN winners USING (domain) WHERE shops.id <> winners.id ORDER BY shops.line
@@ -122,7 +123,6 @@ class Staging:
         """
         self._db.execute("COMMIT")
         self._db.executescript(_SETTLE)
-        self._db.execute("BEGIN")
         (count,) = self._db.execute("SELECT COUNT(*) FROM winners").fetchone()
         return int(count)
 

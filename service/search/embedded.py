@@ -19,7 +19,7 @@ from index_mappings.generations import Stamp, is_generation
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
-from service.search.plan import AllOf, AnyOf, Clause, Exact, Infix, Plan, Prefix
+from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix
 from service.search.planned import Hit, Page, PlannedBackend
 
 _BASIC: Final = "basic"
@@ -152,6 +152,11 @@ def _query(schema: tantivy.Schema, clause: Clause) -> Query:
             return Query.fuzzy_term_query(schema, long_field(field), text, distance=0, prefix=True)
         case Infix(field, text):
             return Query.fuzzy_term_query(schema, suffixes_field(field), text, distance=0, prefix=True)
+        case Below(field, bound):
+            return Query.range_query(schema, field, tantivy.FieldType.Integer, upper_bound=bound, include_upper=False)
+        case NoneOf(clauses):
+            refused = [(Occur.MustNot, _query(schema, part)) for part in clauses]
+            return Query.boolean_query([(Occur.Must, Query.all_query()), *refused])
         case AllOf(clauses):
             return _boolean(schema, Occur.Must, clauses) if clauses else Query.all_query()
         case AnyOf(clauses):

@@ -9,7 +9,7 @@ from typing import Any
 from index_mappings.documents import DOCUMENTS
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, stored_fields, suffixes_field
-from service.search.plan import AllOf, AnyOf, Clause, Exact, Infix, Plan, Prefix, Typo
+from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, Typo, exclusive
 
 
 def search_body(plan: Plan, *, offset: int, limit: int, total: bool, timeout_ms: int) -> dict[str, Any]:
@@ -33,6 +33,25 @@ def search_body(plan: Plan, *, offset: int, limit: int, total: bool, timeout_ms:
         "track_total_hits": total,
         "_source": list(stored_fields(DOCUMENTS[plan.kind])),
         "timeout": f"{timeout_ms}ms",
+    }
+
+
+def census_body(plan: Plan, sorts: Sequence[Clause], *, limit: int, timeout_ms: int) -> dict[str, Any]:
+    """One search that counts documents by sort and returns those that are of none of the sorts.
+
+    Args:
+        plan: of one tier; all documents that take part.
+        sorts: a document counts in the first one that it meets.
+        limit: hits to return.
+        timeout_ms: how long a shard may take.
+    """
+    body = search_body(plan, offset=0, limit=limit, total=True, timeout_ms=timeout_ms)
+    filters = {str(place): clause_body(clause) for place, clause in enumerate(exclusive(sorts))}
+    # The hits are filtered after the counting, so one look at the index gives both.
+    return {
+        **body,
+        "post_filter": clause_body(NoneOf(tuple(sorts))),
+        "aggs": {"sorts": {"filters": {"filters": filters}}},
     }
 
 
@@ -73,6 +92,10 @@ def clause_body(clause: Clause) -> dict[str, Any]:
             return {"prefix": {suffixes_field(field): text}}
         case Typo(field, text, distance):
             return {"fuzzy": {edges_field(field): _fuzzy(text, distance)}}
+        case Below(field, bound):
+            return {"range": {field: {"lt": bound}}}
+        case NoneOf(clauses):
+            return {"bool": {"must_not": [clause_body(part) for part in clauses]}}
         case AllOf(()):
             return {"match_all": {}}
         case AnyOf(()):

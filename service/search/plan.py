@@ -55,6 +55,21 @@ class Typo:
 
 
 @dataclass(frozen=True, slots=True)
+class Below:
+    """The whole number of the field is below the bound."""
+
+    field: str
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """No clause holds."""
+
+    clauses: tuple["Clause", ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """Every clause holds; with none, everything matches."""
 
@@ -68,7 +83,7 @@ class AnyOf:
     clauses: tuple["Clause", ...]
 
 
-Clause = Exact | Prefix | Infix | Typo | AllOf | AnyOf
+Clause = Exact | Prefix | Infix | Typo | Below | AllOf | AnyOf | NoneOf
 EVERYTHING = AllOf(())
 
 
@@ -152,6 +167,13 @@ def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[C
 def typo_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
     """The tiers that find what was meant when something was misspelt (3 and 2 of M9)."""
     return Plan("shops", tuple(_typo_tiers(query)), filters, excluded)
+
+
+def exclusive(sorts: Sequence[Clause]) -> tuple[Clause, ...]:
+    """The sorts so that each document is of one only: the first that it meets."""
+    return tuple(
+        AllOf((clause, NoneOf(tuple(sorts[:place])))) if place else clause for place, clause in enumerate(sorts)
+    )
 
 
 def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, ...]:

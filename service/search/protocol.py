@@ -4,8 +4,9 @@ An answer is whole or it is an error: an engine that timed out, lost a shard or 
 (E3). One snapshot is one generation: nothing of another generation gets into an answer (C2).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from index_mappings.documents import Category, Shop
 from index_mappings.generations import Stamp
@@ -80,6 +81,86 @@ class Suggested:
     shops: tuple[Suggestion, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CouponQuery:
+    """Which coupons, asked when and from where.
+
+    Attributes:
+        shop: an id or reduced domain; None for the coupons of all shops.
+        now_us: the call's one clock reading, microseconds since 1970.
+        channel: the door, as display policies name it.
+        country: the caller's, where a trusted edge says it; None otherwise.
+        most: with more usable coupons than this the list is not read; None reads any number.
+    """
+
+    shop: str | None
+    now_us: int
+    channel: str
+    country: str | None
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coupons:
+    """The balance of coupons (A4).
+
+    Attributes:
+        usable: how many may be shown.
+        expired, rejected, reserved, policy: how many are withheld, each counted for its first reason.
+        views: the usable ones as callers see them, in M11's order; None when there are more than asked for.
+    """
+
+    usable: int
+    expired: int
+    rejected: int
+    reserved: int
+    policy: int
+    views: tuple[Mapping[str, Any], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a public shop beside its name.
+
+    Attributes:
+        shop: its id and domain.
+        shipping: the statement as callers see it, with `excluded`; None when none was collected.
+        signals: present trust signals as callers see them.
+        pipeline_gaps: kinds of signal whose check ran without a usable value.
+    """
+
+    shop: Mapping[str, str]
+    shipping: Mapping[str, Any] | None
+    signals: tuple[Mapping[str, Any], ...]
+    pipeline_gaps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An offer with what the checkout tools need.
+
+    Attributes:
+        id: offer id.
+        shop: the shop's id and domain.
+        checkout_url: a valid URL, or None.
+        affiliate: network, program_id, commission_stated, disclosure and url; None without a programme.
+    """
+
+    id: str
+    shop: Mapping[str, str]
+    checkout_url: str | None
+    affiliate: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeEffects:
+    """What a merge of two shops would touch: coupons and offers of both, and codes that both have."""
+
+    coupons: int
+    offers: int
+    duplicate_codes: int
+
+
 class Snapshot(Protocol):
     """One generation, as of one stamp.
 
@@ -100,8 +181,29 @@ class Snapshot(Protocol):
     async def categories(self) -> tuple[Category, ...]:
         """All categories that a public shop carries, most shops first, then slug (M11)."""
 
-    async def shop(self, reference: str) -> Shop | None:
-        """The shop of an id or a reduced domain (R1); None when there is no such public shop."""
+    async def shop(self, reference: str, offers: int = 0) -> Shop | None:
+        """The shop of an id or a reduced domain (R1), with up to `offers` of its offers; None when there is none.
+
+        Without `offers` it carries the few that every shop of a search carries (A1).
+        """
+
+    async def coupons(self, query: CouponQuery) -> Coupons | None:
+        """The balance of a shop's coupons, or of all; None when there is no such public shop."""
+
+    async def facts(self, reference: str) -> Facts | None:
+        """Shipping of a shop; None when there is no such public shop."""
+
+    async def trust(self, reference: str) -> Facts | None:
+        """Trust of a shop that has at least one present signal; None for every other reference alike (A8)."""
+
+    async def offer(self, offer_id: str) -> Offer | None:
+        """The offer of a public shop; None when there is none."""
+
+    async def merge_candidates(self, shop: Shop, most: int) -> tuple[Shop, ...]:
+        """Other shops that share a domain part, a whole name or a redirect with this one, in M1's order."""
+
+    async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
+        """What a merge of two shops would touch."""
 
 
 class SearchBackend(Protocol):
