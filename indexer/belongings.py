@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.regions import is_destination_group
 from indexer.checkout_urls import template_fault
-from indexer.records import Host, Moment, Name, Record, RecordId, Source, clean, countries, rfc3339
+from indexer.records import Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean, countries, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 
@@ -250,4 +250,11 @@ BELONGINGS: Final[dict[str, type[Belonging]]] = {
     "shipping": ShippingRecord,
     "trust": TrustRecord,
     "affiliate_programs": AffiliateProgramRecord,
+}
+
+RECORDS: Final[dict[str, type[Record]]] = {
+    "shops": ShopRecord,
+    **BELONGINGS,
+    "redirects": RedirectRecord,
+    "resource_accounts": ResourceAccountRecord,
 }

@@ -85,6 +85,17 @@ class StagedBelongings:
             self._keep(_Row(kind, record.key, record.order, line, owner, None, text))
         return public
 
+    def count(self, kind: str) -> int:
+        """How many records of a kind belong to public shops."""
+        asked = "SELECT COUNT(*) FROM belongings WHERE type = ? AND record IS NOT NULL"
+        (count,) = self._db.execute(asked, (kind,)).fetchone()
+        return int(count)
+
+    def keys(self, kind: str) -> Iterator[str]:
+        """Their keys."""
+        rows = self._db.execute("SELECT key FROM belongings WHERE type = ? AND record IS NOT NULL", (kind,))
+        return (key for (key,) in rows)
+
     def coupons(self) -> Iterator[tuple[CouponRecord, ShopRecord]]:
         """All coupons with their shops."""
         for record, shop in self._db.execute(_WITH_SHOP, ("coupons",)):

@@ -8,24 +8,15 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, Final, Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
+from indexer.belongings import RECORDS
 from indexer.problems import CatalogueError, Problem, ProblemLog
-from indexer.records import Record, ShopRecord, reasons
+from indexer.records import Record, reasons
 
-TYPES: Final = (
-    "shops",
-    "coupons",
-    "offers",
-    "shipping",
-    "trust",
-    "affiliate_programs",
-    "redirects",
-    "resource_accounts",
-)
 MAX_LINE: Final = 1024 * 1024
 _ENDINGS: Final = (".ndjson", ".ndjson.gz")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -34,7 +25,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Read(Generic[AnyRecord]):
     """A record that was read.
 
     Attributes:
@@ -42,7 +33,7 @@ class Read:
         line: where it stands.
     """
 
-    record: ShopRecord
+    record: AnyRecord
     line: int
 
 
@@ -57,33 +48,41 @@ class NdjsonCatalogue:
         self._lenient = lenient
         self._files = _files_of(path, lenient=lenient)
 
-    @property
-    def shops_file(self) -> str:
-        """The name of the file of shops, for reports."""
-        return self._files["shops"].name
+    def kinds(self) -> tuple[str, ...]:
+        """The types that the catalogue holds, in the order in which they are read."""
+        return tuple(kind for kind in RECORDS if kind in self._files)
 
-    def size(self) -> int:
-        """The bytes that reading the shops goes through."""
-        return self._files["shops"].stat().st_size
+    def name(self, kind: str) -> str:
+        """The name of a type's file, for reports."""
+        return self._files[kind].name
 
-    def shops(self, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[Read]:
-        """Read the shops.
+    def size(self, kind: str) -> int:
+        """The bytes that reading a type goes through."""
+        return self._files[kind].stat().st_size
+
+    def records(
+        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
+    ) -> Iterator[Read[AnyRecord]]:
+        """Read the records of a type.
 
         Args:
+            kind: one of `kinds()`.
+            model: its model, RECORDS[kind].
             problems: takes what is wrong.
             advance: is told the bytes gone through since it was last told.
         """
-        kind: str | None = None
-        for line, record in self._records(self._files["shops"], ShopRecord, problems, advance):
+        path = self._files[kind]
+        version_kind: str | None = None
+        for line, record in self._valid(path, model, problems, advance):
             stated = record.version_kind
-            kind = kind or stated
-            if stated not in (None, kind):
-                reason = f"must not be mixed with {kind} in one file"
-                problems.add(Problem(self.shops_file, line, stated, reason))
+            version_kind = version_kind or stated
+            if stated not in (None, version_kind):
+                reason = f"must not be mixed with {version_kind} in one file"
+                problems.add(Problem(path.name, line, stated, reason))
             else:
                 yield Read(record, line)
 
-    def _records(
+    def _valid(
         self,
         path: Path,
         model: type[AnyRecord],
@@ -112,10 +111,10 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
         kind = file.name.removesuffix(ending)
         if kind in files:
             raise CatalogueError(f"{files[kind].name} and {file.name} hold the same type: remove one of them")
-        if kind in TYPES:
+        if kind in RECORDS:
             files[kind] = file
         elif not lenient and kind != "changes":
-            known = ", ".join(TYPES)
+            known = ", ".join(RECORDS)
             raise CatalogueError(f"{file.name} is no known type ({known}): rename it, or pass over it by --lenient")
     if "shops" not in files:
         raise CatalogueError(f"{path} holds no shops.ndjson or shops.ndjson.gz")
