@@ -103,7 +103,8 @@ def _as_wire(summary: BuildSummary) -> dict[str, Any]:
     return {
         "generation": summary.stamp.generation,
         "counts": dict(summary.stamp.counts),
-        "read": summary.read,
+        "read": dict(summary.read),
+        "left_out": dict(summary.left_out),
         "not_public": summary.not_public,
         "superseded": summary.superseded,
         "lost_domain": summary.lost_domain,
@@ -116,16 +117,18 @@ def _as_wire(summary: BuildSummary) -> dict[str, Any]:
 
 
 def _as_text(summary: BuildSummary) -> str:
-    counts = summary.stamp.counts
-    published = (
-        f"Published generation {summary.stamp.generation} in {summary.seconds:.1f} s:"
-        f" {counts['shops']:,} shops, {counts['categories']:,} categories."
-    )
-    read = (
-        f"Read {summary.read:,} shops: {summary.not_public:,} not public, {summary.superseded:,} superseded,"
+    held = ", ".join(f"{count:,} {kind}" for kind, count in summary.stamp.counts.items())
+    published = f"Published generation {summary.stamp.generation} in {summary.seconds:.1f} s: {held}."
+    shops = (
+        f"Read {summary.read['shops']:,} shops: {summary.not_public:,} not public, {summary.superseded:,} superseded,"
         f" {summary.lost_domain:,} without their domain; {summary.problems.records:,} bad records passed over."
     )
-    return "\n".join([published, read, *summary.notes])
+    others = [
+        f"Read {count:,} {kind}: {summary.left_out[kind]:,} of no public shop."
+        for kind, count in summary.read.items()
+        if kind in summary.left_out
+    ]
+    return "\n".join([published, shops, *others, *summary.notes])
 
 
 if __name__ == "__main__":

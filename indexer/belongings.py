@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.regions import is_destination_group
 from indexer.checkout_urls import template_fault
-from indexer.records import Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean, countries, rfc3339
+from indexer.records import Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean, country_list, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 
@@ -53,7 +53,7 @@ End = Annotated[datetime | None, _bound(_END_OF_DAY)]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+*%!#&$/@-]{1,64}$")]
 Amount = Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,6})?$")]
 Currency = Annotated[str, AfterValidator(_currency)]
-CountryCodes = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(countries)]
+CountryCodes = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(country_list)]
 Destinations = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(_destinations)]
 Label = Annotated[str, Field(max_length=300), AfterValidator(clean)]
 Channels = Annotated[tuple[Literal["rest", "mcp", "stdio"], ...], Field(strict=False, max_length=3)]

@@ -4,52 +4,23 @@ The live generation stays untouched until the last step, and whatever fails leav
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
-from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.problems import InvalidRecordsError, Problem, ProblemLog
+from indexer.problems import InvalidRecordsError, ProblemLog
 from indexer.progress import Advance, stage
-from indexer.project import project_category, project_shop
-from indexer.records import ShopRecord
+from indexer.projection import Projected, projections
+from indexer.reading import Source, read_catalogue
 from indexer.sinks.protocol import GenerationWriter, Sink, SinkError
-from indexer.staging import KeyTwiceError, Staging
+from indexer.staging import Staging
+from indexer.verification import Sample
 
-_SAMPLE: Final = 200
-_AUDIT_BATCH: Final = 1_000
 _NOTED: Final = 20
 
 Thing = TypeVar("Thing")
-
-
-class Numbered(Protocol):
-    """A record with the line where it stands."""
-
-    @property
-    def record(self) -> ShopRecord:
-        """The shop."""
-
-    @property
-    def line(self) -> int:
-        """Its line."""
-
-
-class Source(Protocol):
-    """A catalogue's shops."""
-
-    @property
-    def shops_file(self) -> str:
-        """What reports call the place where the shops stand."""
-
-    def size(self) -> int:
-        """How much there is to go through, in bytes."""
-
-    def shops(self, problems: ProblemLog, advance: Advance) -> Iterable[Numbered]:
-        """Read the shops; bad ones go to `problems`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +29,8 @@ class BuildSummary:
 
     Attributes:
         stamp: of the published generation, with its counts.
-        read: shops read, bad ones not counted.
+        read: records read by type, bad ones not counted.
+        left_out: records by type that belong to no public shop.
         not_public: shops that the gate kept back.
         superseded: records that a newer one of the same key replaced.
         lost_domain: public shops left out because another one has their domain.
@@ -70,7 +42,8 @@ class BuildSummary:
     """
 
     stamp: Stamp
-    read: int
+    read: Mapping[str, int]
+    left_out: Mapping[str, int]
     not_public: int
     superseded: int
     lost_domain: int
@@ -97,52 +70,39 @@ def build(
     started = time.monotonic()
     problems = ProblemLog()
     with Staging() as staging:
-        read, superseded = _stage_shops(source, staging, problems)
+        counts, belongings = read_catalogue(source, staging, problems)
         if problems.count and not skip_invalid:
             raise InvalidRecordsError(problems)
-        public = staging.settle()
-        lost = list(staging.lost_domains())
-        hidden = read - superseded - public - len(lost)
         previous = sink.live()
-        stamp, disputed = _write(sink, staging, public, clock())
+        stamp = _write(sink, projections(staging, belongings, counts.public), clock())
+        disputed = [category.slug for category in staging.categories() if category.names > 1]
         kept = {stamp.generation} | ({previous.generation} if previous else set())
         removed, remains = _prune(sink, kept)
         return BuildSummary(
             stamp=stamp,
-            read=read,
-            not_public=hidden,
-            superseded=superseded,
-            lost_domain=len(lost),
+            read=counts.read,
+            left_out=counts.left_out,
+            not_public=counts.not_public,
+            superseded=counts.superseded,
+            lost_domain=len(counts.lost),
             disputed_categories=len(disputed),
-            notes=(*_notes(source.shops_file, lost, disputed), *remains),
+            notes=(*_notes(source.name("shops"), counts.lost, disputed), *remains),
             problems=problems,
             removed=removed,
             seconds=time.monotonic() - started,
         )
 
 
-def _stage_shops(source: Source, staging: Staging, problems: ProblemLog) -> tuple[int, int]:
-    read = superseded = 0
-    with stage("Reading shops", source.size(), "bytes") as advance:
-        for numbered in source.shops(problems, advance):
-            try:
-                superseded += not staging.put(numbered.record, numbered.line)
-                read += 1
-            except KeyTwiceError as error:
-                problems.add(Problem(source.shops_file, numbered.line, "id", str(error)))
-    return read, superseded
-
-
-def _write(sink: Sink, staging: Staging, public: int, now: datetime) -> tuple[Stamp, list[str]]:
+def _write(sink: Sink, kinds: Iterable[Projected], now: datetime) -> Stamp:
     generation = new_generation(now)
     writer = sink.begin(generation)
     try:
-        with stage("Indexing", public, "shops") as advance:
-            counts = {"shops": writer.add("shops", map(project_shop, _told(staging.winners(), advance)))}
-        counts["categories"] = writer.add("categories", map(project_category, staging.categories()))
+        samples = [_write_kind(writer, projected) for projected in kinds]
+        counts = {sample.projected.kind: sample.written for sample in samples}
         stamp = first_stamp(generation, now).counted(counts)
         writer.seal(stamp)
-        _verify(writer, staging, stamp, public)
+        for sample in samples:
+            sample.verify(writer)
         writer.publish()
     except BaseException:
         # An interrupted build leaves nothing behind either. But publishing may have taken effect although its answer
@@ -151,7 +111,14 @@ def _write(sink: Sink, staging: Staging, public: int, now: datetime) -> tuple[St
         if live is None or live.generation != generation:
             writer.discard()
         raise
-    return stamp, [category.slug for category in staging.categories() if category.names > 1]
+    return stamp
+
+
+def _write_kind(writer: GenerationWriter, projected: Projected) -> Sample:
+    sample = Sample(projected)
+    with stage(f"Indexing {projected.kind}", projected.count, projected.kind) as advance:
+        sample.written = writer.add(projected.kind, _told(sample.watch(projected.documents()), advance))
+    return sample
 
 
 def _prune(sink: Sink, kept: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -162,25 +129,7 @@ def _prune(sink: Sink, kept: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]
         return (), (f"published, but {error}; the next build tries again",)
 
 
-def _verify(writer: GenerationWriter, staging: Staging, stamp: Stamp, public: int) -> None:
-    """Hold the written generation against what was projected: counts, a sample, and nothing that is not public."""
-    if stamp.counts["shops"] != public:
-        raise SinkError(f"{stamp.counts['shops']} shops were written, {public} are public")
-    for kind, count in stamp.counts.items():
-        if (found := writer.count(kind)) != count:
-            raise SinkError(f"the new generation holds {found} {kind}, {count} were written")
-    step = max(1, public // _SAMPLE)
-    for batch in _batches(islice(staging.winners(), 0, None, step), _AUDIT_BATCH):
-        expected = {shop.id: stored_part(project_shop(shop)) for shop in batch}
-        if writer.read("shops", expected) != expected:
-            raise SinkError("shops read back from the new generation differ from what was written")
-    # It holds as many shops as are public. If it holds each public one, there is no room for another; and no id of a
-    # shop that is not public has to be asked for, not even here.
-    if sum(writer.held("shops", ids) for ids in _batches(staging.public_ids(), _AUDIT_BATCH)) != public:
-        raise SinkError("the new generation holds a shop that may not be public")
-
-
-def _notes(file: str, lost: list[tuple[int, int]], disputed: list[str]) -> tuple[str, ...]:
+def _notes(file: str, lost: tuple[tuple[int, int], ...], disputed: list[str]) -> tuple[str, ...]:
     domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in lost[:_NOTED]]
     names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
     return (*domains, *names[:_NOTED])
@@ -190,9 +139,3 @@ def _told(things: Iterable[Thing], advance: Advance) -> Iterator[Thing]:
     for thing in things:
         yield thing
         advance(1)
-
-
-def _batches(things: Iterable[Thing], size: int) -> Iterator[list[Thing]]:
-    iterator = iter(things)
-    while batch := list(islice(iterator, size)):
-        yield batch

@@ -44,7 +44,12 @@ def projections(staging: Staging, belongings: StagedBelongings, public: int) -> 
 
     return (
         Projected("shops", public, shops, staging.public_ids),
-        Projected("categories", sum(1 for _ in category_ids()), lambda: map(project_category, staging.categories()), category_ids),
+        Projected(
+            "categories",
+            sum(1 for _ in category_ids()),
+            lambda: map(project_category, staging.categories()),
+            category_ids,
+        ),
         Projected(
             "coupons",
             belongings.count("coupons"),

@@ -72,7 +72,7 @@ def _host(text: str) -> str:
     return host
 
 
-def countries(codes: tuple[str, ...]) -> tuple[str, ...]:
+def country_list(codes: tuple[str, ...]) -> tuple[str, ...]:
     """Assigned codes, each once, or WORLDWIDE alone."""
     if WORLDWIDE in codes:
         if set(codes) != {WORLDWIDE}:
@@ -156,7 +156,7 @@ class ShopRecord(Record):
         Field(min_length=1, max_length=20, strict=False),
         AfterValidator(_each_slug_once),
     ]
-    countries: Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(countries)] = ()
+    countries: Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(country_list)] = ()
     popularity: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     aliases: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
     checkout_hosts: Annotated[tuple[Host, ...], Field(max_length=50, strict=False)] = ()
