@@ -77,6 +77,12 @@ def forms_of_words(words: tuple[str, ...]) -> QueryForms:
     return QueryForms(texts=tuple(dict.fromkeys(filter(None, (spaced, joined(spaced))))), words=words)
 
 
+def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
+    """The whole names of a shop in all their forms, without those of its domain."""
+    spaced = {form for text in (name, *aliases) for form in _name_forms(text)}
+    return _unique(spaced, (joined(form) for form in spaced if has_word_character(form)))
+
+
 def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     """All forms of a shop.
 

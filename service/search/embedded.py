@@ -5,7 +5,8 @@ Order is by a sortable column, tier by tier: Tantivy's own scores and its ties b
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol, cast
 
@@ -18,9 +19,10 @@ from index_mappings.embedded import STORED_COLUMN, index_directory, pointer_path
 from index_mappings.generations import Stamp, is_generation
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
+from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
-from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix
-from service.search.planned import Hit, Page, PlannedBackend
+from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
+from service.search.planned import PlannedBackend
 
 _BASIC: Final = "basic"
 _KEPT_READERS: Final = 3
@@ -56,9 +58,13 @@ class TantivyEngine:
         """The stamp of the generation that the pointer file names."""
         return await asyncio.to_thread(self._read_stamp)
 
-    async def search(self, stamp: Stamp, plan: Plan, *, offset: int, limit: int, total: bool) -> Page:
-        """Run a plan, tier by tier until the page is full."""
-        return await asyncio.to_thread(self._search, stamp, plan, offset, limit, total)
+    async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
+        """Run searches in one thread."""
+        return await asyncio.to_thread(lambda: tuple(self._search(stamp, ask) for ask in asks))
+
+    async def every(self, stamp: Stamp, plan: Plan) -> AsyncIterator[tuple[Hit, ...]]:
+        """All hits at once: the reader does not change under us."""
+        yield await asyncio.to_thread(self._every, stamp, plan)
 
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         """For each clause whether any document meets it."""
@@ -83,31 +89,42 @@ class TantivyEngine:
         except (OSError, ValueError) as error:
             raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
 
-    def _search(self, stamp: Stamp, plan: Plan, offset: int, limit: int, total: bool) -> Page:  # noqa: FBT001
-        schema, searcher = self._reader(stamp, plan.kind)
-        queries = [(tier, _query(schema, clause)) for tier, clause in plan.tiers]
-        common = [(Occur.Must, _query(schema, clause)) for clause in plan.filters]
-        common += [(Occur.MustNot, _query(schema, clause)) for clause in plan.excluded]
+    def _search(self, stamp: Stamp, ask: Ask) -> Page:
+        schema, searcher = self._reader(stamp, ask.plan.kind)
+        counts = tuple(_count(searcher, _whole(schema, ask.plan, clause)) for clause in exclusive(ask.sorts))
+        plan = replace(ask.plan, excluded=(*ask.plan.excluded, *ask.sorts))
         hits: list[Hit] = []
         passed = 0
-        for position, (tier, query) in enumerate(queries):
-            better = [(Occur.MustNot, other) for _, other in queries[:position]]
-            whole = Query.boolean_query([(Occur.Must, query), *common, *better])
-            counted = total or offset > passed
+        for position, (tier, clause) in enumerate(plan.tiers):
+            better = tuple(other for _, other in plan.tiers[:position])
+            counted = ask.total or ask.offset > passed
             found = searcher.search(
-                whole,
-                limit=max(1, limit - len(hits)),
-                offset=max(0, offset - passed),
+                _whole(schema, replace(plan, excluded=(*plan.excluded, *better)), clause),
+                limit=max(1, ask.limit - len(hits)),
+                offset=max(0, ask.offset - passed),
                 count=counted,
                 order_by_field=sort_field(plan.kind),
                 order=Order.Asc,
             )
-            room = limit - len(hits)
+            room = ask.limit - len(hits)
             hits += [Hit(tier, _stored(searcher, address)) for _, address in found.hits[:room]]
             passed += (cast("_Counted", found).count or 0) if counted else len(found.hits)
-            if len(hits) == limit and not total:
+            if len(hits) == ask.limit and not ask.total:
                 break
-        return Page(hits=tuple(hits), total=passed if total else None)
+        return Page(hits=tuple(hits), total=passed if ask.total else None, counts=counts)
+
+    def _every(self, stamp: Stamp, plan: Plan) -> tuple[Hit, ...]:
+        schema, searcher = self._reader(stamp, plan.kind)
+        ((tier, clause),) = plan.tiers
+        whole = _whole(schema, plan, clause)
+        found = searcher.search(
+            whole,
+            limit=max(1, _count(searcher, whole)),
+            count=False,
+            order_by_field=sort_field(plan.kind),
+            order=Order.Asc,
+        )
+        return tuple(Hit(tier, _stored(searcher, address)) for _, address in found.hits)
 
     def _present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         schema, searcher = self._reader(stamp, kind)
@@ -133,6 +150,16 @@ class TantivyEngine:
             return index.schema, index.searcher()
         except (ValueError, OSError) as error:
             raise BackendUnavailable(f"cannot open the {kind} of generation {stamp.generation}") from error
+
+
+def _whole(schema: tantivy.Schema, plan: Plan, clause: Clause) -> Query:
+    """One clause under the plan's filters and without what it excludes."""
+    needed = [(Occur.Must, _query(schema, part)) for part in (clause, *plan.filters)]
+    return Query.boolean_query([*needed, *((Occur.MustNot, _query(schema, part)) for part in plan.excluded)])
+
+
+def _count(searcher: tantivy.Searcher, query: Query) -> int:
+    return cast("_Counted", searcher.search(query, limit=1, count=True)).count or 0
 
 
 def _stored(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> dict[str, object]:

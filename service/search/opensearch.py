@@ -3,7 +3,8 @@
 A timed-out search, a failed shard or an inexact total comes with status 200 and is an error all the same (E3).
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -11,11 +12,13 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import NotFoundError, OpenSearchException, TransportError
 
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
+from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
-from service.search.opensearch_queries import presence_bodies, search_body, tier_of
+from service.search.opensearch_queries import every_body, presence_bodies, search_body, tier_of
 from service.search.plan import Clause, Plan
-from service.search.planned import Hit, Page, PlannedBackend
+from service.search.planned import PlannedBackend
 
+_EVERY_PAGE: Final = 5_000
 _WHOLE_OR_NOTHING: Final = {"allow_partial_search_results": "false"}
 
 
@@ -56,36 +59,55 @@ class OpenSearchEngine:
         except (KeyError, TypeError, ValueError) as error:
             raise BackendUnavailable("the stamp's document is damaged") from error
 
-    async def search(self, stamp: Stamp, plan: Plan, *, offset: int, limit: int, total: bool) -> Page:
-        """Run a plan in one search."""
-        body = search_body(plan, offset=offset, limit=limit, total=total, timeout_ms=self._timeout_ms)
-        answer = await self._ask(stamp, plan.kind, body)
-        hits = tuple(Hit(tier_of(plan, hit["_score"]), hit["_source"]) for hit in answer["hits"]["hits"])
-        if not total:
-            return Page(hits=hits, total=None)
-        counted = answer["hits"]["total"]
-        if counted["relation"] != "eq":
-            raise BackendUnavailable("the engine counted only in part")
-        return Page(hits=hits, total=counted["value"])
+    async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
+        """Run searches in one request."""
+        bodies = [(ask.plan.kind, search_body(ask, timeout_ms=self._timeout_ms)) for ask in asks]
+        answers = await self._ask(stamp, bodies)
+        return tuple(_page(ask, answer) for ask, answer in zip(asks, answers, strict=True))
+
+    async def every(self, stamp: Stamp, plan: Plan) -> AsyncIterator[tuple[Hit, ...]]:
+        """All hits in pages, as of one point in time."""
+        index = index_name(self._prefix, plan.kind, stamp.generation)
+        opened = await self._answered(stamp, index, self._client.create_pit(index=index, params={"keep_alive": "1m"}))
+        point_in_time = opened["pit_id"]
+        after: list[Any] | None = None
+        try:
+            while True:
+                body = every_body(plan, point_in_time, after, limit=_EVERY_PAGE)
+                asked = self._client.search(body=body, params=_WHOLE_OR_NOTHING)
+                hits = (await self._whole(stamp, index, await self._answered(stamp, index, asked)))["hits"]["hits"]
+                if hits:
+                    yield tuple(Hit(plan.tiers[0][0], hit["_source"]) for hit in hits)
+                if len(hits) < _EVERY_PAGE:
+                    return
+                after = hits[-1]["sort"]
+        finally:
+            # It would end by itself after a minute; a failure to end it now harms nobody.
+            with suppress(OpenSearchException):
+                await self._client.delete_pit(body={"pit_id": [point_in_time]})
 
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         """Ask for one document of each clause, in one round trip."""
-        index = index_name(self._prefix, kind, stamp.generation)
-        header = {"index": index, "allow_partial_search_results": False}
-        body = [line for search in presence_bodies(clauses, timeout_ms=self._timeout_ms) for line in (header, search)]
-        answers = (await self._answered(stamp, index, self._client.msearch(body=body)))["responses"]
-        return tuple([bool((await self._whole(stamp, index, answer))["hits"]["hits"]) for answer in answers])
+        bodies = [(kind, body) for body in presence_bodies(clauses, timeout_ms=self._timeout_ms)]
+        return tuple(bool(answer["hits"]["hits"]) for answer in await self._ask(stamp, bodies))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _ask(self, stamp: Stamp, kind: str, body: dict[str, Any]) -> dict[str, Any]:
-        index = index_name(self._prefix, kind, stamp.generation)
-        answer = await self._answered(
-            stamp, index, self._client.search(index=index, body=body, params=_WHOLE_OR_NOTHING)
-        )
-        return await self._whole(stamp, index, answer)
+    async def _ask(self, stamp: Stamp, bodies: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+        """The whole answers to searches of a kind each, in one request."""
+        indices = [index_name(self._prefix, kind, stamp.generation) for kind, _ in bodies]
+        if len(bodies) == 1:
+            asked = self._client.search(index=indices[0], body=bodies[0][1], params=_WHOLE_OR_NOTHING)
+            answers = [await self._answered(stamp, indices[0], asked)]
+        else:
+            lines: list[dict[str, Any]] = []
+            for index, (_, body) in zip(indices, bodies, strict=True):
+                lines += [{"index": index, "allow_partial_search_results": False}, body]
+            several = await self._answered(stamp, indices[0], self._client.msearch(body=lines))
+            answers = several["responses"]
+        return [await self._whole(stamp, index, answer) for index, answer in zip(indices, answers, strict=True)]
 
     async def _answered(self, stamp: Stamp, index: str, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         """The answer, however incomplete, or our own failure."""
@@ -111,3 +133,17 @@ class OpenSearchEngine:
         if status == HTTPStatus.SERVICE_UNAVAILABLE and (await self.live()).generation != stamp.generation:
             return GenerationGone(f"{index} is on its way out")
         return BackendUnavailable(f"a search in {index} failed")
+
+
+def _page(ask: Ask, answer: dict[str, Any]) -> Page:
+    hits = tuple(Hit(tier_of(ask.plan, hit["_score"]), hit["_source"]) for hit in answer["hits"]["hits"])
+    counts: tuple[int, ...] = ()
+    if ask.sorts:
+        buckets = answer["aggregations"]["sorts"]["buckets"]
+        counts = tuple(buckets[str(place)]["doc_count"] for place in range(len(ask.sorts)))
+    if not ask.total:
+        return Page(hits, None, counts)
+    total = answer["hits"]["total"]
+    if total["relation"] != "eq":
+        raise BackendUnavailable("the engine counted only in part")
+    return Page(hits, total["value"], counts)

@@ -9,50 +9,49 @@ from typing import Any
 from index_mappings.documents import DOCUMENTS
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, stored_fields, suffixes_field
+from service.search.engine import Ask
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, Typo, exclusive
 
 
-def search_body(plan: Plan, *, offset: int, limit: int, total: bool, timeout_ms: int) -> dict[str, Any]:
+def search_body(ask: Ask, *, timeout_ms: int) -> dict[str, Any]:
     """The body of a search.
 
     Args:
-        plan: what to look for.
-        offset: hits to pass over.
-        limit: hits to return.
-        total: whether the exact number of hits is wanted.
+        ask: what to look for.
         timeout_ms: how long a shard may take; a search that took longer counts as failed.
     """
+    plan = ask.plan
     rank = {sort_field(plan.kind): "asc"}
     single = len(plan.tiers) == 1
-    return {
-        "query": _whole(plan),
+    body: dict[str, Any] = {
+        "query": whole_query(plan),
         # One tier needs no score, and then the index's own order ends the search early.
         "sort": [rank] if single else [{"_score": "desc"}, rank],
-        "from": offset,
-        "size": limit,
-        "track_total_hits": total,
+        "from": ask.offset,
+        "size": ask.limit,
+        "track_total_hits": ask.total,
         "_source": list(stored_fields(DOCUMENTS[plan.kind])),
         "timeout": f"{timeout_ms}ms",
     }
+    if ask.sorts:
+        filters = {str(place): clause_body(clause) for place, clause in enumerate(exclusive(ask.sorts))}
+        # The hits are filtered after the counting, so one look at the index gives both.
+        body["post_filter"] = clause_body(NoneOf(ask.sorts))
+        body["aggs"] = {"sorts": {"filters": {"filters": filters}}}
+    return body
 
 
-def census_body(plan: Plan, sorts: Sequence[Clause], *, limit: int, timeout_ms: int) -> dict[str, Any]:
-    """One search that counts documents by sort and returns those that are of none of the sorts.
-
-    Args:
-        plan: of one tier; all documents that take part.
-        sorts: a document counts in the first one that it meets.
-        limit: hits to return.
-        timeout_ms: how long a shard may take.
-    """
-    body = search_body(plan, offset=0, limit=limit, total=True, timeout_ms=timeout_ms)
-    filters = {str(place): clause_body(clause) for place, clause in enumerate(exclusive(sorts))}
-    # The hits are filtered after the counting, so one look at the index gives both.
-    return {
-        **body,
-        "post_filter": clause_body(NoneOf(tuple(sorts))),
-        "aggs": {"sorts": {"filters": {"filters": filters}}},
+def every_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit: int) -> dict[str, Any]:
+    """One page of all hits of a plan of one tier, as of a point in time."""
+    body: dict[str, Any] = {
+        "query": whole_query(plan),
+        "sort": [{sort_field(plan.kind): "asc"}],
+        "size": limit,
+        "track_total_hits": False,
+        "_source": list(stored_fields(DOCUMENTS[plan.kind])),
+        "pit": {"id": point_in_time, "keep_alive": "1m"},
     }
+    return body if after is None else {**body, "search_after": after}
 
 
 def presence_bodies(clauses: Sequence[Clause], *, timeout_ms: int) -> list[dict[str, Any]]:
@@ -80,6 +79,24 @@ def tier_of(plan: Plan, score: float | None) -> int:
 def clause_body(clause: Clause) -> dict[str, Any]:
     """One clause as a query."""
     match clause:
+        case NoneOf(clauses):
+            return {"bool": {"must_not": [clause_body(part) for part in clauses]}}
+        case AllOf(()):
+            return {"match_all": {}}
+        case AnyOf(()):
+            return {"match_none": {}}
+        case AllOf((only,)) | AnyOf((only,)):
+            return clause_body(only)
+        case AllOf(clauses):
+            return {"bool": {"filter": [clause_body(part) for part in clauses]}}
+        case AnyOf(clauses):
+            return {"bool": {"should": [clause_body(part) for part in clauses], "minimum_should_match": 1}}
+        case _:
+            return _look_up(clause)
+
+
+def _look_up(clause: Exact | Prefix | Infix | Typo | Below) -> dict[str, Any]:
+    match clause:
         case Exact(field, (text,)):
             return {"term": {field: text}}
         case Exact(field, texts):
@@ -94,21 +111,10 @@ def clause_body(clause: Clause) -> dict[str, Any]:
             return {"fuzzy": {edges_field(field): _fuzzy(text, distance)}}
         case Below(field, bound):
             return {"range": {field: {"lt": bound}}}
-        case NoneOf(clauses):
-            return {"bool": {"must_not": [clause_body(part) for part in clauses]}}
-        case AllOf(()):
-            return {"match_all": {}}
-        case AnyOf(()):
-            return {"match_none": {}}
-        case AllOf((only,)) | AnyOf((only,)):
-            return clause_body(only)
-        case AllOf(clauses):
-            return {"bool": {"filter": [clause_body(part) for part in clauses]}}
-        case AnyOf(clauses):
-            return {"bool": {"should": [clause_body(part) for part in clauses], "minimum_should_match": 1}}
 
 
-def _whole(plan: Plan) -> dict[str, Any]:
+def whole_query(plan: Plan) -> dict[str, Any]:
+    """The query of a whole plan."""
     query: dict[str, Any] = {"filter": [clause_body(clause) for clause in plan.filters]}
     if plan.excluded:
         query["must_not"] = [clause_body(clause) for clause in plan.excluded]

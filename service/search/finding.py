@@ -1,0 +1,115 @@
+"""Searching shops over any engine that can run a plan: the flow of find_shop and /suggest (M3 to M10)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from index_mappings.documents import Shop, shop_from_stored
+from index_mappings.forms import QueryForms, forms_of_words, query_forms
+from index_mappings.generations import Stamp
+from index_mappings.text import fold
+from index_mappings.tiers import SUGGEST_CUT
+from service.search.categories import CategoryTable
+from service.search.engine import Ask, Engine, Page
+from service.search.plan import (
+    Exact,
+    filter_clauses,
+    find_plan,
+    loose_plan,
+    suggest_plan,
+    typo_plan,
+    whole_query_match,
+    word_evidence,
+)
+from service.search.protocol import FindQuery, Found, Suggested, Suggestion, SuggestQuery
+
+_DID_YOU_MEAN: Final = 3
+
+
+class Finding:
+    """find_shop and /suggest on one generation."""
+
+    def __init__(self, engine: Engine, stamp: Stamp, table: CategoryTable, category_cap: int) -> None:
+        self._engine = engine
+        self._stamp = stamp
+        self._table = table
+        self._cap = category_cap
+
+    async def find(self, query: FindQuery) -> Found:
+        """Search shops (M3 to M6)."""
+        whole = query_forms(query.text)
+        page = await self._page(query, whole)
+        if page.total or not whole.texts:
+            return self._found(page, whole)
+        # Only an empty answer needs to know which words the corpus has at all (M6): the second round trip.
+        missing = await self._missing_words(whole)
+        kept = whole
+        if missing is not None and (missing or not whole.words):
+            kept = forms_of_words(tuple(word for word in whole.words if word not in missing))
+            if kept.texts or query.category is not None:
+                page = await self._page(query, kept)
+        near = await self._did_you_mean(query, page)
+        return self._found(page, kept, as_typed(query.text, missing or ()), near)
+
+    async def suggest(self, query: SuggestQuery) -> Suggested:
+        """Suggest shops and categories (M9, M10)."""
+        forms = query_forms(query.text, cut=SUGGEST_CUT)
+        filters = filter_clauses(query.country, None)
+        slugs = {word: self._table.slugs_of(word) for word in forms.words}
+        plan = suggest_plan(forms, slugs, filters)
+        hits = (await self._ask(Ask(plan, query.limit))).hits
+        if len(hits) < query.limit and forms.words:
+            # Typing errors cost most and can only add to the end, so they are looked for last (M9).
+            rest = loose_plan(forms, filters, tuple(clause for _, clause in plan.tiers))
+            hits += (await self._ask(Ask(rest, query.limit - len(hits)))).hits
+        return Suggested(
+            categories=self._table.suggested(forms, query.limit),
+            shops=tuple(Suggestion(shop_from_stored(hit.stored), hit.tier) for hit in hits),
+        )
+
+    async def _page(self, query: FindQuery, forms: QueryForms) -> Page:
+        slugs = self._table.resolve(forms.words, self._cap).slugs
+        plan = find_plan(forms, slugs, filter_clauses(query.country, query.category))
+        return await self._ask(Ask(plan, query.limit, offset=query.offset, total=True))
+
+    async def _missing_words(self, forms: QueryForms) -> tuple[str, ...] | None:
+        """The words that no public shop has evidence of; None when the whole query matches some shop."""
+        slugs = self._table.resolve(forms.words, self._cap).slugs
+        words = tuple(slugs)
+        clauses = (whole_query_match(forms, slugs), *(word_evidence(word, slugs[word]) for word in words))
+        whole, *known = await self._engine.present(self._stamp, "shops", clauses)
+        return None if whole else tuple(word for word, found in zip(words, known, strict=True) if not found)
+
+    async def _did_you_mean(self, query: FindQuery, page: Page) -> tuple[Shop, ...]:
+        forms = query_forms(query.text, cut=SUGGEST_CUT)
+        shown = tuple(hit.stored["id"] for hit in page.hits)
+        excluded = (Exact("id", shown),) if shown else ()
+        plan = typo_plan(forms, filter_clauses(query.country, query.category), excluded)
+        if not plan.tiers:
+            return ()  # too short to be misspelt
+        near = await self._ask(Ask(plan, _DID_YOU_MEAN))
+        return tuple(shop_from_stored(hit.stored) for hit in near.hits)
+
+    async def _ask(self, ask: Ask) -> Page:
+        (page,) = await self._engine.search(self._stamp, (ask,))
+        return page
+
+    def _found(
+        self,
+        page: Page,
+        kept: QueryForms,
+        ignored: tuple[str, ...] = (),
+        near: tuple[Shop, ...] = (),
+    ) -> Found:
+        return Found(
+            shops=tuple(shop_from_stored(hit.stored) for hit in page.hits),
+            total=page.total or 0,
+            ignored=ignored,
+            category_truncated=self._table.resolve(kept.words, self._cap).truncated,
+            did_you_mean=near,
+        )
+
+
+def as_typed(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Folded words as they were typed: the token that folds to that one word, else the folded word (M6)."""
+    tokens = text.split()
+    return tuple(next((token for token in tokens if fold(token) == word), word) for word in words)
