@@ -1,6 +1,7 @@
 """All that a tool may touch."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from service.search.protocol import Snapshot
 
@@ -11,6 +12,14 @@ class ToolContext:
 
     Attributes:
         search: the generation that the whole answer comes from (C2).
+        now: the call's one clock reading.
+        channel: the door that the call came by, as display policies name it (A5).
+        country: the caller's, where a trusted edge says it; None otherwise.
+        most_coupons: how many coupons the listing of all shops hands out at this door; None for any number (A6).
     """
 
     search: Snapshot
+    now: datetime
+    channel: str
+    country: str | None = None
+    most_coupons: int | None = None

@@ -88,7 +88,7 @@ class Dispatcher:
             request = validated(tool.request, await arguments())
 
             async def work(snapshot: Snapshot) -> ToolResponse:
-                return await tool.run(request, ToolContext(search=snapshot))
+                return await tool.run(request, self._context(snapshot, caller))
 
             return await self._live.ask(work, caller.request_id)
         except ServiceError as error:
@@ -103,5 +103,5 @@ def _outcome(caller: Caller, answered: Answered[ToolResponse]) -> Outcome:
     if isinstance(result, ServiceError):
         document, error = result.problem(), result
     else:
-        document, error = result.model_dump(), None
+        document, error = result.as_wire(), None
     return Outcome(caller.request_id, document, encode(document), answered.stamp, error)

@@ -6,7 +6,10 @@ A detail says what to do in our own words. It never holds what the caller sent, 
     ├── InvalidInputError           400 invalid_input
     ├── UnknownCategoryError        400 unknown_category
     ├── PageTooDeepError            400 page_too_deep
+    ├── TooManyCouponsError         400 too_many_coupons
     ├── ShopNotFoundError           404 shop_not_found
+    ├── OfferNotFoundError          404 offer_not_found
+    ├── NoValidCheckoutUrlError     404 no_valid_checkout_url
     ├── RouteNotFoundError          404 not_found
     ├── MethodNotAllowedError       405 method_not_allowed
     ├── BodyTooLargeError           413 body_too_large
@@ -106,6 +109,33 @@ class PageTooDeepError(ServiceError):
     default_detail = (
         "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
     )
+
+
+class TooManyCouponsError(ServiceError):
+    """The whole list is longer than this door hands out (A6)."""
+
+    status = 400
+    code = "too_many_coupons"
+    title = "Too many coupons"
+    default_detail = "There are more usable coupons than can be listed here. Ask for one shop by shop_domain."
+
+
+class OfferNotFoundError(ServiceError):
+    """There is no such offer of a public shop; nothing is echoed."""
+
+    status = 404
+    code = "offer_not_found"
+    title = "Offer not found"
+    default_detail = "There is no offer with this id in the directory."
+
+
+class NoValidCheckoutUrlError(ServiceError):
+    """The offer is there, a URL that may be handed out is not (A10)."""
+
+    status = 404
+    code = "no_valid_checkout_url"
+    title = "No valid checkout URL"
+    default_detail = "This offer states no URL that safely leads to its shop's checkout."
 
 
 class ShopNotFoundError(ServiceError):

@@ -4,14 +4,14 @@ It scans every shop for every query. It takes no part in production; the conform
 the real engines against it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rapidfuzz.distance import OSA
 
 from index_mappings.documents import (
     ANY_MARKET,
     Category,
-    CategoryDocument,
     Shop,
     ShopDocument,
     category_from_stored,
@@ -31,7 +31,19 @@ from index_mappings.tiers import (
     is_part_evidence,
 )
 from service.search.categories import CategoryTable
-from service.search.protocol import FindQuery, Found, Suggested, Suggestion, SuggestQuery
+from service.search.protocol import (
+    CouponQuery,
+    Coupons,
+    Facts,
+    FindQuery,
+    Found,
+    MergeEffects,
+    Offer,
+    Suggested,
+    Suggestion,
+    SuggestQuery,
+)
+from service.search.reference_belongings import ReferenceBelongings
 
 Slugs = dict[str, frozenset[str]]
 
@@ -39,17 +51,22 @@ Slugs = dict[str, frozenset[str]]
 class ReferenceBackend:
     """A search backend and its only snapshot in one: the generation never changes."""
 
-    def __init__(
-        self,
-        stamp: Stamp,
-        shops: Iterable[ShopDocument],
-        categories: Iterable[CategoryDocument],
-        category_cap: int = 50,
-    ) -> None:
+    def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], category_cap: int = 50) -> None:
+        """Take a generation.
+
+        Args:
+            stamp: its stamp.
+            documents: its documents by kind; a kind may be left out.
+            category_cap: how many categories a word may mean (M5).
+        """
         self.stamp = stamp
-        self._shops = sorted(shops, key=lambda shop: shop.rank)
+        self._shops: list[ShopDocument] = sorted(documents.get("shops", ()), key=lambda shop: shop.rank)
+        categories = documents.get("categories", ())
         self._table = CategoryTable(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
+        self._belongings = ReferenceBelongings(
+            self._shops, *(documents.get(kind, ()) for kind in ("coupons", "offers", "facts"))
+        )
 
     async def snapshot(self) -> "ReferenceBackend":
         """The generation."""
@@ -66,9 +83,33 @@ class ReferenceBackend:
         """All categories (M11)."""
         return self._table.categories
 
-    async def shop(self, reference: str) -> Shop | None:
+    async def shop(self, reference: str, offers: int = 0) -> Shop | None:
         """The shop of an id or a reduced domain."""
-        return next((_shop(shop) for shop in self._shops if reference in shop.refs), None)
+        return self._belongings.shop(reference, offers)
+
+    async def coupons(self, query: CouponQuery) -> Coupons | None:
+        """The balance of coupons (A4)."""
+        return self._belongings.coupons(query)
+
+    async def facts(self, reference: str) -> Facts | None:
+        """Shipping (A7)."""
+        return self._belongings.facts(reference)
+
+    async def trust(self, reference: str) -> Facts | None:
+        """Trust (A8)."""
+        return self._belongings.trust(reference)
+
+    async def offer(self, offer_id: str) -> Offer | None:
+        """An offer (A10)."""
+        return self._belongings.offer(offer_id)
+
+    async def merge_candidates(self, shop: Shop, most: int) -> tuple[Shop, ...]:
+        """Merge candidates (A12)."""
+        return self._belongings.merge_candidates(shop, most)
+
+    async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
+        """What a merge would touch (A12)."""
+        return self._belongings.merge_effects(first, second)
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M6)."""

@@ -93,6 +93,25 @@ def reference_text(value: object) -> str:
     return reference
 
 
+def offer_id(value: object) -> str:
+    """An offer's id; what no offer has is simply unknown."""
+    if value is None:
+        raise fault("is required: an offer's id")
+    given = text(value)
+    if is_blank(given):
+        raise fault("must not be blank")
+    if len(given) > MAX_REFERENCE:
+        raise fault(f"may have at most {MAX_REFERENCE:,} characters")
+    return given
+
+
+def switch(value: object) -> bool:
+    """True or false, and nothing that looks like it."""
+    if not isinstance(value, bool):
+        raise fault("must be true or false")
+    return value
+
+
 def ignored_text(value: object) -> None:
     """A string that is not looked at (R2)."""
     text(value)
@@ -118,4 +137,11 @@ ReferenceText = Annotated[
     PlainValidator(reference_text),
     WithJsonSchema({"type": ["string", "null"], "maxLength": MAX_REFERENCE}),
 ]
+RequiredReferenceText = Annotated[
+    str, PlainValidator(reference_text), WithJsonSchema({"type": "string", "maxLength": MAX_REFERENCE})
+]
+OfferId = Annotated[
+    str, PlainValidator(offer_id), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_REFERENCE})
+]
+Switch = Annotated[bool, PlainValidator(switch), WithJsonSchema({"type": ["boolean", "null"]})]
 IgnoredText = Annotated[None, PlainValidator(ignored_text), WithJsonSchema({"type": "string"})]

@@ -1,17 +1,21 @@
 """get_shop: one shop by its domain or id; unknown and under review are one absence (V2)."""
 
+from typing import Final
+
 from service.context import ToolContext
 from service.errors import ShopNotFoundError
 from service.tools.request import ShopRequest
 from service.tools.shop_view import ShopView, shop_view
 from service.tools.tool import READS, Example, TokenRule, Tool
 
+OFFERS: Final = 100
+
 DESCRIPTION = (
     "Get one shop by its domain or id: names, domain, categories and stated markets. Call it when you know which shop "
     "is meant, for example from a link; to look a shop up by name, call find_shop first. Any pasted form of the domain "
     "works (a whole URL, with www., in capitals); a sub-domain is not its parent domain. countries null means that no "
-    "markets are stated. offers stays an empty list until merchant offers are ingested. Unknown shops are answered "
-    "with the error shop_not_found, never with a guess."
+    "markets are stated. offers holds up to 100 offers, newest first; offers_total counts all. Unknown shops are "
+    "answered with the error shop_not_found, never with a guess."
 )
 
 
@@ -22,7 +26,7 @@ class GetShopRequest(ShopRequest):
 async def run(request: GetShopRequest, context: ToolContext) -> ShopView:
     """Look the shop up."""
     lookup = request.reference.lookup
-    shop = None if lookup is None else await context.search.shop(lookup)
+    shop = None if lookup is None else await context.search.shop(lookup, OFFERS)
     if shop is None:
         raise ShopNotFoundError
     return shop_view(shop)

@@ -86,8 +86,8 @@ class NoShopRequest(ToolRequest):
         return tuple(sorted(cls.model_fields, key=lambda name: name in NoShopRequest.model_fields))
 
 
-class ShopRequest(ToolRequest):
-    """A request about one shop, named by either of two fields (R2)."""
+class EitherShopRequest(ToolRequest):
+    """A request in which a shop is named by either of two fields (R2)."""
 
     shop_domain: Annotated[
         ReferenceText,
@@ -103,19 +103,33 @@ class ShopRequest(ToolRequest):
         ReferenceText, Field(description="The former name of shop_domain; it means exactly the same.")
     ] = None
 
-    @classmethod
-    def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        # Neither field is required by itself; the missing shop is told of together with everything else that is wrong.
-        if "shop_domain" in arguments or "shop_id_or_domain" in arguments:
-            return arguments
-        return {**arguments, "shop_domain": None}
-
     @model_validator(mode="after")
     def _one_shop(self) -> Self:
         given = [name for name in (self.shop_domain, self.shop_id_or_domain) if name is not None]
         if len({reduce_reference(name) for name in given}) > 1:
             raise fault("and shop_id_or_domain name different shops; give one of them")
         return self
+
+
+class OptionalShopRequest(EitherShopRequest):
+    """A request about one shop, or about all."""
+
+    @property
+    def reference(self) -> ShopReference | None:
+        """The shop that is asked for; None for all."""
+        given = self.shop_domain or self.shop_id_or_domain
+        return None if given is None else reduce_reference(given)
+
+
+class ShopRequest(EitherShopRequest):
+    """A request about one shop."""
+
+    @classmethod
+    def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        # Neither field is required by itself; the missing shop is told of together with everything else that is wrong.
+        if "shop_domain" in arguments or "shop_id_or_domain" in arguments:
+            return arguments
+        return {**arguments, "shop_domain": None}
 
     @property
     def reference(self) -> ShopReference:

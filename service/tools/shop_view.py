@@ -1,11 +1,25 @@
 """The public view of a shop, the same in every tool (A1)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from index_mappings.documents import Shop
+from service.tools.money import Money
 from service.tools.tool import ToolResponse
+
+
+class OfferView(ToolResponse):
+    """An offer; its URL is served by resolve_checkout_url and monetize_offer only (A2)."""
+
+    offer_id: Annotated[str, Field(description="The offer's id, for the checkout tools.")]
+    title: Annotated[str, Field(description="What is offered.")]
+    price: Annotated[Money | None, Field(description="null when not stated.")]
+    availability: Annotated[
+        Literal["in_stock", "out_of_stock", "preorder", "discontinued"] | None,
+        Field(description="null when not stated."),
+    ]
+    updated_at: Annotated[str | None, Field(description="RFC 3339; null when not stated.")]
 
 
 class ShopView(ToolResponse):
@@ -24,8 +38,8 @@ class ShopView(ToolResponse):
         ),
     ]
     offers: Annotated[
-        tuple[dict[str, Any], ...],
-        Field(description="The shop's offers. Empty until merchant offers are ingested; that is no verdict."),
+        tuple[OfferView, ...],
+        Field(description="The newest offers. Empty when none were ingested; that is no verdict."),
     ]
     offers_total: Annotated[int, Field(description="How many offers there are in all.")]
 
@@ -40,6 +54,6 @@ def shop_view(shop: Shop) -> ShopView:
         category=shop.categories[0],
         categories=shop.categories,
         countries=shop.countries or None,
-        offers=(),
-        offers_total=0,
+        offers=tuple(OfferView.model_validate(offer) for offer in shop.offers),
+        offers_total=shop.offers_total,
     )

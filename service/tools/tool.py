@@ -15,6 +15,7 @@ class TokenRule(StrEnum):
     """Whether a call needs an API token."""
 
     OPTIONAL = "optional"
+    REQUIRED = "required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,13 @@ READS = Effects(read_only=True, repeatable=True)
 
 
 class ToolResponse(BaseModel):
-    """The base of all responses; field names are the interface's."""
+    """The base of all responses; field names, or their aliases, are the interface's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def as_wire(self) -> dict[str, Any]:
+        """The object that every door sends."""
+        return self.model_dump(by_alias=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,121 @@
+"""What belongs to shops, over plain lists: the oracle of coupons, facts, offers and merge audits."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from index_mappings.documents import (
+    CouponDocument,
+    FactsDocument,
+    OfferDocument,
+    Shop,
+    ShopDocument,
+    shop_from_stored,
+    stored_part,
+)
+from index_mappings.forms import whole_names
+from index_mappings.hosts import domain_parts
+from service.search.protocol import CouponQuery, Coupons, Facts, MergeEffects, Offer
+
+
+class ReferenceBelongings:
+    """Answers by looking at everything."""
+
+    def __init__(
+        self,
+        shops: Sequence[ShopDocument],
+        coupons: Sequence[CouponDocument],
+        offers: Sequence[OfferDocument],
+        facts: Sequence[FactsDocument],
+    ) -> None:
+        self._shops = shops
+        self._coupons = sorted(coupons, key=lambda coupon: coupon.rank)
+        self._offers = sorted(offers, key=lambda offer: offer.rank)
+        self._facts = facts
+
+    def shop(self, reference: str, offers: int) -> Shop | None:
+        """The shop of a reference, with its newest offers."""
+        for shop in self._shops:
+            if reference in shop.refs:
+                found = shop_from_stored(stored_part(shop))
+                own = [offer.view for offer in self._offers if reference in offer.shop_refs]
+                return replace(found, offers=tuple(own[:offers])) if offers else found
+        return None
+
+    def coupons(self, query: CouponQuery) -> Coupons | None:
+        """The balance, coupon by coupon."""
+        if query.shop is not None and not any(query.shop in shop.refs for shop in self._shops):
+            return None
+        counts = dict.fromkeys(("usable", "expired", "rejected", "reserved", "policy"), 0)
+        views: list[Any] = []
+        for coupon in self._coupons:
+            if coupon.valid_from_us > query.now_us or (query.shop is not None and query.shop not in coupon.shop_refs):
+                continue
+            fate = _fate(coupon, query)
+            counts[fate] += 1
+            if fate == "usable":
+                views.append(coupon.view)
+        too_many = query.most is not None and len(views) > query.most
+        return Coupons(**counts, views=None if too_many else tuple(views))
+
+    def facts(self, reference: str) -> Facts | None:
+        """The facts of a reference."""
+        return next((_facts(facts) for facts in self._facts if reference in facts.refs), None)
+
+    def trust(self, reference: str) -> Facts | None:
+        """The facts of a reference that has a present signal."""
+        return next((_facts(facts) for facts in self._facts if reference in facts.refs and facts.signals), None)
+
+    def offer(self, offer_id: str) -> Offer | None:
+        """The offer of an id."""
+        for offer in self._offers:
+            if offer.id == offer_id:
+                return Offer(offer.id, offer.shop, offer.checkout_url, offer.affiliate)
+        return None
+
+    def merge_candidates(self, shop: Shop, most: int) -> tuple[Shop, ...]:
+        """Shops that have something in common, in M1's order."""
+        found = [
+            shop_from_stored(stored_part(other))
+            for other in sorted(self._shops, key=lambda other: other.rank)
+            if other.id != shop.id and _in_common(shop, other)
+        ]
+        return tuple(found[:most])
+
+    def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
+        """Counted one by one."""
+        codes = {coupon.folded_code for coupon in self._coupons if first.id in coupon.shop_refs}
+        others = {coupon.folded_code for coupon in self._coupons if second.id in coupon.shop_refs}
+        both = {first.id, second.id}
+        return MergeEffects(
+            coupons=sum(bool(both & set(coupon.shop_refs)) for coupon in self._coupons),
+            offers=sum(bool(both & set(offer.shop_refs)) for offer in self._offers),
+            duplicate_codes=len(codes & others),
+        )
+
+
+def _fate(coupon: CouponDocument, query: CouponQuery) -> str:
+    if coupon.valid_until_us < query.now_us:
+        return "expired"
+    if coupon.status == "verified_rejected":
+        return "rejected"
+    if coupon.reserved == "yes":
+        return "reserved"
+    if query.channel in coupon.blocked_channels or query.country in coupon.blocked_countries:
+        return "policy"
+    return "usable"
+
+
+def _facts(facts: FactsDocument) -> Facts:
+    return Facts(facts.shop, facts.shipping, facts.signals, facts.pipeline_gaps)
+
+
+def _in_common(shop: Shop, other: ShopDocument) -> bool:
+    parts, others = domain_parts(shop.domain), domain_parts(other.domain)
+    ends = {end for redirect in shop.redirects for end in (redirect["from_domain"], redirect["to_domain"])}
+    return (
+        parts.registrable == others.registrable
+        or parts.main_label == others.main_label
+        or bool(set(whole_names(shop.name, shop.aliases)) & set(other.full))
+        or other.domain in ends
+    )

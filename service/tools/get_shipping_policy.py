@@ -1,0 +1,123 @@
+"""get_shipping_policy: what a shop states about its shipping, and what that says about one country (A7)."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from index_mappings.regions import covers
+from service.context import ToolContext
+from service.errors import ShopNotFoundError
+from service.tools.fields import CountryCode
+from service.tools.money import Money, ShopKey
+from service.tools.request import ShopRequest
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+
+Verdict = Literal["yes", "no", "unknown"]
+
+DESCRIPTION = (
+    "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
+    "where that was read. It is a statement, not an offer: it names no carrier and no price. Give country to get ships_to: "
+    "yes or no follow from the stated destinations, unknown means that the statement does not settle it, so do not "
+    "read it as no. collected false means that nothing was gathered about this shop, which says nothing about whether "
+    "it ships. Destinations may be countries or groups such as EU or WORLDWIDE; ships_to has them expanded."
+)
+
+
+class GetShippingPolicyRequest(ShopRequest):
+    """Whose shipping, and to where."""
+
+    country: Annotated[
+        CountryCode | None,
+        Field(
+            description="ISO 3166-1 alpha-2 code of the destination: the answer then holds ships_to.", examples=["AT"]
+        ),
+    ] = None
+
+
+class DeliveryTime(ToolResponse):
+    """The delivery time that the shop claims."""
+
+    min_days: Annotated[int | None, Field(description="Days at least; null when not stated.")]
+    max_days: Annotated[int | None, Field(description="Days at most; null when not stated.")]
+    as_stated: Annotated[str | None, Field(description="In the shop's words; null when not kept.")]
+
+
+class ShippingStatement(ToolResponse):
+    """The statement; ships_to is there only when a country was given."""
+
+    shop: Annotated[ShopKey, Field(description="Whose statement it is.")]
+    collected: Annotated[bool, Field(description="false: nothing was gathered; a gap, and no statement.")]
+    destinations: Annotated[
+        tuple[str, ...] | None, Field(description="Countries and groups that the shop names; null when not stated.")
+    ]
+    destinations_exhaustive: Annotated[bool, Field(description="The shop says that this list is complete.")]
+    delivery_time: Annotated[DeliveryTime | None, Field(description="What the shop claims; null when not stated.")]
+    free_shipping_threshold: Annotated[
+        Money | None, Field(description="Order value from which shipping is free; null when not stated.")
+    ]
+    checked_at: Annotated[str | None, Field(description="RFC 3339 time of the last look; null when not known.")]
+    source: Annotated[
+        Literal["policy_page", "structured_data"] | None, Field(description="Where it was read; null when not known.")
+    ]
+    ships_to: Annotated[
+        Verdict | None, Field(description="Only with country: whether the statement says that it ships there.")
+    ] = None
+
+    def as_wire(self) -> dict[str, Any]:
+        """Without ships_to when no country was given."""
+        wire = super().as_wire()
+        if self.ships_to is None:
+            del wire["ships_to"]
+        return wire
+
+
+async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ShippingStatement:
+    """Look the statement up."""
+    lookup = request.reference.lookup
+    facts = None if lookup is None else await context.search.facts(lookup)
+    if facts is None:
+        raise ShopNotFoundError
+    stated = facts.shipping or {}
+    return ShippingStatement.model_validate(
+        {
+            "shop": facts.shop,
+            "collected": facts.shipping is not None,
+            "destinations": stated.get("destinations"),
+            "destinations_exhaustive": stated.get("destinations_exhaustive", False),
+            "delivery_time": stated.get("delivery_time"),
+            "free_shipping_threshold": stated.get("free_shipping_threshold"),
+            "checked_at": stated.get("checked_at"),
+            "source": stated.get("source"),
+            "ships_to": None if request.country is None else ships_to(facts.shipping, request.country),
+        }
+    )
+
+
+def ships_to(stated: Mapping[str, Any] | None, country: str) -> Verdict:
+    """What the statement says about a country: no when excluded, else yes when named, else no of a complete list."""
+    if stated is None:
+        return "unknown"
+    if covers(tuple(stated["excluded"]), country):
+        return "no"
+    if stated["destinations"] is None:
+        return "unknown"
+    if covers(tuple(stated["destinations"]), country):
+        return "yes"
+    return "no" if stated["destinations_exhaustive"] else "unknown"
+
+
+GET_SHIPPING_POLICY = Tool(
+    name="get_shipping_policy",
+    title="Get a shop's shipping statement",
+    description=DESCRIPTION,
+    request=GetShippingPolicyRequest,
+    response=ShippingStatement,
+    token=TokenRule.OPTIONAL,
+    effects=READS,
+    run=run,
+    examples=(
+        Example("Does it ship to Austria?", {"shop_domain": "harbour-lane-books.example", "country": "AT"}),
+        Example("The whole statement", {"shop_domain": "harbour-lane-books.example"}),
+    ),
+)

@@ -1,0 +1,96 @@
+"""get_trust: measured signals one by one, never a score; unknown, under review and empty are one miss (A8)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from index_mappings.trust import TRUST_KINDS
+from service.context import ToolContext
+from service.search.protocol import Facts
+from service.tools.request import ShopRequest
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+
+DESCRIPTION = (
+    "Get individually measured facts about a shop's site: TLS issuer and grade, hosting provider and country, domain "
+    "registration date, registrar, accepted payment methods. Each comes with its source and the time of the check. "
+    "There is no score and no verdict: do not make one from signal_coverage, which only says how complete the data is. "
+    "no_signals_collected means that nothing is known; a shop that is not in the directory gets the same answer. "
+    "Requires an API token."
+)
+
+
+class GetTrustRequest(ShopRequest):
+    """Whose signals."""
+
+
+class Signal(ToolResponse):
+    """One measured fact."""
+
+    kind: Annotated[str, Field(description=f"One of {', '.join(TRUST_KINDS)}.")]
+    value: Annotated[str | tuple[str, ...], Field(description="What was observed; a list for payment_methods.")]
+    source: Annotated[str, Field(description="Where it was observed.")]
+    checked_at: Annotated[str, Field(description="RFC 3339 time of the observation.")]
+
+
+class MissingSignal(ToolResponse):
+    """A fact that is not there, and why."""
+
+    kind: Annotated[str, Field(description="Which one.")]
+    reason: Annotated[
+        Literal["not_collected_yet", "pipeline_gap"],
+        Field(description="not_collected_yet: never checked. pipeline_gap: checked without a usable value."),
+    ]
+
+
+class SignalCoverage(ToolResponse):
+    """How complete the data is; says nothing about the shop."""
+
+    present: Annotated[int, Field(description="Signals delivered.")]
+    total: Annotated[int, Field(description="Kinds of signal that there are.")]
+    missing: Annotated[tuple[MissingSignal, ...], Field(description="Those that are not there.")]
+
+
+class GetTrustResponse(ToolResponse):
+    """Signals, or the word that there are none."""
+
+    status: Annotated[
+        Literal["signals_collected", "no_signals_collected"],
+        Field(description="no_signals_collected: nothing is known, which is no verdict."),
+    ]
+    signals: Annotated[tuple[Signal, ...], Field(description="The measured facts.")]
+    signal_coverage: Annotated[SignalCoverage, Field(description="Completeness of the data, not quality of the shop.")]
+
+
+async def run(request: GetTrustRequest, context: ToolContext) -> GetTrustResponse:
+    """Look the signals up; what is no reference at all takes the same way."""
+    facts = await context.search.trust(request.reference.lookup or "")
+    signals = () if facts is None else tuple(Signal.model_validate(signal) for signal in facts.signals)
+    return GetTrustResponse(
+        status="signals_collected" if signals else "no_signals_collected",
+        signals=signals,
+        signal_coverage=SignalCoverage(
+            present=len(signals), total=len(TRUST_KINDS), missing=_missing(facts, {signal.kind for signal in signals})
+        ),
+    )
+
+
+def _missing(facts: Facts | None, present: set[str]) -> tuple[MissingSignal, ...]:
+    gaps = () if facts is None else facts.pipeline_gaps
+    return tuple(
+        MissingSignal(kind=kind, reason="pipeline_gap" if kind in gaps else "not_collected_yet")
+        for kind in TRUST_KINDS
+        if kind not in present
+    )
+
+
+GET_TRUST = Tool(
+    name="get_trust",
+    title="Get a shop's trust signals",
+    description=DESCRIPTION,
+    request=GetTrustRequest,
+    response=GetTrustResponse,
+    token=TokenRule.REQUIRED,
+    effects=READS,
+    run=run,
+    examples=(Example("By domain", {"shop_domain": "harbour-lane-books.example"}),),
+)

@@ -1,0 +1,142 @@
+"""list_coupons: the codes that may work now, and the balance of those that are withheld (A4 to A6)."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from index_mappings.moments import microseconds
+from service.context import ToolContext
+from service.errors import ShopNotFoundError, TooManyCouponsError
+from service.search.protocol import CouponQuery, Coupons
+from service.tools.fields import ReferenceText
+from service.tools.money import Money, NamedShop
+from service.tools.request import OptionalShopRequest
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+
+DESCRIPTION = (
+    "List the discount codes of one shop that may work now, or without shop_domain of all shops. "
+    "verificationStatus verified_applied means that the code worked in a real checkout: safe to recommend. unverified "
+    "means that nothing is proven either way: say so. Codes that have expired, were proven not to work, belong to test "
+    "domains or are hidden by a display policy are not in results but counted in withheld; total_count is what was "
+    "found before that, and note says the same balance in one sentence. An empty results with a total_count above 0 "
+    "means that codes exist and none may be shown. validUntil null is open-ended; lastVerifiedAt null is never tested. "
+    "An unknown shop is the error shop_not_found, never an empty list."
+)
+
+
+class ListCouponsRequest(OptionalShopRequest):
+    """Whose coupons."""
+
+    shop_domain: Annotated[
+        ReferenceText,
+        Field(
+            description="The shop's domain in any form, or its id. Left out: the coupons of all shops.",
+            examples=["harbour-lane-books.example"],
+        ),
+    ] = None
+
+
+class Discount(ToolResponse):
+    """What a coupon takes off."""
+
+    kind: Annotated[
+        Literal["percent", "amount", "free_shipping", "other"], Field(description="What kind of discount it is.")
+    ]
+    value: Annotated[str | None, Field(description="A decimal number as a string; null where the kind has none.")]
+    currency: Annotated[str | None, Field(description="ISO 4217 code for an amount, else null.")]
+
+
+class Coupon(ToolResponse):
+    """A code that may be shown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+    code: Annotated[str, Field(description="The text to enter at checkout.")]
+    title: Annotated[str | None, Field(description="What the source calls it.")]
+    discount: Annotated[Discount | None, Field(description="What it takes off; null when not stated.")]
+    min_order: Annotated[Money | None, Field(description="The least order value; null when not stated.")]
+    countries: Annotated[tuple[str, ...] | None, Field(description="Where it is valid; null when not stated.")]
+    shop: Annotated[NamedShop, Field(description="The shop that takes the code.")]
+    valid_from: Annotated[str | None, Field(description="RFC 3339; null when not stated.")]
+    valid_until: Annotated[str | None, Field(description="RFC 3339; null is open-ended, not unknown.")]
+    verification_status: Annotated[
+        Literal["verified_applied", "unverified"],
+        Field(description="verified_applied: worked in a real checkout. unverified: no proof either way."),
+    ]
+    last_verified_at: Annotated[
+        str | None, Field(description="RFC 3339 time of the last real checkout test; null is never tested.")
+    ]
+    source: Annotated[str | None, Field(description="Where the code was found; null when not stated.")]
+
+
+class Withheld(ToolResponse):
+    """How many codes are not shown, each counted once for its first reason."""
+
+    expired: Annotated[int, Field(description="validUntil has passed.")]
+    verified_rejected: Annotated[int, Field(description="A real checkout test proved that they do not work.")]
+    reserved_test_domain: Annotated[int, Field(description="Their shop has a reserved test domain.")]
+    policy: Annotated[int, Field(description="A display policy hides them on this channel or in this country.")]
+
+
+class ListCouponsResponse(ToolResponse):
+    """Usable codes and the balance: total_count is results plus everything withheld."""
+
+    results: Annotated[tuple[Coupon, ...], Field(description="The usable codes, verified ones first.")]
+    total_count: Annotated[int, Field(description="The codes found before anything was withheld.")]
+    withheld: Annotated[Withheld, Field(description="How many of them are not in results, by reason.")]
+    note: Annotated[str, Field(description="The same balance in one sentence.")]
+
+
+async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsResponse:
+    """Take the balance at the call's moment."""
+    reference = request.reference
+    if reference is not None and reference.lookup is None:
+        raise ShopNotFoundError
+    query = CouponQuery(
+        shop=None if reference is None else reference.lookup,
+        now_us=microseconds(context.now),
+        channel=context.channel,
+        country=context.country,
+        most=context.most_coupons if reference is None else None,
+    )
+    found = await context.search.coupons(query)
+    if found is None:
+        raise ShopNotFoundError
+    if found.views is None:
+        raise TooManyCouponsError
+    total = found.usable + found.expired + found.rejected + found.reserved + found.policy
+    return ListCouponsResponse(
+        results=tuple(Coupon.model_validate(view) for view in found.views),
+        total_count=total,
+        withheld=Withheld(
+            expired=found.expired,
+            verified_rejected=found.rejected,
+            reserved_test_domain=found.reserved,
+            policy=found.policy,
+        ),
+        note=_note(total, found),
+    )
+
+
+def _note(total: int, found: Coupons) -> str:
+    return (
+        f"{total} codes found: {found.usable} usable, {found.expired} expired, {found.rejected} rejected in a real "
+        f"checkout, {found.reserved} on reserved test domains, {found.policy} withheld by display policy."
+    )
+
+
+LIST_COUPONS = Tool(
+    name="list_coupons",
+    title="List coupons",
+    description=DESCRIPTION,
+    request=ListCouponsRequest,
+    response=ListCouponsResponse,
+    token=TokenRule.OPTIONAL,
+    effects=READS,
+    run=run,
+    examples=(
+        Example("Of one shop", {"shop_domain": "harbour-lane-books.example"}),
+        Example("Of all shops", {}),
+    ),
+)

@@ -1,0 +1,74 @@
+"""monetize_offer: an offer's URL through the shop's affiliate programme, and what has to be said about it (A11)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from service.context import ToolContext
+from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
+from service.tools.fields import Switch
+from service.tools.money import ShopKey
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+
+DESCRIPTION = (
+    "Get the URL of an offer through the shop's affiliate programme, with the programme's particulars and the "
+    "disclosure that must be shown beside it. A shop without a programme answers with its plain URL, "
+    "affiliate.applied false and monetization null. Requires an API token. For a URL without affiliate, call "
+    "resolve_checkout_url."
+)
+
+
+class MonetizeOfferRequest(OfferRequest):
+    """Which offer."""
+
+    affiliate: Annotated[
+        Switch, Field(description="Go through the affiliate network, if there is one. true unless given.")
+    ] = True
+
+
+class Monetization(ToolResponse):
+    """The programme that the URL goes through."""
+
+    network: Annotated[str, Field(description="The network's name.")]
+    program_id: Annotated[str, Field(description="The programme's id in the network.")]
+    commission_stated: Annotated[str | None, Field(description="As the source states it; null when it does not.")]
+    disclosure: Annotated[str | None, Field(description="What has to be told to people; null when not stated.")]
+
+
+class MonetizedOffer(CheckoutUrl):
+    """The URL, and the programme behind it."""
+
+    monetization: Annotated[Monetization | None, Field(description="null when no programme is applied.")]
+
+
+async def run(request: MonetizeOfferRequest, context: ToolContext) -> MonetizedOffer:
+    """Resolve the URL through the programme."""
+    found = await resolve(request.offer_id, context, affiliate=request.affiliate)
+    program = found.program
+    return MonetizedOffer(
+        offer_id=found.offer.id,
+        shop=ShopKey.model_validate(found.offer.shop),
+        checkout_url=found.url,
+        affiliate=found.affiliate,
+        monetization=None
+        if program is None
+        else Monetization(
+            network=program["network"],
+            program_id=program["program_id"],
+            commission_stated=program["commission_stated"],
+            disclosure=program["disclosure"],
+        ),
+    )
+
+
+MONETIZE_OFFER = Tool(
+    name="monetize_offer",
+    title="Monetize an offer",
+    description=DESCRIPTION,
+    request=MonetizeOfferRequest,
+    response=MonetizedOffer,
+    token=TokenRule.REQUIRED,
+    effects=READS,
+    run=run,
+    examples=(Example("Through the programme", {"offer_id": "off_0042"}),),
+)

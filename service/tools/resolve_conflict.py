@@ -1,0 +1,146 @@
+"""resolve_conflict: whether two entries may be one shop, with the evidence; it merges nothing (A12)."""
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from index_mappings.documents import Shop
+from service.context import ToolContext
+from service.errors import FieldError, InvalidInputError, ShopNotFoundError
+from service.tools.fields import ReferenceText, RequiredReferenceText
+from service.tools.merge_evidence import Evidence, Verdict, evidence, verdict
+from service.tools.request import NoShopRequest, reduce_reference
+from service.tools.shop_view import ShopView, shop_view
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+
+_CANDIDATES: Final = 10
+# Candidates are ordered by their evidence, so more are looked at than are shown.
+_LOOKED_AT: Final = 200
+
+DESCRIPTION = (
+    "Audit whether two entries of the directory are the same shop. Give from_shop_id and to_shop_id (ids or domains) "
+    "to compare the two, or from_shop_id alone to get up to 10 candidates. Each pair comes with its evidence (domain, "
+    "names, stated redirects, categories, markets), with what a merge would touch, and with a verdict: likely_same, "
+    "likely_different or insufficient_evidence. It is read-only: nothing is merged. Requires an API token."
+)
+
+
+class ResolveConflictRequest(NoShopRequest):
+    """Which entries."""
+
+    from_shop_id: Annotated[
+        RequiredReferenceText,
+        Field(description="The shop that would be merged: its id, or its domain in any form.", examples=["shop_0042"]),
+    ]
+    to_shop_id: Annotated[
+        ReferenceText,
+        Field(description="The shop it would be merged into. Left out: candidates are looked for."),
+    ] = None
+
+
+class EvidenceView(ToolResponse):
+    """One comparison."""
+
+    kind: Annotated[str, Field(description="What was compared.")]
+    agrees: Annotated[bool, Field(description="Whether it speaks for one and the same shop.")]
+    detail: Annotated[str, Field(description="What was found.")]
+
+
+class EffectsView(ToolResponse):
+    """What a merge would touch."""
+
+    coupons: Annotated[int, Field(description="Coupons of both shops.")]
+    offers: Annotated[int, Field(description="Offers of both shops.")]
+    duplicate_codes: Annotated[int, Field(description="Coupon codes that both shops have.")]
+
+
+class Audit(ToolResponse):
+    """One pair."""
+
+    to: Annotated[ShopView, Field(description="The shop compared with.")]
+    evidence: Annotated[tuple[EvidenceView, ...], Field(description="All comparisons.")]
+    effects: Annotated[EffectsView, Field(description="What a merge would touch.")]
+    verdict: Annotated[Verdict, Field(description="What the evidence comes to, by documented thresholds.")]
+
+
+class ResolveConflictResponse(ToolResponse):
+    """The pair asked for, or the shop asked about and its candidates."""
+
+    from_: Annotated[ShopView, Field(alias="from", description="The shop asked about.")]
+    to: Annotated[ShopView | None, Field(description="Only with to_shop_id: the shop compared with.")] = None
+    evidence: Annotated[
+        tuple[EvidenceView, ...] | None, Field(description="Only with to_shop_id: all comparisons.")
+    ] = None
+    effects: Annotated[EffectsView | None, Field(description="Only with to_shop_id: what a merge would touch.")] = None
+    verdict: Annotated[
+        Verdict | None,
+        Field(description="Only with to_shop_id: what the evidence comes to, by documented thresholds."),
+    ] = None
+    candidates: Annotated[
+        tuple[Audit, ...] | None,
+        Field(description="Only without to_shop_id: up to 10 other shops, most agreeing evidence first."),
+    ] = None
+
+    def as_wire(self) -> dict[str, Any]:
+        """Either the pair or the candidates."""
+        wire = super().as_wire()
+        absent = ("candidates",) if self.candidates is None else ("to", "evidence", "effects", "verdict")
+        return {name: value for name, value in wire.items() if name not in absent}
+
+
+async def run(request: ResolveConflictRequest, context: ToolContext) -> ResolveConflictResponse:
+    """Audit a pair, or look for candidates."""
+    first = await _shop(request.from_shop_id, context)
+    view = shop_view(first)
+    if request.to_shop_id is None:
+        candidates = await _candidates(first, context)
+        return ResolveConflictResponse.model_validate({"from": view, "candidates": candidates})
+    second = await _shop(request.to_shop_id, context)
+    if second.id == first.id:
+        message = "names the same shop as from_shop_id; give two different shops"
+        raise InvalidInputError(f"to_shop_id {message}.", [FieldError("to_shop_id", message)])
+    audit = await _audit(first, second, evidence(first, second), context)
+    pair = {name: getattr(audit, name) for name in Audit.model_fields}
+    return ResolveConflictResponse.model_validate({"from": view, **pair})
+
+
+async def _candidates(first: Shop, context: ToolContext) -> tuple[Audit, ...]:
+    shops = await context.search.merge_candidates(first, _LOOKED_AT)
+    found = [(shop, evidence(first, shop)) for shop in shops]
+    # They come in M1's order, and sorting keeps it among equals (M11).
+    found.sort(key=lambda pair: -sum(piece.agrees for piece in pair[1]))
+    return tuple([await _audit(first, shop, pieces, context) for shop, pieces in found[:_CANDIDATES]])
+
+
+async def _shop(text: str, context: ToolContext) -> Shop:
+    lookup = reduce_reference(text).lookup
+    shop = None if lookup is None else await context.search.shop(lookup)
+    if shop is None:
+        raise ShopNotFoundError
+    return shop
+
+
+async def _audit(first: Shop, second: Shop, pieces: tuple[Evidence, ...], context: ToolContext) -> Audit:
+    effects = await context.search.merge_effects(first, second)
+    return Audit(
+        to=shop_view(second),
+        evidence=tuple(EvidenceView(kind=one.kind, agrees=one.agrees, detail=one.detail) for one in pieces),
+        effects=EffectsView(coupons=effects.coupons, offers=effects.offers, duplicate_codes=effects.duplicate_codes),
+        verdict=verdict(pieces),
+    )
+
+
+RESOLVE_CONFLICT = Tool(
+    name="resolve_conflict",
+    title="Audit a shop merge",
+    description=DESCRIPTION,
+    request=ResolveConflictRequest,
+    response=ResolveConflictResponse,
+    token=TokenRule.REQUIRED,
+    effects=READS,
+    run=run,
+    examples=(
+        Example("Compare two", {"from_shop_id": "shop_0042", "to_shop_id": "shop_0043"}),
+        Example("Look for candidates", {"from_shop_id": "shop_0042"}),
+    ),
+)
