@@ -1,8 +1,10 @@
 """Who calls and by which door: what dispatch needs to know beside the input."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from service.addresses import UNKNOWN
 
 
 class Channel(StrEnum):
@@ -20,12 +22,18 @@ class Caller:
     Attributes:
         channel: the door.
         request_id: ours, never the caller's: the log and the answer share it (E5).
+        token: the text of the token that came with the call; in no representation.
+        address: the caller's, as far as configured proxies tell it (Q3).
+        country: the caller's, where a trusted edge tells it (A5).
     """
 
     channel: Channel
     request_id: str
+    token: str | None = field(default=None, repr=False)
+    address: str = UNKNOWN
+    country: str | None = None
 
 
 def new_request_id() -> str:
-    """32 hexadecimal digits."""
+    """A fresh request id."""
     return secrets.token_hex(16)

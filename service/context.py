@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from service.reports.protocol import ReportQueue
 from service.search.protocol import Snapshot
 
 
@@ -16,10 +17,14 @@ class ToolContext:
         channel: the door that the call came by, as display policies name it (A5).
         country: the caller's, where a trusted edge says it; None otherwise.
         most_coupons: how many coupons the listing of all shops hands out at this door; None for any number (A6).
+        reports: where reports go.
+        source: whose report it is: the token's id; None for an anonymous call (Q5).
     """
 
     search: Snapshot
     now: datetime
     channel: str
-    country: str | None = None
-    most_coupons: int | None = None
+    country: str | None
+    most_coupons: int | None
+    reports: ReportQueue
+    source: str | None

@@ -6,23 +6,42 @@ That is why the arguments are handed in unread. Nothing of what went wrong insid
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from index_mappings.generations import Stamp
-from service.caller import Caller
+from service.admission import Admission, Admitted
+from service.caller import Caller, Channel
 from service.context import ToolContext
 from service.errors import InternalError, RouteNotFoundError, ServiceError
+from service.limits.headers import Headers
+from service.limits.policy import Bucket, tool_bucket
 from service.live import Answered, LiveData
+from service.reports.protocol import ReportQueue
 from service.search.protocol import Snapshot
 from service.tools.request import validated
-from service.tools.tool import Tool, ToolResponse
+from service.tools.tool import TokenRule, Tool, ToolResponse
 from service.wire import encode
 
 Arguments = Callable[[], Awaitable[object]]
 
 _LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for every call.
+
+    Attributes:
+        reports: where reports go.
+        most_coupons: how many coupons the listing of all shops hands out, by door; a door that is not there has no
+            such bound (A6).
+    """
+
+    reports: ReportQueue
+    most_coupons: Mapping[Channel, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +54,7 @@ class Outcome:
         body: the document's bytes.
         stamp: of the data that the answer, or the refusal, comes from; None when no data was asked (C2).
         error: why there is no answer; None when there is one.
+        headers: what HTTP answers say of the quota.
     """
 
     request_id: str
@@ -42,34 +62,84 @@ class Outcome:
     body: bytes
     stamp: Stamp | None
     error: ServiceError | None
+    headers: Headers
+
+
+Admit = Admitted | ServiceError
 
 
 class Dispatcher:
     """Runs the tools of a registry on live data."""
 
-    def __init__(self, registry: Sequence[Tool[Any]], live: LiveData) -> None:
+    def __init__(
+        self,
+        registry: Sequence[Tool[Any]],
+        live: LiveData,
+        admission: Admission,
+        surroundings: Surroundings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Take the tools and what they work with.
+
+        Args:
+            registry: the tools.
+            live: the data.
+            admission: who may call, and how often.
+            surroundings: what is the same for every call.
+            clock: read once a call.
+        """
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
         self._live = live
+        self._admission = admission
+        self._surroundings = surroundings
+        self._clock = clock
 
     def knows(self, name: str) -> bool:
         """Whether there is such a tool."""
         return name in self._by_name
 
-    async def call(self, name: str, arguments: Arguments, caller: Caller) -> Outcome:
+    async def admit(self, name: str | None, caller: Caller) -> Admit:
+        """Apply the token rule and the quota of a tool, or of what is no tool's call: a read of the address.
+
+        Returns:
+            The admission, or why there is none; nothing is raised but cancellation.
+        """
+        tool = self._by_name.get(name) if name is not None else None
+        try:
+            if tool is None:
+                return await self._admission.admit(caller, Bucket.READS)
+            bucket = tool_bucket(read_only=tool.effects.read_only)
+            return await self._admission.admit(caller, bucket, token_required=tool.token is TokenRule.REQUIRED)
+        except ServiceError as error:
+            return error
+        except Exception:  # noqa: BLE001 - an unforeseen fault of a store becomes an answer (E5)
+            _LOG.exception("request=%s the call could not be admitted", caller.request_id)
+            return InternalError()
+
+    async def call(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None = None) -> Outcome:
         """Call a tool.
 
         Args:
             name: of the tool.
             arguments: reads them; raises ServiceError when they can't be read. Asked only when the call may go on.
             caller: whose call it is.
+            admit: what `admit` said, where the door had to ask before.
 
         Returns:
             The answer or the error; nothing is raised but cancellation.
         """
         started = time.perf_counter()
-        answered = await self._answer(name, arguments, caller)
-        outcome = _outcome(caller, answered)
+        if name not in self._by_name:
+            admit = RouteNotFoundError()
+        elif admit is None:
+            admit = await self.admit(name, caller)
+        if isinstance(admit, Admitted):
+            answered = await self._answer(self._by_name[name], arguments, caller, admit)
+            outcome = _outcome(caller, answered, admit.headers)
+        else:
+            # What it says of the quota is with the error already.
+            outcome = _outcome(caller, Answered(None, admit), ())
         _LOG.info(
             "request=%s channel=%s tool=%s outcome=%s ms=%.1f",
             caller.request_id,
@@ -80,28 +150,39 @@ class Dispatcher:
         )
         return outcome
 
-    async def _answer(self, name: str, arguments: Arguments, caller: Caller) -> Answered[ToolResponse]:
-        tool = self._by_name.get(name)
-        if tool is None:
-            return Answered(None, RouteNotFoundError())
+    async def _answer(
+        self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted
+    ) -> Answered[ToolResponse]:
         try:
             request = validated(tool.request, await arguments())
+            now = self._clock()
 
             async def work(snapshot: Snapshot) -> ToolResponse:
-                return await tool.run(request, self._context(snapshot, caller))
+                return await tool.run(request, self._context(snapshot, caller, admitted, now))
 
             return await self._live.ask(work, caller.request_id)
         except ServiceError as error:
             return Answered(None, error)
         except Exception:  # noqa: BLE001 - the one place where an unforeseen fault becomes an answer (E5)
-            _LOG.exception("request=%s tool=%s failed", caller.request_id, name)
+            _LOG.exception("request=%s tool=%s failed", caller.request_id, tool.name)
             return Answered(None, InternalError())
 
+    def _context(self, snapshot: Snapshot, caller: Caller, admitted: Admitted, now: datetime) -> ToolContext:
+        return ToolContext(
+            search=snapshot,
+            now=now,
+            channel=caller.channel.value,
+            country=caller.country,
+            most_coupons=self._surroundings.most_coupons.get(caller.channel),
+            reports=self._surroundings.reports,
+            source=None if admitted.token is None else admitted.token.id,
+        )
 
-def _outcome(caller: Caller, answered: Answered[ToolResponse]) -> Outcome:
+
+def _outcome(caller: Caller, answered: Answered[ToolResponse], headers: Headers) -> Outcome:
     result = answered.result
     if isinstance(result, ServiceError):
         document, error = result.problem(), result
     else:
         document, error = result.as_wire(), None
-    return Outcome(caller.request_id, document, encode(document), answered.stamp, error)
+    return Outcome(caller.request_id, document, encode(document), answered.stamp, error, headers)

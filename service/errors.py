@@ -7,6 +7,9 @@ A detail says what to do in our own words. It never holds what the caller sent, 
     ├── UnknownCategoryError        400 unknown_category
     ├── PageTooDeepError            400 page_too_deep
     ├── TooManyCouponsError         400 too_many_coupons
+    ├── TokenRequiredError          401 token_required
+    ├── TokenInvalidError           401 token_invalid
+    ├── QuotaExceededError          429 quota_exceeded
     ├── ShopNotFoundError           404 shop_not_found
     ├── OfferNotFoundError          404 offer_not_found
     ├── NoValidCheckoutUrlError     404 no_valid_checkout_url
@@ -48,6 +51,7 @@ class ServiceError(Exception):
         code: the stable code of E1.
         title: the same words for every case of the code.
         retry_after: seconds to wait before another try; None where waiting does not help.
+        headers: what HTTP answers carry beside that.
         detail: what is wrong in this case, and what to do.
         errors: the fields of the input that are wrong.
     """
@@ -56,7 +60,8 @@ class ServiceError(Exception):
     code: ClassVar[str]
     title: ClassVar[str]
     default_detail: ClassVar[str]
-    retry_after: ClassVar[int | None] = None
+    retry_after: int | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
     def __init__(self, detail: str | None = None, errors: Sequence[FieldError] = ()) -> None:
         self.detail = self.default_detail if detail is None else detail
@@ -136,6 +141,44 @@ class NoValidCheckoutUrlError(ServiceError):
     code = "no_valid_checkout_url"
     title = "No valid checkout URL"
     default_detail = "This offer states no URL that safely leads to its shop's checkout."
+
+
+_HOW_TO_SEND = "Send it in the header x-api-token (over stdio: in the variable SHOP_DIRECTORY_API_TOKEN)."
+_CHALLENGE = ((b"www-authenticate", b'ApiKey realm="shop-directory", header="x-api-token"'),)
+
+
+class TokenRequiredError(ServiceError):
+    """The tool needs a token and the call has none."""
+
+    status = 401
+    code = "token_required"
+    title = "Token required"
+    default_detail = f"This tool needs an API token, which the operator issues. {_HOW_TO_SEND}"
+    headers = _CHALLENGE
+
+
+class TokenInvalidError(ServiceError):
+    """The tool needs a token and the call's one does not count."""
+
+    status = 401
+    code = "token_invalid"
+    title = "Token invalid"
+    default_detail = f"This token is not known, has been revoked or has expired. {_HOW_TO_SEND}"
+    headers = _CHALLENGE
+
+
+class QuotaExceededError(ServiceError):
+    """The caller's quota is used up (Q2)."""
+
+    status = 429
+    code = "quota_exceeded"
+    title = "Quota exceeded"
+    default_detail = "The quota of this caller is used up."
+
+    def __init__(self, retry_after: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        super().__init__(f"The quota of this caller is used up. Try again in {retry_after} seconds.")
+        self.retry_after = retry_after
+        self.headers = headers
 
 
 class ShopNotFoundError(ServiceError):

@@ -1,4 +1,4 @@
-"""Small catalogues for tests: shops in three lines, written to disk and built by the real indexer.
+"""Small catalogues for tests: shops, and what belongs to them, in few words, written to disk and built by the real indexer.
 
 A test states only what it is about; everything else of a record is filled in with what says nothing.
 """
@@ -12,6 +12,9 @@ from zlib import crc32
 from indexer.build import BuildSummary, build
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
+
+
+Lines = Iterable[Mapping[str, Any]]
 
 
 def shop(name: str, domain: str | None = None, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
@@ -44,10 +47,67 @@ def shop(name: str, domain: str | None = None, /, **fields: Any) -> dict[str, An
     }
 
 
-def write_catalogue(path: Path, shops: Iterable[Mapping[str, Any]]) -> Path:
-    """Write shops as one NDJSON file; returns its path."""
+def coupon(code: str, shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """A line of `coupons`, unverified and open-ended; its id is made of its shop and its code."""
+    return {
+        "id": f"{shop_id}-{crc32(code.encode())}",
+        "shop_id": shop_id,
+        "code": code,
+        "verification_status": "unverified",
+        **fields,
+    }
+
+
+def offer(offer_id: str, shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """A line of `offers`, with a title and nothing else stated."""
+    return {"id": offer_id, "shop_id": shop_id, "title": f"Offer {offer_id}", **fields}
+
+
+def shipping(shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """A line of `shipping` that states nothing by itself."""
+    return {"shop_id": shop_id, **fields}
+
+
+def trust(shop_id: str, kind: str, value: object = None, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A line of `trust`: a check that ran; without a value it found nothing."""
+    measured = {"source": "test", "checked_at": "2031-05-06T07:08:09Z"}
+    return {"shop_id": shop_id, "kind": kind, "value": value, **measured, **fields}
+
+
+def program(shop_id: str, network: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """A line of `affiliate_programs`."""
+    return {
+        "shop_id": shop_id,
+        "network": network,
+        "program_id": f"p-{shop_id}",
+        "url_template": "https://go.network.internal/click?to={url}",
+        "network_hosts": ["go.network.internal"],
+        **fields,
+    }
+
+
+def redirect(from_domain: str, to_domain: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """A line of `redirects`."""
+    return {"from_domain": from_domain, "to_domain": to_domain, **fields}
+
+
+def write_catalogue(path: Path, shops: Lines) -> Path:
+    """Write lines as one NDJSON file, by itself a catalogue of shops; returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in shops), encoding="utf-8")
+    return path
+
+
+def write_catalogue_directory(path: Path, *, shops: Lines, **others: Lines) -> Path:
+    """Write a whole catalogue as a directory of NDJSON files; returns its path.
+
+    Args:
+        path: the directory.
+        shops: the lines of `shops`.
+        others: the lines of coupons, offers, shipping, trust, affiliate_programs, redirects or resource_accounts.
+    """
+    for kind, lines in {"shops": shops, **others}.items():
+        write_catalogue(path / f"{kind}.ndjson", lines)
     return path
 
 

@@ -1,13 +1,12 @@
 """A world of four shops, for tests that look at the doors rather than at matching."""
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
 from service.search.reference import ReferenceBackend
-from tests.catalogues import build_into, shop, write_catalogue
+from tests.catalogues import Lines, build_into, shop, write_catalogue_directory
 
 BOOKS: Final = shop(
     "Harbour Lane Books",
@@ -45,15 +44,16 @@ BOOKS_VIEW: Final[dict[str, Any]] = {
 }
 
 
-def reference_world(directory: Path, shops: Iterable[Mapping[str, Any]] = SHOPS) -> ReferenceBackend:
+def reference_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> ReferenceBackend:
     """The plain reference over what the real indexer projects."""
     sink = MemorySink()
-    build_into(sink, write_catalogue(directory / "shops.ndjson", shops))
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
     assert sink.stamp is not None
-    return ReferenceBackend(sink.stamp, sink.documents["shops"], sink.documents["categories"])
+    return ReferenceBackend(sink.stamp, sink.documents)
 
 
-def embedded_world(directory: Path, shops: Iterable[Mapping[str, Any]] = SHOPS) -> Path:
+def embedded_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> Path:
     """An index directory of the embedded engine."""
-    build_into(EmbeddedSink(directory / "index"), write_catalogue(directory / "shops.ndjson", shops))
+    path = write_catalogue_directory(directory / "catalogue", shops=shops, **others)
+    build_into(EmbeddedSink(directory / "index"), path)
     return directory / "index"

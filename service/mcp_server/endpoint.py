@@ -1,6 +1,7 @@
 """POST /mcp: the transport's own checks first, each refusal in JSON-RPC's shape and our words (R5, E1)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any, Final
 
 from mcp.server.streamable_http import check_accept_headers
@@ -9,30 +10,45 @@ from mcp.types import INVALID_REQUEST
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from service.caller import Caller, Channel
-from service.errors import BodyTooLargeError, InvalidInputError
-from service.mcp_server.messages import RpcError, check_message, retold
-from service.rest.answers import Answer, method_not_allowed, request_id_of
+from service.addresses import Proxies
+from service.admission import Admitted
+from service.caller import Channel
+from service.dispatch import Dispatcher
+from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
+from service.mcp_server.messages import RpcError, called_tool, check_message, refused_call, retold
+from service.mcp_server.server import Call
+from service.rest.answers import Answer, Headers, method_not_allowed
+from service.rest.callers import http_caller
 from service.wire import header, is_json, read_body
 
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"
+_ADMIT: Final = "shop_directory.admit"
 
 
 class McpEndpoint:
     """An ASGI object in front of the SDK's session manager."""
 
     def __init__(
-        self, sessions: StreamableHTTPSessionManager, allowed_hosts: Iterable[str], allowed_origins: Iterable[str]
+        self,
+        sessions: StreamableHTTPSessionManager,
+        dispatcher: Dispatcher,
+        believed: Proxies,
+        allowed_hosts: Iterable[str],
+        allowed_origins: Iterable[str],
     ) -> None:
         """Guard a session manager.
 
         Args:
             sessions: the SDK's; running for as long as requests come.
+            dispatcher: says who may call, and how often.
+            believed: the proxies that tell whose call it is.
             allowed_hosts: values of Host that are served; `name:*` is any port or none.
             allowed_origins: values of Origin that are served, alike; a request without Origin is no browser's.
         """
         self._sessions = sessions
+        self._dispatcher = dispatcher
+        self._believed = believed
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
 
@@ -45,7 +61,7 @@ class McpEndpoint:
         if refusal is None:
             try:
                 body = await read_body(scope["headers"], receive)
-                check_message(body)
+                message = check_message(body)
             except BodyTooLargeError as error:
                 refusal = _refused(413, error.detail)
             except InvalidInputError as error:
@@ -55,7 +71,15 @@ class McpEndpoint:
         if refusal is not None:
             await refusal.send(send)
             return
-        await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send))
+        admit = await self._dispatcher.admit(called_tool(message), http_caller(scope, Channel.MCP, self._believed))
+        is_call = message["method"] == "tools/call"
+        if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
+            # A call's other refusals are results, which the SDK sends in the caller's era (E2).
+            await _problem(admit, message).send(send)
+            return
+        scope[_ADMIT] = admit
+        headers = admit.headers if isinstance(admit, Admitted | ServiceError) else ()
+        await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send, headers))
 
     def _refusal(self, scope: Scope) -> Answer | None:
         headers = scope["headers"]
@@ -73,16 +97,22 @@ class McpEndpoint:
         return None
 
 
-def caller_of(context: Any) -> Caller:  # noqa: ANN401 - the SDK's context of a request over HTTP
-    """Whose request over HTTP it is."""
-    return Caller(Channel.MCP, request_id_of(context.request.scope))
+def call_over_http(believed: Proxies) -> Callable[[Any], Call]:
+    """Tells whose request over HTTP it is, and whether it was admitted, from the SDK's context."""
+
+    def call(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
+        scope = context.request.scope
+        return Call(http_caller(scope, Channel.MCP, believed), scope[_ADMIT])
+
+    return call
 
 
 class _Retelling:
     """Sends what the SDK sends, but the body of an error in our words."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, headers: Headers) -> None:
         self._send = send
+        self._headers = headers
         self._status = 0
         self._body = bytearray()
 
@@ -90,14 +120,21 @@ class _Retelling:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             if self._status < _BAD_REQUEST:
-                await self._send(message)
+                await self._send({**message, "headers": [*message["headers"], *self._headers]})
             return
         if self._status < _BAD_REQUEST:
             await self._send(message)
             return
         self._body += message.get("body", b"")
         if not message.get("more_body", False):
-            await Answer(self._status, retold(bytes(self._body))).send(self._send)
+            await Answer(self._status, retold(bytes(self._body)), headers=self._headers).send(self._send)
+
+
+def _problem(error: ServiceError, message: dict[str, Any]) -> Answer:
+    """A refusal before the tool: the problem object in a JSON-RPC error (E2)."""
+    body = refused_call(error, message.get("id")).body()
+    retry = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
+    return Answer(error.status, body, headers=(*error.headers, *retry))
 
 
 def _refused(status: int, text: str) -> Answer:

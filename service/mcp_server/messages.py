@@ -18,6 +18,7 @@ from mcp.types import (
 )
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
+from service.errors import ServiceError
 
 TEXTS: Final = {
     PARSE_ERROR: "The message is not valid JSON.",
@@ -34,6 +35,8 @@ TEXTS: Final = {
     MISSING_REQUIRED_CLIENT_CAPABILITY: "The request needs a capability that the client does not declare.",
     UNSUPPORTED_PROTOCOL_VERSION: "This protocol version is not served; data.supported lists those that are.",
 }
+# Of the range that is free for implementers.
+REFUSED: Final = -32_001
 UNKNOWN_TOOL: Final = "There is no tool of this name; tools/list names those that there are."
 # The one error whose data the protocol prescribes: clients choose a version by it.
 _DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION})
@@ -66,8 +69,8 @@ class RpcError(Exception):
         return json.dumps({"jsonrpc": "2.0", "id": self.id, "error": error}, separators=(",", ":")).encode()
 
 
-def check_message(raw: bytes) -> None:
-    """Check that the bytes are one JSON-RPC request or notification.
+def check_message(raw: bytes) -> dict[str, Any]:
+    """Read the bytes as one JSON-RPC request or notification.
 
     Raises:
         RpcError: saying why not.
@@ -84,6 +87,20 @@ def check_message(raw: bytes) -> None:
     known_id = message_id if isinstance(message_id, int | str) and not isinstance(message_id, bool) else None
     if fault := _fault(message, known_id):
         raise RpcError(INVALID_REQUEST, f"The message {fault}.", known_id)
+    return message
+
+
+def called_tool(message: dict[str, Any]) -> str | None:
+    """The tool that a message calls; None when it is no call."""
+    if message["method"] != "tools/call":
+        return None
+    name = (message.get("params") or {}).get("name")
+    return name if isinstance(name, str) else None
+
+
+def refused_call(error: ServiceError, message_id: MessageId = None) -> RpcError:
+    """A refusal before the tool: the problem object is the error's data (E2)."""
+    return RpcError(REFUSED, error.detail, message_id, error.problem())
 
 
 def in_our_words(code: int, data: Any, message_id: MessageId = None) -> RpcError:  # noqa: ANN401 - any JSON value

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 
 from mcp.server import CacheHint, Server, ServerRequestContext
@@ -21,8 +23,9 @@ from mcp.types import Tool as McpTool
 from pydantic import ValidationError
 
 from service.caller import Caller
-from service.dispatch import Dispatcher, Outcome
-from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
+from service.dispatch import Admit, Dispatcher, Outcome
+from service.errors import ServiceError
+from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words, refused_call
 from service.tools.schema import request_schema, response_schema
 from service.tools.tool import Tool
 
@@ -38,20 +41,34 @@ INSTRUCTIONS: Final = (
 _CACHED: Final = CacheHint(ttl_ms=300_000, scope="public")
 _LOG: Final = logging.getLogger(__name__)
 
-CallerOf = Callable[[ServerRequestContext[Any, Any]], Caller]
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a door knows of a call.
+
+    Attributes:
+        caller: whose it is.
+        admit: what the dispatcher said to it, where the door asked already.
+    """
+
+    caller: Caller
+    admit: Admit | None = None
+
+
+CallOf = Callable[[ServerRequestContext[Any, Any]], Call]
 
 
 class _OwnError(MCPError):
     """An error whose text is ours already."""
 
 
-def build_server(dispatcher: Dispatcher, version: str, caller_of: CallerOf) -> Server[Any]:
+def build_server(dispatcher: Dispatcher, version: str, call_of: CallOf) -> Server[Any]:
     """Make the server of one door.
 
     Args:
         dispatcher: runs the tools.
         version: of the service.
-        caller_of: tells whose request it is.
+        call_of: tells whose request it is.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}
@@ -66,7 +83,12 @@ def build_server(dispatcher: Dispatcher, version: str, caller_of: CallerOf) -> S
         async def arguments() -> object:
             return params.arguments or {}
 
-        return tool_result(await dispatcher.call(params.name, arguments, caller_of(context)))
+        call = call_of(context)
+        admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
+        if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
+            refused = refused_call(admit)
+            raise _OwnError(code=refused.code, message=refused.message, data=refused.data)
+        return tool_result(await dispatcher.call(params.name, arguments, call.caller, admit))
 
     server: Server[Any] = Server(
         NAME,

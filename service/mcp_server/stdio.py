@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final, cast
 
@@ -14,13 +14,20 @@ from mcp.types import INVALID_REQUEST
 from service.caller import Caller, Channel, new_request_id
 from service.errors import MAX_BODY_BYTES
 from service.mcp_server.messages import RpcError, check_message
+from service.mcp_server.server import Call
+
+LOCAL: Final = "stdio"
 
 _TOO_LONG: Final = f"A message may hold at most {MAX_BODY_BYTES:,} bytes."
 
 
-def caller_of(_: object) -> Caller:
-    """Whose request it is: there is one local caller."""
-    return Caller(Channel.STDIO, new_request_id())
+def call_over_stdio(token: str | None) -> Callable[[object], Call]:
+    """Tells whose request it is: there is one local caller, whose token the environment holds (Q3)."""
+
+    def call(_: object) -> Call:
+        return Call(Caller(Channel.STDIO, new_request_id(), token, LOCAL))
+
+    return call
 
 
 async def serve_stdio(server: Server[Any]) -> None:

@@ -87,6 +87,7 @@ def json_answer(document: dict[str, Any], headers: Headers = ()) -> Answer:
 
 def problem_answer(error: ServiceError, headers: Headers = (), body: bytes | None = None) -> Answer:
     """An error; `body` when it has been encoded already."""
+    headers = (*headers, *error.headers)
     if error.retry_after is not None:
         headers = (*headers, (b"retry-after", str(error.retry_after).encode()))
     return Answer(error.status, encode(error.problem()) if body is None else body, PROBLEM_JSON, headers)

@@ -6,6 +6,8 @@ from typing import Final
 
 from service.errors import NotReadyError, ServiceError, VersionUnknownError
 from service.live import LiveData
+from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import ReportQueue
 from service.rest.answers import Answer, Asked, Endpoint, json_answer, problem_answer, stamp_headers
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 
@@ -32,8 +34,8 @@ def health_endpoint() -> Endpoint:
     return Endpoint(_READS, answer)
 
 
-def ready_endpoint(live: LiveData) -> Endpoint:
-    """Ready: whether the live generation can be read; the reason when not (G4)."""
+def ready_endpoint(live: LiveData, reports: ReportQueue) -> Endpoint:
+    """Ready: whether the live generation can be read, the reason when not (G4); degraded without the queue (O1)."""
 
     async def answer(_: Asked) -> Answer:
         try:
@@ -44,8 +46,14 @@ def ready_endpoint(live: LiveData) -> Endpoint:
             return problem_answer(NotReadyError(_OTHER_SCHEMA))
         except (BackendUnavailable, TimeoutError):
             return problem_answer(NotReadyError(_UNAVAILABLE))
-        checks = [{"name": "search", "status": "ok"}]
-        return json_answer({"status": "ready", "checks": checks}, stamp_headers(stamp))
+        try:
+            await reports.depth()
+            queue = "ok"
+        except ReportsUnavailable:
+            queue = "degraded"
+        checks = [{"name": "search", "status": "ok"}, {"name": "reports", "status": queue}]
+        status = "ready" if queue == "ok" else "degraded"
+        return json_answer({"status": status, "checks": checks}, stamp_headers(stamp))
 
     return Endpoint(_READS, answer)
 

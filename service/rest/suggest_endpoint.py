@@ -2,9 +2,14 @@
 
 from typing import Final
 
+from service.addresses import Proxies
+from service.admission import Admission
+from service.caller import Channel
 from service.errors import ServiceError
+from service.limits.policy import Bucket
 from service.live import LiveData
-from service.rest.answers import JSON, Answer, Asked, Endpoint, problem_answer, stamp_headers
+from service.rest.answers import JSON, Answer, Asked, Endpoint, Headers, problem_answer, stamp_headers
+from service.rest.callers import http_caller
 from service.search.protocol import Snapshot
 from service.suggest import document, entity_tag, parse
 from service.wire import encode, header
@@ -12,26 +17,29 @@ from service.wire import encode, header
 _CACHE: Final = (b"cache-control", b"public, max-age=3")
 
 
-def suggest_endpoint(live: LiveData) -> Endpoint:
-    """The endpoint on live data."""
+def suggest_endpoint(live: LiveData, admission: Admission, believed: Proxies) -> Endpoint:
+    """The endpoint on live data; `believed` proxies tell whose call it is."""
 
     async def answer(asked: Asked) -> Answer:
+        counted: Headers = ()
         try:
+            caller = http_caller(asked.scope, Channel.REST, believed)
+            counted = (await admission.admit(caller, Bucket.SUGGEST)).headers
             typed = parse(asked.scope["query_string"])
         except ServiceError as error:
-            return problem_answer(error)
+            return problem_answer(error, counted)
         known = _tags(header(asked.headers, b"if-none-match"))
 
         async def work(snapshot: Snapshot) -> Answer:
             tag = entity_tag(snapshot.stamp, typed)
-            headers = (_CACHE, (b"etag", tag.encode()), *stamp_headers(snapshot.stamp))
+            headers = (_CACHE, (b"etag", tag.encode()), *stamp_headers(snapshot.stamp), *counted)
             if tag in known or "*" in known:
                 return Answer(304, b"", None, headers)
             return Answer(200, encode(document(typed, await snapshot.suggest(typed.query))), JSON, headers)
 
         answered = await live.ask(work, asked.request_id)
         if isinstance(answered.result, ServiceError):
-            return problem_answer(answered.result, stamp_headers(answered.stamp))
+            return problem_answer(answered.result, (*stamp_headers(answered.stamp), *counted))
         return answered.result
 
     return Endpoint(("GET", "HEAD"), answer)

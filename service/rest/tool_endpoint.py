@@ -2,19 +2,22 @@
 
 from functools import partial
 
-from service.caller import Caller, Channel
+from service.addresses import Proxies
+from service.caller import Channel
 from service.dispatch import Dispatcher
 from service.errors import UnsupportedMediaTypeError
 from service.rest.answers import JSON, Answer, Asked, Endpoint, problem_answer, stamp_headers
+from service.rest.callers import http_caller
 from service.wire import decode_object, header, is_json, read_body
 
 
-def tool_endpoint(dispatcher: Dispatcher, name: str) -> Endpoint:
-    """The endpoint of one tool."""
+def tool_endpoint(dispatcher: Dispatcher, name: str, believed: Proxies) -> Endpoint:
+    """The endpoint of one tool; `believed` proxies tell whose call it is."""
 
     async def answer(asked: Asked) -> Answer:
-        outcome = await dispatcher.call(name, partial(_arguments, asked), Caller(Channel.REST, asked.request_id))
-        headers = stamp_headers(outcome.stamp)
+        caller = http_caller(asked.scope, Channel.REST, believed)
+        outcome = await dispatcher.call(name, partial(_arguments, asked), caller)
+        headers = (*stamp_headers(outcome.stamp), *outcome.headers)
         if outcome.error is not None:
             return problem_answer(outcome.error, headers, outcome.body)
         return Answer(200, outcome.body, JSON, headers)

@@ -4,6 +4,7 @@ A message goes on after the field's name, is ours, and never repeats the value (
 """
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -18,6 +19,7 @@ MAX_QUERY: Final = 200
 MAX_QUERY_WORDS: Final = 12
 MAX_LIMIT: Final = 100
 OWN_ERROR: Final = "ours"
+CODE: Final = re.compile(r"[A-Za-z0-9._+*%!#&$/@-]{1,64}")
 
 _LINE_WHITE_SPACE: Final = str.maketrans("\t\r\n", "   ")
 _ALPHA_2: Final = re.compile("[A-Za-z]{2}")
@@ -105,6 +107,27 @@ def offer_id(value: object) -> str:
     return given
 
 
+def coupon_code(value: object) -> str:
+    """A coupon's code, of the letters that codes are made of: there is no free text (A9)."""
+    if value is None:
+        raise fault("is required: the code as it was tried")
+    code = text(value)
+    if CODE.fullmatch(code) is None:
+        raise fault("must be 1 to 64 letters, digits or ._+*%!#&$/@-")
+    return code
+
+
+def choice(names: Sequence[str]) -> Callable[[object], str]:
+    """One of a few fixed words."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise fault(f"must be one of {', '.join(names)}")
+        return value
+
+    return check
+
+
 def switch(value: object) -> bool:
     """True or false, and nothing that looks like it."""
     if not isinstance(value, bool):
@@ -144,4 +167,9 @@ OfferId = Annotated[
     str, PlainValidator(offer_id), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_REFERENCE})
 ]
 Switch = Annotated[bool, PlainValidator(switch), WithJsonSchema({"type": ["boolean", "null"]})]
+CodeText = Annotated[
+    str,
+    PlainValidator(coupon_code),
+    WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9._+*%!#&$/@-]{1,64}$"}),
+]
 IgnoredText = Annotated[None, PlainValidator(ignored_text), WithJsonSchema({"type": "string"})]

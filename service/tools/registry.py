@@ -9,6 +9,8 @@ from service.tools.get_trust import GET_TRUST
 from service.tools.list_categories import LIST_CATEGORIES
 from service.tools.list_coupons import LIST_COUPONS
 from service.tools.monetize_offer import MONETIZE_OFFER
+from service.tools.report_code import REPORT_CODE
+from service.tools.report_issue import REPORT_ISSUE
 from service.tools.resolve_checkout_url import RESOLVE_CHECKOUT_URL
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from service.tools.tool import Tool
@@ -20,6 +22,8 @@ REGISTRY: Final[tuple[Tool[Any], ...]] = (
     LIST_COUPONS,
     GET_SHIPPING_POLICY,
     GET_TRUST,
+    REPORT_CODE,
+    REPORT_ISSUE,
     MONETIZE_OFFER,
     RESOLVE_CHECKOUT_URL,
     RESOLVE_CONFLICT,

@@ -39,10 +39,13 @@ def _without(schema: Schema, definitions: dict[str, Schema]) -> Schema:
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         return _without({**target, **beside}, definitions)
     if "anyOf" in schema:
-        (other,) = [option for option in schema["anyOf"] if option != {"type": "null"}]
         beside = {key: value for key, value in schema.items() if key != "anyOf"}
-        inner = _without(other, definitions)
-        return _without({**inner, "type": [inner["type"], "null"], **beside}, definitions)
+        options = [_without(option, definitions) for option in schema["anyOf"]]
+        # Each option is of a type of its own, so what they demand can stand side by side.
+        merged = {key: value for option in options for key, value in option.items()}
+        if "enum" in merged and {"type": "null"} in options:
+            merged["enum"] = [*merged["enum"], None]
+        return _without({**merged, "type": [option["type"] for option in options], **beside}, definitions)
     return {
         key: _part(key, value, definitions)
         for key, value in schema.items()

@@ -1,10 +1,10 @@
 """The three search backends, each with a catalogue that the real indexer built into it."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
@@ -13,28 +13,35 @@ from service.search.embedded import EmbeddedBackend
 from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.search.reference import ReferenceBackend
-from tests.catalogues import build_into, write_catalogue
+from tests.catalogues import Lines, build_into, write_catalogue_directory
 
-Shops = Iterable[Mapping[str, Any]]
 Opened = AbstractAsyncContextManager[SearchBackend]
-Opener = Callable[[Shops, Path], Opened]
+
+
+class Opener(Protocol):
+    """Opens a backend on a catalogue: shops, and the other types by name."""
+
+    def __call__(self, shops: Lines, directory: Path, **others: Lines) -> Opened:
+        """Build the catalogue in the directory and open what was built."""
+
+
 
 CATEGORY_CAP = 3
 
 
 @asynccontextmanager
-async def reference(shops: Shops, directory: Path) -> AsyncIterator[SearchBackend]:
+async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
     """The plain reference over the documents that the indexer projected."""
     sink = MemorySink()
-    build_into(sink, write_catalogue(directory / "shops.ndjson", shops))
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
     assert sink.stamp is not None
-    yield ReferenceBackend(sink.stamp, sink.documents["shops"], sink.documents["categories"], CATEGORY_CAP)
+    yield ReferenceBackend(sink.stamp, sink.documents, CATEGORY_CAP)
 
 
 @asynccontextmanager
-async def embedded(shops: Shops, directory: Path) -> AsyncIterator[SearchBackend]:
+async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
     """The embedded engine in a directory of its own."""
-    build_into(EmbeddedSink(directory / "index"), write_catalogue(directory / "shops.ndjson", shops))
+    build_into(EmbeddedSink(directory / "index"), write_catalogue_directory(directory / "catalogue", shops=shops, **others))
     backend = EmbeddedBackend(directory / "index", CATEGORY_CAP)
     try:
         yield backend
@@ -46,12 +53,12 @@ def opensearch_at(url: str) -> Opener:
     """A real OpenSearch, under an index prefix that nobody else uses."""
 
     @asynccontextmanager
-    async def opensearch(shops: Shops, directory: Path) -> AsyncIterator[SearchBackend]:
+    async def opensearch(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
         prefix = f"test-{secrets.token_hex(6)}"
         sink = OpenSearchSink([url], prefix)
         backend = OpenSearchBackend([url], prefix, CATEGORY_CAP, timeout=10.0)
         try:
-            build_into(sink, write_catalogue(directory / "shops.ndjson", shops))
+            build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
             yield backend
         finally:
             await backend.close()

@@ -1,15 +1,23 @@
 """Every test of this directory runs on every backend."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from service.search.protocol import Snapshot
-from tests.conformance.backends import Opener, Shops, embedded, opensearch_at, reference
+from tests.catalogues import Lines
+from tests.conformance.backends import Opener, embedded, opensearch_at, reference
 
-Directory = Callable[[Shops], Awaitable[Snapshot]]
+
+class Directory(Protocol):
+    """Builds a directory of shops, and of other records by the names of their types."""
+
+    async def __call__(self, shops: Lines, **others: Lines) -> Snapshot:
+        """Build it and return its snapshot."""
+
 
 
 @pytest.fixture(params=["reference", "embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
@@ -22,14 +30,14 @@ def opener(request: pytest.FixtureRequest) -> Opener:
 
 @pytest.fixture
 async def directory(opener: Opener, tmp_path: Path) -> AsyncIterator[Directory]:
-    """Builds a directory of the given shops and returns its snapshot; may be called more than once."""
+    """Builds directories of given records; may be called more than once."""
     async with AsyncExitStack() as stack:
         built = 0
 
-        async def build(shops: Shops) -> Snapshot:
+        async def build(shops: Lines, **others: Lines) -> Snapshot:
             nonlocal built
             built += 1
-            backend = await stack.enter_async_context(opener(shops, tmp_path / str(built)))
+            backend = await stack.enter_async_context(opener(shops, tmp_path / str(built), **others))
             return await backend.snapshot()
 
         yield build

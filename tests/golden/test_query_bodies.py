@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.forms import query_forms
+from service.search.engine import Ask
 from service.search.opensearch_queries import presence_bodies, search_body
 from service.search.plan import (
     Exact,
@@ -59,7 +60,7 @@ def _keys(body: object) -> set[str]:
 
 
 def _body(plan: Plan) -> dict[str, Any]:
-    return search_body(plan, offset=50, limit=25, total=True, timeout_ms=TIMEOUT_MS)
+    return search_body(Ask(plan, 25, offset=50, total=True), timeout_ms=TIMEOUT_MS)
 
 
 @pytest.mark.rule("M2", "X4")

@@ -11,8 +11,8 @@ from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.search.embedded import TantivyEngine
+from service.search.engine import Engine as PlannedEngine
 from service.search.opensearch import OpenSearchEngine
-from service.search.planned import Engine as PlannedEngine
 from service.search.planned import PlannedBackend
 from service.search.protocol import SearchBackend
 

@@ -7,6 +7,7 @@ import pytest
 
 from index_mappings.documents import (
     ANY_MARKET,
+    DOCUMENTS,
     Category,
     CategoryDocument,
     Shop,
@@ -17,7 +18,7 @@ from index_mappings.documents import (
 )
 from index_mappings.embedded import STORED_COLUMN, Column, columns
 from index_mappings.opensearch import mapping
-from index_mappings.roles import engine_fields, engine_values
+from index_mappings.roles import Form, engine_fields, engine_values
 
 SHOP = ShopDocument(
     id="s1",
@@ -30,6 +31,11 @@ SHOP = ShopDocument(
     countries=(),
     markets=(ANY_MARKET,),
     popularity=0.25,
+    offers=({"offer_id": "o1"},),
+    offers_total=4,
+    redirects=(),
+    registrable="ab.internal",
+    main_label="ab",
     full=("ab", "ab.internal"),
     keys=("ab",),
     words=("ab",),
@@ -51,6 +57,11 @@ def test_an_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
         "countries": [],
         "markets": ["*"],
         "popularity": 0.25,
+        "offers": [{"offer_id": "o1"}],
+        "offers_total": 4,
+        "redirects": [],
+        "registrable": "ab.internal",
+        "main_label": "ab",
         "full": ["ab", "ab.internal"],
         "full_edges": [
             "a", "ab", "ab.", "ab.i", "ab.in", "ab.int", "ab.inte", "ab.inter", "ab.intern", "ab.interna", "ab.internal"
@@ -80,6 +91,9 @@ def test_the_stored_part_of_a_shop_survives_json_and_has_no_term_in_it() -> None
         categories=("books", "garden"),
         countries=(),
         popularity=0.25,
+        offers=({"offer_id": "o1"},),
+        offers_total=4,
+        redirects=(),
     )
 
 
@@ -89,16 +103,29 @@ def test_the_stored_part_of_a_category_survives_json() -> None:
 
 
 @pytest.mark.rule("X4")
-def test_every_text_of_every_index_is_a_keyword_and_an_undeclared_field_is_refused() -> None:
-    for kind, document in (("shops", ShopDocument), ("categories", CategoryDocument)):
-        mapped = mapping(kind)
-        numbers = {field.name for field in engine_fields(document) if field.number}
-        texts = {name: kind["type"] for name, kind in mapped["properties"].items() if name not in numbers}
-        assert mapped["dynamic"] == "strict"
-        assert set(texts.values()) == {"keyword"}
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_every_text_of_every_index_is_a_keyword_and_an_undeclared_field_is_refused(kind: str) -> None:
+    mapped = mapping(kind)
+    terms = {field.name for field in engine_fields(DOCUMENTS[kind]) if field.form is Form.TERMS}
+    types = {name: value["type"] for name, value in mapped["properties"].items()}
+    assert mapped["dynamic"] == "strict"
+    assert {types[name] for name in terms} == {"keyword"}
+    assert {type_ for name, type_ in types.items() if name not in terms} <= {"long", "double", "object"}
+
+
+def test_a_structure_is_carried_along_and_a_bound_can_be_compared() -> None:
+    properties = mapping("coupons")["properties"]
+    assert properties["view"] == {"type": "object", "enabled": False}
+    assert properties["valid_until_us"] == {"type": "long", "doc_values": False}
 
 
 @pytest.mark.rule("X4")
 def test_the_embedded_engine_has_term_columns_and_one_blob() -> None:
-    assert columns("categories") == (Column("id", sortable=False), Column("rank", sortable=True))
-    assert STORED_COLUMN not in {column.name for column in columns("shops")}
+    assert columns("categories") == (
+        Column("id", whole=False, sortable=False),
+        Column("rank", whole=False, sortable=True),
+    )
+    assert Column("valid_until_us", whole=True, sortable=False) in columns("coupons")
+    for kind in DOCUMENTS:
+        assert STORED_COLUMN not in {column.name for column in columns(kind)}
+        assert "view" not in {column.name for column in columns(kind)}

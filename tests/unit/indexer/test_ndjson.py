@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from indexer.belongings import RECORDS
 from indexer.problems import CatalogueError, Problem, ProblemLog
-from indexer.sources.ndjson import MAX_LINE, TYPES, NdjsonCatalogue, Read
+from indexer.records import ShopRecord
+from indexer.sources.ndjson import MAX_LINE, NdjsonCatalogue, Read
 from tests.catalogues import shop
 
 UNKNOWN = "is not a known field (--lenient passes over unknown fields)"
@@ -22,7 +24,7 @@ def _read(path: Path, *, lenient: bool = False) -> tuple[list[tuple[int, str]], 
     """Lines and names of the shops, the problems, and the bytes gone through."""
     log, steps = ProblemLog(), list[int]()
     source = NdjsonCatalogue(path, lenient=lenient)
-    shops = [(read.line, read.record.name) for read in source.shops(log, steps.append)]
+    shops = [(read.line, read.record.name) for read in source.records("shops", ShopRecord, log, steps.append)]
     assert log.count == len(log.listed)
     return shops, log.listed, sum(steps)
 
@@ -37,8 +39,8 @@ def test_a_single_file_is_a_catalogue_of_shops_whatever_its_name(tmp_path: Path)
     path = tmp_path / "mine.json"
     path.write_bytes(_line("A") + _line("B"))
     assert _read(path) == ([(1, "A"), (2, "B")], [], path.stat().st_size)
-    assert NdjsonCatalogue(path).shops_file == "mine.json"
-    assert NdjsonCatalogue(path).size() == path.stat().st_size
+    assert NdjsonCatalogue(path).name("shops") == "mine.json"
+    assert NdjsonCatalogue(path).size("shops") == path.stat().st_size
 
 
 def test_a_zipped_file_is_read_and_progress_is_told_in_its_own_bytes(tmp_path: Path) -> None:
@@ -50,12 +52,15 @@ def test_a_zipped_file_is_read_and_progress_is_told_in_its_own_bytes(tmp_path: P
 @pytest.mark.parametrize("name", ["shops.ndjson", "shops.ndjson.gz"])
 def test_a_directory_needs_shops_only_and_may_hold_every_type_and_other_files(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(_line("A")) if name.endswith(".gz") else _line("A"))
-    for kind in (*TYPES[1:], "changes"):
+    for kind in (*list(RECORDS)[1:], "changes"):
         (tmp_path / f"{kind}.ndjson").write_bytes(b"")
     (tmp_path / "README.md").write_text("Our shops.")
     (tmp_path / "old.ndjson").mkdir()
     assert _read(tmp_path)[:2] == ([(1, "A")], [])
-    assert NdjsonCatalogue(tmp_path).shops_file == name
+    assert NdjsonCatalogue(tmp_path).name("shops") == name
+    assert NdjsonCatalogue(tmp_path).kinds() == (
+        "shops", "coupons", "offers", "shipping", "trust", "affiliate_programs", "redirects", "resource_accounts",
+    )  # fmt: skip
 
 
 def test_a_file_of_no_known_type_is_refused_unless_lenient(tmp_path: Path) -> None:
@@ -163,7 +168,7 @@ def test_being_lenient_excuses_no_wrong_value(tmp_path: Path) -> None:
 def test_records_with_several_problems_count_once(tmp_path: Path) -> None:
     path, log = tmp_path / "shops.ndjson", ProblemLog()
     path.write_bytes(_line("A", popularity=-1, source=5) + _line("B"))
-    (read,) = NdjsonCatalogue(path).shops(log, lambda _: None)
+    (read,) = NdjsonCatalogue(path).records("shops", ShopRecord, log, lambda _: None)
     assert isinstance(read, Read)
     assert (read.line, log.count, log.records) == (2, 2, 1)
 
@@ -174,4 +179,4 @@ def test_a_file_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> No
     source = NdjsonCatalogue(path)
     path.unlink()
     with pytest.raises(CatalogueError, match=r"shops\.ndjson cannot be read: No such file"):
-        list(source.shops(ProblemLog(), lambda _: None))
+        list(source.records("shops", ShopRecord, ProblemLog(), lambda _: None))

@@ -34,6 +34,11 @@ def test_a_shop_becomes_its_document() -> None:
         countries=("DE", "AT"),
         markets=("DE", "AT"),
         popularity=0.5,
+        offers=(),
+        offers_total=0,
+        redirects=(),
+        registrable="nord-licht.internal",
+        main_label="nord-licht",
         full=(
             "mueller", "muller", "nord", "nord licht", "nord licht internal", "nord-licht", "nord-licht.internal",
             "nordlicht",

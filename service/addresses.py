@@ -1,0 +1,203 @@
+"""Who is at the other end: the caller's address and country, from headers of configured proxies only (Q3, A5).
+
+A header is what anybody may write. It is read from its right end, where the nearest proxy wrote, and only as far as one
+configured proxy names the next; only the one header that the proxies are known to write counts. Nothing here raises on
+what was sent: what can't be read leaves the peer's own address.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+from index_mappings.countries import COUNTRY_CODES
+
+UNKNOWN: Final = "unknown"
+UNIX: Final = "unix"
+
+_RawHeaders = Iterable[tuple[bytes, bytes]]
+_Network = IPv4Network | IPv6Network
+
+_MAPPED_BITS: Final = 96
+# Longer chains and longer headers than any row of proxies writes.
+_MAX_HOPS: Final = 16
+_MAX_HEADER: Final = 4096
+_MAX_PIECES: Final = 8
+
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PAIR: Final = rf'{_WORD}=(?:{_WORD}|"(?:[^"\\]|\\.)*")'
+_ELEMENT: Final = re.compile(rf"{_PAIR}(?:[ \t]*;[ \t]*{_PAIR})*;?", re.ASCII)
+_PARTS: Final = re.compile(rf'({_WORD})=(?:({_WORD})|"((?:[^"\\]|\\.)*)")', re.ASCII)
+_ESCAPED: Final = re.compile(r"\\(.)")
+_WITH_PORT: Final = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::[0-9]{1,5})?", re.ASCII)
+
+
+class ForwardingHeader(StrEnum):
+    """The header that the configured proxies write: they may pass on another one as a caller wrote it."""
+
+    X_FORWARDED_FOR = "x-forwarded-for"
+    FORWARDED = "forwarded"
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """The proxies whose headers are believed.
+
+    Attributes:
+        networks: their addresses; none by default.
+        unix: whether who comes by a Unix socket is one.
+        header: the one that they write.
+        country_header: lower-case name of the one in which the edge tells the caller's country; None when it does not.
+    """
+
+    networks: tuple[_Network, ...] = ()
+    unix: bool = False
+    header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR
+    country_header: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a call comes from.
+
+    Attributes:
+        address: canonical text of an IP address, without a zone, IPv4 mapped into IPv6 as IPv4; or UNKNOWN.
+        country: an assigned ISO 3166-1 alpha-2 code or XK, in capitals; None when no trusted edge tells it.
+    """
+
+    address: str
+    country: str | None
+
+
+def proxies(
+    trusted: Iterable[str],
+    header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR,
+    country_header: str | None = None,
+) -> Proxies:
+    """Read the settings.
+
+    Args:
+        trusted: addresses, networks as address/bits, or UNIX for who comes by a Unix socket.
+        header: the one that they write.
+        country_header: its name in any case; None or blank for none.
+
+    Raises:
+        ValueError: one is none of these.
+    """
+    named = [text.strip() for text in trusted]
+    networks = tuple(_network(text) for text in named if text != UNIX)
+    country = (country_header or "").strip().lower()
+    return Proxies(networks, UNIX in named, header, country or None)
+
+
+def origin_of(peer: str | None, headers: _RawHeaders, believed: Proxies) -> Origin:
+    """Where a call comes from; never raises.
+
+    Args:
+        peer: the address at the other end of the connection; None or blank for a Unix socket.
+        headers: as received, names in lower case.
+        believed: the configured proxies.
+    """
+    address = _address(peer) if peer else None
+    own = UNKNOWN if address is None else str(address)
+    if not (_is_trusted(address, believed) if peer else believed.unix):
+        return Origin(own, None)
+    headers = tuple(headers)
+    return Origin(_forwarded(headers, believed) or own, _country(headers, believed))
+
+
+def _forwarded(headers: _RawHeaders, believed: Proxies) -> str | None:
+    """The right-most address that is no proxy's; the left-most one when all are; None when that can't be read."""
+    whole = ",".join(_values(headers, believed.header.value))
+    found: str | None = None
+    for number, hop in enumerate(_hops(whole[-_MAX_HEADER:], believed.header)):
+        address = None if hop is None or number == _MAX_HOPS else _address(hop)
+        if address is None:
+            return None
+        found = str(address)
+        if not _is_trusted(address, believed):
+            break
+    return found
+
+
+def _hops(whole: str, header: ForwardingHeader) -> Iterator[str | None]:
+    """The hops from the right; None for one that can't be read."""
+    if not whole.strip():
+        return
+    if header is ForwardingHeader.X_FORWARDED_FOR:
+        for text in reversed(whole.split(",")):
+            yield _host(text.strip())
+        return
+    pieces = whole.split(",")
+    while pieces:
+        element = _last_element(pieces)
+        yield None if element is None else _for(element)
+        if element is None:
+            return
+
+
+def _last_element(pieces: list[str]) -> str | None:
+    """Take the last whole element off the pieces between commas, as quoted text may hold commas too.
+
+    Read from the left, one quotation mark of a caller would swallow what the proxy wrote behind it.
+    """
+    taken: list[str] = []
+    while pieces and len(taken) < _MAX_PIECES:
+        taken.insert(0, pieces.pop())
+        element = ",".join(taken).strip(" \t")
+        if _ELEMENT.fullmatch(element):
+            return element
+    return None
+
+
+def _for(element: str) -> str | None:
+    named = [
+        token or _ESCAPED.sub(r"\1", quoted) for name, token, quoted in _PARTS.findall(element) if name.lower() == "for"
+    ]
+    return _host(named[0]) if len(named) == 1 else None
+
+
+def _host(node: str) -> str | None:
+    """A node without its port: an address, or one in brackets."""
+    if node.count(":") > 1 and not node.startswith("["):
+        return node
+    parts = _WITH_PORT.fullmatch(node)
+    return (parts[1] or parts[2]) if parts else None
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv4Address):
+        return address
+    # By its number: a zone means something on the proxy's machine only.
+    return address.ipv4_mapped or IPv6Address(int(address))
+
+
+def _is_trusted(address: IPv4Address | IPv6Address | None, believed: Proxies) -> bool:
+    return address is not None and any(address in network for network in believed.networks)
+
+
+def _country(headers: _RawHeaders, believed: Proxies) -> str | None:
+    if believed.country_header is None:
+        return None
+    values = _values(headers, believed.country_header)
+    code = values[0].strip(" \t").upper() if len(values) == 1 else ""
+    return code if code in COUNTRY_CODES else None
+
+
+def _values(headers: _RawHeaders, name: str) -> list[str]:
+    wanted = name.encode("latin-1", "replace")
+    return [value.decode("latin-1") for key, value in headers if key == wanted]
+
+
+def _network(text: str) -> _Network:
+    network = ip_network(text)
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen < _MAPPED_BITS:
+        return network
+    return IPv4Network((int(mapped), network.prefixlen - _MAPPED_BITS))

@@ -1,0 +1,84 @@
+"""Who may call, and how often: the token rule and the quota, before any of a tool's code or the backend (R5, Q1, Q2)."""
+
+from dataclasses import dataclass
+
+from service.auth.protocol import Token
+from service.auth.verifier import Confirmed, Refused, StoreAway, TokenVerifier
+from service.caller import Caller
+from service.errors import (
+    BackendUnavailableError,
+    QuotaExceededError,
+    TokenInvalidError,
+    TokenRequiredError,
+)
+from service.limits.headers import Headers, quota_headers
+from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
+from service.limits.protocol import Decision, Limiter, LimiterUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call that may go on.
+
+    Attributes:
+        token: the confirmed token; None for an anonymous call.
+        headers: what its answer says of the quota.
+    """
+
+    token: Token | None
+    headers: Headers
+
+
+class Admission:
+    """Confirms tokens and counts calls."""
+
+    def __init__(self, verifier: TokenVerifier, limiter: Limiter, policy: QuotaPolicy) -> None:
+        self._verifier = verifier
+        self._limiter = limiter
+        self._policy = policy
+
+    async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
+        """Let a call go on.
+
+        Args:
+            caller: whose call it is.
+            bucket: what it is counted as.
+            token_required: whether it needs a token.
+
+        Raises:
+            TokenRequiredError: it needs one and has none.
+            TokenInvalidError: it needs one and has one that does not count; it counts against the address.
+            BackendUnavailableError: it needs one and the store can't say, or it is a report that can't be counted.
+            QuotaExceededError: it is one too many.
+        """
+        token = await self._token(caller, required=token_required)
+        quota = self._policy.quota(bucket, token)
+        decision = await self._hit(quota_key(bucket, token, caller.address), quota)
+        headers = quota_headers(quota, decision)
+        if not decision.allowed:
+            raise QuotaExceededError(decision.retry_after or 1, headers)
+        return Admitted(token, headers)
+
+    async def _token(self, caller: Caller, *, required: bool) -> Token | None:
+        if caller.token is None:
+            if required:
+                raise TokenRequiredError
+            return None
+        verdict = await self._verifier.verify(caller.token)
+        match verdict:
+            case Confirmed(token):
+                return token
+            case StoreAway() if required:
+                raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
+            case Refused() if required:
+                # It throttles the address's other calls, but the answer stays 401 (R5).
+                await self._hit(quota_key(Bucket.READS, None, caller.address), self._policy.quota(Bucket.READS, None))
+                raise TokenInvalidError
+            case _:
+                return None
+
+    async def _hit(self, key: str, quota: Quota) -> Decision:
+        try:
+            return await self._limiter.hit(key, quota)
+        except LimiterUnavailable as error:
+            raise BackendUnavailableError("Reports can't be taken just now; try again in 1 second.") from error

@@ -1,0 +1,1 @@
+"""API tokens: issued and revoked by the operator, confirmed for every call (Q1)."""

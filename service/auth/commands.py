@@ -1,0 +1,183 @@
+"""The operator's commands: `shop-directory token new | list | revoke`.
+
+A token's text is shown once, by `new`, and is nowhere else. Exit codes: 0 done, 1 there is no such token, 2 wrong
+usage, 3 the store does not answer.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn, TypeVar
+
+import typer
+
+from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.protocol import Token, TokenStore, TokensUnavailable
+from service.auth.secrets import hash_of, new_token_id, new_token_text
+
+T = TypeVar("T")
+
+_UNKNOWN_EXIT: Final = 1
+_USAGE_EXIT: Final = 2
+_AWAY_EXIT: Final = 3
+_MAX_NAME: Final = 100
+_CLASS: Final = re.compile("[a-z][a-z0-9-]{0,31}")
+_SPAN: Final = re.compile("([1-9][0-9]{0,4})([hd])")
+_SECONDS: Final = {"h": 3600, "d": 86_400}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    kind: TokenStoreKind
+    path: Path
+    url: str
+    prefix: str
+
+
+token = typer.Typer(help="Issue, list and revoke API tokens.", no_args_is_help=True)
+
+
+@token.callback()
+def _token(
+    context: typer.Context,
+    store: Annotated[
+        TokenStoreKind, typer.Option(envvar="SHOP_DIRECTORY_TOKEN_STORE", help="Where tokens are kept.")
+    ] = TokenStoreKind.SQLITE,
+    path: Annotated[Path, typer.Option(envvar="SHOP_DIRECTORY_TOKEN_FILE", help="The SQLite store's file.")] = Path(
+        "var/tokens.sqlite"
+    ),
+    redis_url: Annotated[
+        str, typer.Option(envvar="SHOP_DIRECTORY_REDIS_URL", help="The Redis store's server.")
+    ] = "redis://127.0.0.1:6379/0",
+    prefix: Annotated[
+        str, typer.Option(envvar="SHOP_DIRECTORY_REDIS_PREFIX", help="What its keys begin with.")
+    ] = "shop-directory",
+) -> None:
+    """Issue, list and revoke API tokens. The service sees every change within 2 seconds."""
+    context.obj = _Place(store, path, redis_url, prefix)
+
+
+@token.command("new")
+def new_command(
+    context: typer.Context,
+    name: Annotated[str, typer.Option(help="Whom or what it is for.")],
+    quota_class: Annotated[str, typer.Option("--class", help="The name of its quotas.")] = "default",
+    expires: Annotated[
+        str | None, typer.Option(help="When it ends: 90d, 12h, or a time such as 2030-01-31T00:00:00Z. Never without.")
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Issue a token. Its text is printed this once and can't be had again.
+
+    Example: shop-directory token new --name "price widget" --expires 90d
+    """
+    issued = Token(new_token_id(), _name(name), _quota_class(quota_class), _expiry(expires))
+    text = new_token_text()
+    _with_store(context, lambda store: store.issue(issued, hash_of(text)))
+    if as_json:
+        typer.echo(json.dumps({"token": text, **_as_wire(issued)}, ensure_ascii=False))
+        return
+    typer.echo(text)
+    typer.echo(f"Token {issued.id}: it is shown this once. Send it in the header x-api-token.", err=True)
+
+
+@token.command("list")
+def list_command(
+    context: typer.Context, *, as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False
+) -> None:
+    """List the tokens that are issued, without their texts."""
+    tokens = _with_store(context, lambda store: store.all())
+    if as_json:
+        typer.echo(json.dumps([_as_wire(found) for found in tokens], ensure_ascii=False))
+        return
+    for found in tokens:
+        typer.echo(f"{found.id}  {found.quota_class:<12}  {_ends(found):<24}  {found.name}")
+
+
+@token.command("revoke")
+def revoke_command(
+    context: typer.Context,
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The id that `list` shows, not the token's text.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Revoke a token: it stops counting within 2 seconds, without a restart."""
+    revoked = _with_store(context, lambda store: store.revoke(token_id))
+    if as_json:
+        typer.echo(json.dumps({"revoked": revoked}))
+    elif revoked:
+        typer.echo("Revoked. It stops counting within 2 seconds.")
+    if not revoked:
+        # The id is not repeated: somebody may have pasted the token itself.
+        _stop(_UNKNOWN_EXIT, "There is no token of this id; `list` shows the ids.")
+
+
+def _with_store(context: typer.Context, work: Callable[[TokenStore], Awaitable[T]]) -> T:
+    place: _Place = context.obj
+    try:
+        store = open_tokens(place.kind, place.path, place.url, place.prefix)
+    except ValueError:
+        _stop(_USAGE_EXIT, "SHOP_DIRECTORY_REDIS_URL is wrong: it must be a redis://, rediss:// or unix:// URL.")
+
+    async def run() -> T:
+        try:
+            return await work(store)
+        finally:
+            await store.close()
+
+    try:
+        return asyncio.run(run())
+    except TokensUnavailable as error:
+        _stop(_AWAY_EXIT, f"Nothing was done: the token store does not answer ({error}).")
+
+
+def _name(name: str) -> str:
+    trimmed = name.strip()
+    if not trimmed or len(trimmed) > _MAX_NAME or not trimmed.isprintable():
+        _stop(_USAGE_EXIT, f"--name must be 1 to {_MAX_NAME} printable characters.")
+    return trimmed
+
+
+def _quota_class(name: str) -> str:
+    if _CLASS.fullmatch(name) is None:
+        _stop(_USAGE_EXIT, "--class must be a lower-case letter and up to 31 more letters, digits or hyphens.")
+    return name
+
+
+def _expiry(text: str | None) -> int | None:
+    """The second at which it ends; a time without a zone is UTC."""
+    if text is None:
+        return None
+    now = time.time()
+    if span := _SPAN.fullmatch(text):
+        return int(now) + int(span[1]) * _SECONDS[span[2]]
+    try:
+        moment = datetime.fromisoformat(text)
+        ends = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        _stop(_USAGE_EXIT, "--expires must be a span such as 90d or 12h, or a time such as 2030-01-31T00:00:00Z.")
+    if ends <= now:
+        _stop(_USAGE_EXIT, "--expires must lie ahead.")
+    return ends
+
+
+def _as_wire(shown: Token) -> dict[str, Any]:
+    ends = None if shown.expires_at is None else _ends(shown)
+    return {"id": shown.id, "name": shown.name, "class": shown.quota_class, "expires_at": ends}
+
+
+def _ends(shown: Token) -> str:
+    if shown.expires_at is None:
+        return "never ends"
+    return datetime.fromtimestamp(shown.expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _stop(code: int, message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code)

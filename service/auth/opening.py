@@ -1,0 +1,32 @@
+"""Which token store there is: the one place that names the concrete ones."""
+
+from enum import StrEnum
+from pathlib import Path
+
+from service.auth.protocol import TokenStore
+from service.auth.redis import RedisTokenStore
+from service.auth.sqlite import SqliteTokenStore
+
+
+class TokenStoreKind(StrEnum):
+    """Where tokens are kept."""
+
+    SQLITE = "sqlite"
+    REDIS = "redis"
+
+
+def open_tokens(kind: TokenStoreKind, path: Path, url: str, prefix: str) -> TokenStore:
+    """Open a store; nothing is asked of it yet.
+
+    Args:
+        kind: which.
+        path: the file of the SQLite store.
+        url: of Redis.
+        prefix: what Redis keys begin with.
+
+    Raises:
+        ValueError: the URL is none of Redis.
+    """
+    if kind is TokenStoreKind.SQLITE:
+        return SqliteTokenStore(path)
+    return RedisTokenStore(url, prefix)

@@ -1,0 +1,125 @@
+"""Tokens in a SQLite file that only its owner can read: the store of the embedded default (Q1).
+
+All of it happens on one thread of its own, so that a locked file never holds up the event loop. The file is made at the
+first use; when it is missing later, the store is away: what was lost is not the same as what was never issued.
+"""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Final, TypeVar
+
+from service.auth.protocol import SecretHash, Token, TokensUnavailable
+
+T = TypeVar("T")
+
+_LOCK_SECONDS: Final = 0.8
+_SETUP: Final = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+CREATE TABLE IF NOT EXISTS tokens (
+    id TEXT PRIMARY KEY,
+    secret_hash TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    quota_class TEXT NOT NULL,
+    expires_at INTEGER
+) STRICT;
+PRAGMA wal_checkpoint(TRUNCATE);
+"""
+_COLUMNS: Final = "id, name, quota_class, expires_at"
+
+
+class SqliteTokenStore:
+    """A token store in one file, shared by any number of processes of one machine."""
+
+    def __init__(self, path: Path) -> None:
+        """Name the file; nothing is opened yet.
+
+        Args:
+            path: of the file; it and its directory are made when they are not there.
+        """
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+        self._inode: int | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokens")
+
+    async def find(self, secret_hash: SecretHash) -> Token | None:
+        """The token of a secret."""
+        query = f"SELECT {_COLUMNS} FROM tokens WHERE secret_hash = ?"  # noqa: S608 - a constant
+        row = await self._do(lambda db: db.execute(query, (secret_hash.hexadecimal,)).fetchone())
+        return None if row is None else Token(*row)
+
+    async def issue(self, token: Token, secret_hash: SecretHash) -> None:
+        """Keep a new token."""
+        row = (token.id, secret_hash.hexadecimal, token.name, token.quota_class, token.expires_at)
+        await self._do(lambda db: _change(db, "INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", row))
+
+    async def all(self) -> tuple[Token, ...]:
+        """All tokens."""
+        query = f"SELECT {_COLUMNS} FROM tokens ORDER BY name, id"  # noqa: S608 - a constant
+        return tuple(Token(*row) for row in await self._do(lambda db: db.execute(query).fetchall()))
+
+    async def revoke(self, token_id: str) -> bool:
+        """Forget a token."""
+        return await self._do(lambda db: _change(db, "DELETE FROM tokens WHERE id = ?", (token_id,))) > 0
+
+    async def close(self) -> None:
+        """Close the file and end the thread."""
+        self._thread.submit(self._forget_connection)
+        await asyncio.to_thread(self._thread.shutdown)
+
+    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def run() -> T:
+            try:
+                return work(self._connected())
+            except (sqlite3.Error, OSError) as error:
+                self._forget_connection()
+                raise TokensUnavailable(f"the token file: {type(error).__name__}") from error
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection, to the file that is at the path now: it may have been replaced."""
+        if self._inode is not None and self._path.stat().st_ino != self._inode:
+            self._forget_connection()
+        if self._db is None:
+            if self._inode is None:
+                _make_private(self._path)
+            self._db = _open(self._path)
+            self._inode = self._path.stat().st_ino
+        return self._db
+
+    def _forget_connection(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+
+def _change(db: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
+    """Change rows; the number of them."""
+    changed = db.execute(statement, values).rowcount
+    # Into the file itself, changes being rare: it can be copied, and one put in its place has no other's log to read.
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return changed
+
+
+def _make_private(path: Path) -> None:
+    """Make the file if it is not there, never for a moment readable by others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # Not to be made by SQLite, whose new files others may read.
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=_LOCK_SECONDS, isolation_level=None, uri=True)
+    try:
+        with closing(db.cursor()) as cursor:
+            cursor.executescript(_SETUP)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db

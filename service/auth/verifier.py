@@ -1,0 +1,166 @@
+"""Whether a token counts, asked for every call that carries one (Q1).
+
+What the store said is believed for 1.5 s, so a revocation counts everywhere within 2 s, the look-up's own time
+included. With the store away a token that it confirmed in the last ten minutes counts; of any other nothing is known,
+and nothing known is not a refusal. A token is compared by the look-up of its hash alone, never text by text.
+"""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
+from service.auth.secrets import hash_of, is_token_text
+
+BELIEVED_SECONDS: Final = 1.5
+GRACE_SECONDS: Final = 600.0
+
+# Shorter than what is left of the 2 s: who joins a look-up under way must not get an older truth than who starts one.
+_ANSWER_SECONDS: Final = 1.0
+# While the store is away only one look-up in this time waits for it.
+_RETRY_SECONDS: Final = 0.5
+_CAPACITY: Final = 10_000
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The two times that a verdict needs.
+
+    Attributes:
+        wall: seconds since 1970 in UTC; what expiry goes by.
+        steady: seconds that never jump; what ages go by.
+    """
+
+    wall: Callable[[], float] = time.time
+    steady: Callable[[], float] = time.monotonic
+
+
+SYSTEM_CLOCK: Final = Clock()
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The token counts."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It is no token, was never issued, has been revoked or has expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAway:
+    """Nothing is known: 503 where a token is required, none elsewhere."""
+
+
+Verdict = Confirmed | Refused | StoreAway
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the store said.
+
+    Attributes:
+        token: None when it knows none.
+        as_of: the steady time at which it was asked.
+    """
+
+    token: Token | None
+    as_of: float
+
+
+class TokenVerifier:
+    """Confirms tokens against a store, with a short memory."""
+
+    def __init__(
+        self,
+        store: TokenStore,
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        timeout: float = _ANSWER_SECONDS,
+        capacity: int = _CAPACITY,
+    ) -> None:
+        """Verify against a store.
+
+        Args:
+            store: it belongs to the caller.
+            clock: both times.
+            timeout: seconds after which a store that has not answered is away.
+            capacity: how many confirmed tokens, and how many refused texts, are remembered at most.
+        """
+        self._store = store
+        self._clock = clock
+        self._timeout = timeout
+        self._capacity = capacity
+        # Apart, so that a flood of invented tokens never pushes out a confirmed one.
+        self._confirmed: OrderedDict[SecretHash, _Answer] = OrderedDict()
+        self._refused: OrderedDict[SecretHash, _Answer] = OrderedDict()
+        self._asking: dict[SecretHash, asyncio.Task[_Answer | None]] = {}
+        self._away_until = float("-inf")
+
+    async def verify(self, text: str) -> Verdict:
+        """Judge a token's text; nothing is raised, and nothing of the text is kept or logged."""
+        if not is_token_text(text):
+            return Refused()
+        secret = hash_of(text)
+        answer = self._remembered(secret, BELIEVED_SECONDS) or await self._asked(secret)
+        if answer is None:
+            answer = self._remembered(secret, GRACE_SECONDS)
+        if answer is None:
+            return StoreAway()
+        if answer.token is None or self._expired(answer.token):
+            return Refused()
+        return Confirmed(answer.token)
+
+    async def close(self) -> None:
+        """Give up the look-ups under way."""
+        for task in tuple(self._asking.values()):
+            task.cancel()
+        await asyncio.gather(*self._asking.values(), return_exceptions=True)
+
+    def _remembered(self, secret: SecretHash, seconds: float) -> _Answer | None:
+        answer = self._confirmed.get(secret)
+        if answer is None:
+            answer, seconds = self._refused.get(secret), min(seconds, BELIEVED_SECONDS)
+        if answer is None or self._clock.steady() - answer.as_of >= seconds:
+            return None
+        return answer
+
+    async def _asked(self, secret: SecretHash) -> _Answer | None:
+        """The store's answer, one look-up at a time for a secret; None when the store is away."""
+        task = self._asking.get(secret)
+        if task is None:
+            if self._clock.steady() < self._away_until:
+                return None
+            task = self._asking[secret] = asyncio.create_task(self._ask(secret))
+            task.add_done_callback(lambda _: self._asking.pop(secret, None))
+        # One caller who goes away must not take the answer from the others.
+        return await asyncio.shield(task)
+
+    async def _ask(self, secret: SecretHash) -> _Answer | None:
+        as_of = self._clock.steady()
+        try:
+            async with asyncio.timeout(self._timeout):
+                token = await self._store.find(secret)
+        except (TokensUnavailable, TimeoutError) as error:
+            _LOG.warning("the token store is away: %s", error or "timed out")
+            self._away_until = self._clock.steady() + _RETRY_SECONDS
+            return None
+        answer = _Answer(token, as_of)
+        kept, dropped = (self._refused, self._confirmed) if token is None else (self._confirmed, self._refused)
+        dropped.pop(secret, None)
+        kept[secret] = answer
+        kept.move_to_end(secret)
+        if len(kept) > self._capacity:
+            kept.popitem(last=False)
+        return answer
+
+    def _expired(self, token: Token) -> bool:
+        return token.expires_at is not None and self._clock.wall() >= token.expires_at

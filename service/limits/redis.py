@@ -1,0 +1,113 @@
+"""Quotas in Redis, one count for all workers: the arithmetic of the memory limiter as one atomic script (Q2).
+
+A key is a hash from slots to `units:latest`, some sixty at most, and goes by itself when its quota is whole again. The
+time is the server's, so that workers with different clocks count alike.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+
+from service.limits.policy import Quota
+from service.limits.protocol import Decision, LimiterUnavailable, slot_milliseconds, whole_seconds
+
+_CONNECTIONS: Final = 32
+_HIT: Final = """
+local limit, window, slot_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now = tonumber(ARGV[5])
+if now == nil then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local entries, gone, used = {}, {}, 0
+local slot = string.format('%.0f', math.floor(now / slot_ms))
+local in_slot, newest = 0, now
+local stored = redis.call('HGETALL', KEYS[1])
+for i = 1, #stored, 2 do
+  local units, latest = string.match(stored[i + 1], '^(%d+):(%d+)$')
+  units, latest = tonumber(units), tonumber(latest)
+  if latest + window > now then
+    used = used + units
+    entries[#entries + 1] = {latest, units}
+    if stored[i] == slot then
+      -- The clock may have been set back: what is counted is never forgotten sooner for that.
+      in_slot, newest = units, math.max(now, latest)
+    end
+  else
+    gone[#gone + 1] = stored[i]
+  end
+end
+if #gone > 0 then redis.call('HDEL', KEYS[1], unpack(gone)) end
+table.sort(entries, function(a, b) return a[1] < b[1] end)
+
+local oldest = entries[1] and entries[1][1] or now
+if used + cost <= limit then
+  -- The slot of this hit is its own oldest one as well when there is no other.
+  if #entries == 1 and in_slot > 0 then oldest = newest end
+  redis.call('HSET', KEYS[1], slot, string.format('%.0f:%.0f', in_slot + cost, newest))
+  redis.call('PEXPIRE', KEYS[1], window)
+  return {1, limit - used - cost, oldest + window - now, 0}
+end
+
+local left, retry = used, window
+for _, entry in ipairs(entries) do
+  left = left - entry[2]
+  if left + cost <= limit then
+    retry = entry[1] + window - now
+    break
+  end
+end
+return {0, math.max(0, limit - used), oldest + window - now, retry}
+"""
+
+
+class RedisLimiter:
+    """A limiter that any number of workers share."""
+
+    def __init__(self, url: str, prefix: str, timeout: float = 0.25, clock: Callable[[], float] | None = None) -> None:
+        """Name the server; nothing is asked of it yet.
+
+        Args:
+            url: `redis://`, `rediss://` or `unix://`, with credentials where they are needed.
+            prefix: what all keys begin with.
+            timeout: seconds that one decision may take.
+            clock: seconds since 1970; the server's own without it.
+        """
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=timeout,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            # Once, for a connection that died idle. A hit that was counted before it died counts twice.
+            retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+        )
+        self._redis = Redis.from_pool(pool)
+        self._script = self._redis.register_script(_HIT)
+        self._prefix = f"{prefix}:quota:"
+        self._timeout = timeout
+        self._clock = clock
+
+    async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
+        """Take units from a key's quota if they are there."""
+        now = "" if self._clock is None else round(self._clock() * 1000)
+        arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), cost, now]
+        try:
+            async with asyncio.timeout(self._timeout):
+                allowed, remaining, reset, retry = await self._script(keys=[self._prefix + key], args=arguments)
+        except (RedisError, OSError) as error:
+            # An error's own text may quote keys, which hold addresses: only its kind is told.
+            raise LimiterUnavailable(f"Redis: {type(error).__name__}") from None
+        retry_after = None if allowed else whole_seconds(retry)
+        return Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()

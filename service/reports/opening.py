@@ -1,0 +1,62 @@
+"""Opens the report queue that the settings name, for the service and for the operator's commands alike.
+
+Nothing is asked of the store yet: one that is away is told of by the first call.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from service.reports.protocol import ReportQueue
+from service.reports.redis import RedisReports
+from service.reports.sqlite import SqliteReports
+
+DAY_SECONDS: Final = 86_400.0
+
+QueueKind = Literal["embedded", "redis"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Where reports are kept, and how.
+
+    Attributes:
+        kind: a file of this machine, or Redis.
+        path: the file; used when embedded.
+        url: `redis://`, `rediss://` or `unix://`; used with Redis. It may hold a password
+            and so is in no printed form.
+        prefix: what all keys begin with; used with Redis.
+        window_seconds: how long the same report of a source appends nothing more (Q5).
+        timeout: seconds that a call may take.
+        max_deliveries: how often a re-check is handed out before it becomes a dead letter.
+    """
+
+    kind: QueueKind = "embedded"
+    path: Path = Path("var/reports.sqlite")
+    url: str = field(default="redis://127.0.0.1:6379/0", repr=False)
+    prefix: str = "shopdir"
+    window_seconds: float = DAY_SECONDS
+    timeout: float = 1.5
+    max_deliveries: int = 5
+
+
+def open_queue(settings: QueueSettings) -> ReportQueue:
+    """The queue; who opens it closes it.
+
+    Raises:
+        ValueError: the URL is none that Redis has.
+    """
+    if settings.kind == "redis":
+        return RedisReports(
+            settings.url,
+            settings.prefix,
+            window_seconds=settings.window_seconds,
+            timeout=settings.timeout,
+            max_deliveries=settings.max_deliveries,
+        )
+    return SqliteReports(
+        settings.path,
+        window_seconds=settings.window_seconds,
+        timeout=settings.timeout,
+        max_deliveries=settings.max_deliveries,
+    )

@@ -1,0 +1,49 @@
+"""What the two report tools share: a public shop, one durable row, and always the same word (A9, Q5)."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from service.context import ToolContext
+from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
+from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import Report, ReportKind
+from service.tools.request import ShopReference
+from service.tools.tool import Effects, ToolResponse
+
+# It only appends, and the same report again appends nothing more.
+APPENDS: Final = Effects(read_only=False, repeatable=True)
+TAKEN: Final = "wird gemeldet, Pruefung laeuft"
+
+
+class ReportResponse(ToolResponse):
+    """The report was taken; no verdict."""
+
+    status: Annotated[
+        Literal["wird gemeldet, Pruefung laeuft"],
+        Field(description="German for: is being reported, the check is under way. Always this, never a verdict."),
+    ]
+
+
+async def append(
+    reference: ShopReference, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
+) -> ReportResponse:
+    """Append a report about a public shop.
+
+    Raises:
+        ShopNotFoundError: there is no such public shop.
+        BackendUnavailableError: the report was not taken for certain; sending it again is safe.
+    """
+    if context.source is None:
+        # The dispatcher refuses such a call before; a report without a source must not exist.
+        raise TokenRequiredError
+    shop = None if reference.lookup is None else await context.search.shop(reference.lookup)
+    if shop is None:
+        raise ShopNotFoundError
+    try:
+        await context.reports.append(Report(context.source, kind, shop.id, code, reason, context.now))
+    except ReportsUnavailable as error:
+        raise BackendUnavailableError(
+            "Reports can't be taken just now; try again in 1 second. Sending the same report twice is safe."
+        ) from error
+    return ReportResponse(status=TAKEN)

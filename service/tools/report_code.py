@@ -1,0 +1,52 @@
+"""report_code: somebody tried a coupon code and it did not do what it should (A9)."""
+
+from typing import Annotated, Final
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from service.context import ToolContext
+from service.tools.fields import CodeText, choice
+from service.tools.report import APPENDS, ReportResponse, append
+from service.tools.request import ShopRequest
+from service.tools.tool import Example, TokenRule, Tool
+
+DESCRIPTION = (
+    "Report that a coupon code of a shop did not work as stated. Call it when a person tried the code: reason invalid "
+    "(refused), mismatch (another discount than stated), item_restricted (not for what was in the cart) or "
+    "min_order_missing (an order minimum that was not stated). It appends a report and queues a re-check; nothing that "
+    "is delivered changes by it, and the answer is always the same status, never a verdict. The same report again "
+    "within a day counts once. Requires an API token."
+)
+REASONS: Final = ("invalid", "mismatch", "item_restricted", "min_order_missing")
+
+Reason = Annotated[str, PlainValidator(choice(REASONS)), WithJsonSchema({"type": "string", "enum": list(REASONS)})]
+
+
+class ReportCodeRequest(ShopRequest):
+    """Which code of which shop, and what was wrong."""
+
+    code: Annotated[CodeText, Field(description="The code as it was tried.", examples=["LARCH-10"])]
+    reason: Annotated[Reason, Field(description=f"What was wrong: one of {', '.join(REASONS)}.")]
+
+
+async def run(request: ReportCodeRequest, context: ToolContext) -> ReportResponse:
+    """Append the report."""
+    return await append(request.reference, "code", request.reason, context, request.code)
+
+
+REPORT_CODE = Tool(
+    name="report_code",
+    title="Report a coupon code",
+    description=DESCRIPTION,
+    request=ReportCodeRequest,
+    response=ReportResponse,
+    token=TokenRule.REQUIRED,
+    effects=APPENDS,
+    run=run,
+    examples=(
+        Example(
+            "It was refused",
+            {"shop_domain": "harbour-lane-books.example", "code": "SPRING10", "reason": "invalid"},
+        ),
+    ),
+)

@@ -1,0 +1,70 @@
+"""report_issue: something that the directory says of a shop is wrong (A9)."""
+
+from typing import Annotated, Final
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from service.context import ToolContext
+from service.errors import FieldError
+from service.reports.protocol import ReportKind
+from service.tools.fields import choice
+from service.tools.report import APPENDS, ReportResponse, append
+from service.tools.request import ShopRequest, invalid
+from service.tools.tool import Example, TokenRule, Tool
+
+REASONS: Final = {
+    "shop": ("unreachable", "no_longer_exists", "info_outdated", "wrong_category", "wrong_name_or_domain"),
+    "fact": ("shipping_cost", "return_period", "payment_methods", "evidence_broken"),
+}
+ALL_REASONS: Final = tuple(reason for reasons in REASONS.values() for reason in reasons)
+DESCRIPTION = (
+    "Report that the directory is wrong about a shop itself (subject_type shop) or about a fact it states of the shop "
+    "(subject_type fact). Each subject_type has its own reasons. For a coupon code that does not work, call "
+    "report_code. It appends a report and queues a re-check; nothing that is delivered changes by it, and the answer "
+    "is always the same status, never a verdict. The same report again within a day counts once. Requires an API token."
+)
+
+Subject = Annotated[
+    str, PlainValidator(choice(tuple(REASONS))), WithJsonSchema({"type": "string", "enum": list(REASONS)})
+]
+Reason = Annotated[
+    str, PlainValidator(choice(ALL_REASONS)), WithJsonSchema({"type": "string", "enum": list(ALL_REASONS)})
+]
+
+
+class ReportIssueRequest(ShopRequest):
+    """What is wrong about which shop."""
+
+    subject_type: Annotated[Subject, Field(description="shop: the shop itself. fact: something stated about it.")]
+    reason: Annotated[
+        Reason,
+        Field(description=" ".join(f"For {subject}: {', '.join(reasons)}." for subject, reasons in REASONS.items())),
+    ]
+
+
+async def run(request: ReportIssueRequest, context: ToolContext) -> ReportResponse:
+    """Append the report, if the reason is one of its subject's."""
+    allowed = REASONS[request.subject_type]
+    if request.reason not in allowed:
+        message = f"must be one of {', '.join(allowed)} for the subject_type {request.subject_type}"
+        raise invalid((FieldError("reason", message),))
+    kind: ReportKind = "shop" if request.subject_type == "shop" else "fact"
+    return await append(request.reference, kind, request.reason, context)
+
+
+REPORT_ISSUE = Tool(
+    name="report_issue",
+    title="Report wrong shop data",
+    description=DESCRIPTION,
+    request=ReportIssueRequest,
+    response=ReportResponse,
+    token=TokenRule.REQUIRED,
+    effects=APPENDS,
+    run=run,
+    examples=(
+        Example(
+            "A shop that is gone",
+            {"subject_type": "shop", "shop_domain": "harbour-lane-books.example", "reason": "no_longer_exists"},
+        ),
+    ),
+)

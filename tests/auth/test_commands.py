@@ -1,0 +1,124 @@
+"""The operator's command: what it prints, once, and its exit codes."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from service.auth.commands import token
+from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.protocol import Token
+from service.auth.secrets import hash_of, is_token_text
+
+Place = tuple[TokenStoreKind, Path, str, str]
+
+
+def _run(place: Place, *arguments: str) -> Result:
+    kind, path, url, prefix = place
+    environment = {
+        "SHOP_DIRECTORY_TOKEN_STORE": kind.value,
+        "SHOP_DIRECTORY_TOKEN_FILE": str(path),
+        "SHOP_DIRECTORY_REDIS_URL": url,
+        "SHOP_DIRECTORY_REDIS_PREFIX": prefix,
+    }
+    return CliRunner().invoke(token, arguments, env=environment)
+
+
+def _find(place: Place, text: str) -> Token | None:
+    async def find() -> Token | None:
+        store = open_tokens(*place)
+        try:
+            return await store.find(hash_of(text))
+        finally:
+            await store.close()
+
+    return asyncio.run(find())
+
+
+@pytest.mark.rule("Q1")
+def test_a_new_token_is_shown_once_and_counts_from_then_on(place: Place) -> None:
+    made = _run(place, "new", "--name", "price widget", "--class", "gold", "--expires", "2099-01-31T00:00:00Z")
+    text = made.stdout.removesuffix("\n")
+    found = _find(place, text)
+    assert (made.exit_code, is_token_text(text)) == (0, True)
+    assert found is not None
+    assert found == Token(found.id, "price widget", "gold", 4_073_500_800)
+    assert made.stderr == f"Token {found.id}: it is shown this once. Send it in the header x-api-token.\n"
+    listed = [_run(place, "list").output, _run(place, "list", "--json").output]
+    assert listed[0] == f"{found.id}  gold          2099-01-31T00:00:00Z      price widget\n"
+    assert json.loads(listed[1]) == [
+        {"id": found.id, "name": "price widget", "class": "gold", "expires_at": "2099-01-31T00:00:00Z"}
+    ]
+    assert not [secret for secret in (text, hash_of(text).hexadecimal) if secret in "".join(listed)]
+
+
+@pytest.mark.rule("Q1")
+def test_json_is_the_only_thing_on_standard_output(place: Place) -> None:
+    made = json.loads(_run(place, "new", "--name", "Grüße", "--json").stdout)
+    found = _find(place, made["token"])
+    assert made == {
+        "token": made["token"], "id": made["id"], "name": "Grüße", "class": "default", "expires_at": None,
+    }  # fmt: skip
+    assert found == Token(made["id"], "Grüße", "default", None)
+    revoked = [_run(place, "revoke", made["id"], "--json") for _ in range(2)]
+    assert [(done.exit_code, json.loads(done.stdout)) for done in revoked] == [
+        (0, {"revoked": True}),
+        (1, {"revoked": False}),
+    ]
+
+
+@pytest.mark.rule("Q1")
+def test_a_revoked_token_is_gone_and_an_unknown_id_is_exit_code_1(place: Place) -> None:
+    made = json.loads(_run(place, "new", "--name", "a", "--json").stdout)
+    done, again = _run(place, "revoke", made["id"]), _run(place, "revoke", made["token"])
+    assert (done.exit_code, done.output) == (0, "Revoked. It stops counting within 2 seconds.\n")
+    assert (again.exit_code, again.output) == (1, "There is no token of this id; `list` shows the ids.\n")
+    assert (_find(place, made["token"]), _run(place, "list").output) == (None, "")
+
+
+@pytest.mark.parametrize(("span", "seconds"), [("90d", 90 * 86_400), ("12h", 12 * 3600)])
+def test_a_span_ends_that_long_from_now(tmp_path: Path, span: str, seconds: int) -> None:
+    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", "", "")
+    before = int(time.time())
+    made = json.loads(_run(place, "new", "--name", "a", "--expires", span, "--json").stdout)
+    found = _find(place, made["token"])
+    assert found is not None
+    assert found.expires_at is not None
+    assert before + seconds <= found.expires_at <= time.time() + seconds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--name", " "), "--name must be 1 to 100 printable characters.\n"),
+        (("--name", "a\nb"), "--name must be 1 to 100 printable characters.\n"),
+        (("--name", "a" * 101), "--name must be 1 to 100 printable characters.\n"),
+        (
+            ("--name", "a", "--class", "Gold!"),
+            "--class must be a lower-case letter and up to 31 more letters, digits or hyphens.\n",
+        ),
+        (("--name", "a", "--expires", "2001-01-01"), "--expires must lie ahead.\n"),
+        (
+            ("--name", "a", "--expires", "soon"),
+            "--expires must be a span such as 90d or 12h, or a time such as 2030-01-31T00:00:00Z.\n",
+        ),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_issues_nothing(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", "", "")
+    done = _run(place, "new", *arguments)
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", told)
+    assert not (tmp_path / "tokens.sqlite").exists()
+
+
+def test_a_wrong_url_is_exit_code_2_and_a_store_away_3(tmp_path: Path) -> None:
+    wrong = _run((TokenStoreKind.REDIS, tmp_path, "http://secret@127.0.0.1", "p"), "list")
+    away = _run((TokenStoreKind.REDIS, tmp_path, "redis://:secret@127.0.0.1:1", "p"), "list")
+    unreadable = _run((TokenStoreKind.SQLITE, tmp_path, "", ""), "new", "--name", "a")
+    assert [(done.exit_code, done.stdout) for done in (wrong, away, unreadable)] == [(2, ""), (3, ""), (3, "")]
+    assert wrong.stderr.startswith("SHOP_DIRECTORY_REDIS_URL is wrong: ")
+    assert away.stderr == "Nothing was done: the token store does not answer (Redis: ConnectionError).\n"
+    assert unreadable.stderr.startswith("Nothing was done: the token store does not answer (the token file: ")

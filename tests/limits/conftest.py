@@ -1,0 +1,22 @@
+"""Every test that asks for `make_limiter` runs on both limiters."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+
+from service.limits.memory import MemoryLimiter
+from service.limits.protocol import Limiter
+from service.limits.redis import RedisLimiter
+from tests.limits.clocks import HandClock
+
+MakeLimiter = Callable[[HandClock], Limiter]
+
+
+@pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.redis)])
+def make_limiter(request: pytest.FixtureRequest) -> MakeLimiter:
+    """Makes a limiter of one kind, on a clock; whoever makes it closes it. Each has keys of its own."""
+    if request.param == "memory":
+        return MemoryLimiter
+    url = request.getfixturevalue("redis_url")
+    return lambda clock: RedisLimiter(url, f"test-{secrets.token_hex(6)}", timeout=5, clock=clock)

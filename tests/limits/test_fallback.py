@@ -1,0 +1,116 @@
+"""Losing the shared limiter: reads go on, reports do not, and it is asked again at a bounded rate (Q4)."""
+
+import logging
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from service.limits.fallback import FallbackLimiter
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import Bucket, Quota
+from service.limits.protocol import Decision, LimiterUnavailable
+from service.limits.redis import RedisLimiter
+from tests.limits.clocks import HandClock
+from tests.limits.relay import relay_to
+
+READS = Quota(Bucket.READS, 3, 60)
+REPORTS = Quota(Bucket.REPORTS, 3, 3600)
+
+
+@dataclass
+class Counter:
+    count: int = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+
+
+@dataclass
+class SwitchedLimiter:
+    """A limiter that can be away, and counts how often it was asked."""
+
+    limiter: MemoryLimiter
+    away: bool = False
+    asked: int = field(default=0)
+
+    async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
+        self.asked += 1
+        if self.away:
+            raise LimiterUnavailable("away")
+        return await self.limiter.hit(key, quota, cost)
+
+    async def close(self) -> None:
+        await self.limiter.close()
+
+
+@dataclass
+class World:
+    clock: HandClock = field(default_factory=HandClock)
+    counted: Counter = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.shared = SwitchedLimiter(MemoryLimiter(self.clock))
+        self.limiter = FallbackLimiter(self.shared, MemoryLimiter(self.clock), self.counted, clock=self.clock)
+
+
+@pytest.mark.rule("Q4")
+async def test_reads_go_on_under_a_local_quota_and_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    world = World()
+    together = await world.limiter.hit("k", READS)
+    degraded = [world.limiter.degraded]
+    world.shared.away = True
+    alone = [(await world.limiter.hit("k", READS)).allowed for _ in range(4)]
+    degraded.append(world.limiter.degraded)
+    assert (together.remaining, alone, world.counted.count) == (2, [True, True, True, False], 4)
+    assert degraded == [False, True]
+    assert [record.message for record in caplog.records] == [
+        "the shared limiter is away, quotas are counted locally: away"
+    ]
+
+
+@pytest.mark.rule("Q4")
+async def test_a_report_is_not_counted_locally() -> None:
+    world = World()
+    world.shared.away = True
+    for _ in range(2):
+        with pytest.raises(LimiterUnavailable):
+            await world.limiter.hit("k", REPORTS)
+    assert (world.counted.count, world.shared.asked) == (0, 1)
+
+
+@pytest.mark.rule("Q4")
+async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_back() -> None:
+    world = World()
+    world.shared.away = True
+    for _ in range(30):
+        await world.limiter.hit("k", READS)
+        world.clock.pass_seconds(0.1)
+    asked = world.shared.asked
+    world.shared.away = False
+    world.clock.pass_seconds(1)
+    local = world.counted.count
+    back = [await world.limiter.hit("k", READS) for _ in range(2)]
+    assert (asked, local, [decision.remaining for decision in back]) == (3, 30, [2, 1])
+    assert (world.shared.asked, world.counted.count, world.limiter.degraded) == (5, 30, False)
+
+
+@pytest.mark.redis
+@pytest.mark.rule("Q4")
+async def test_a_silent_redis_holds_up_one_call_a_second_and_no_other(redis_url: str) -> None:
+    counted = Counter()
+    async with relay_to(redis_url) as relay:
+        limiter = FallbackLimiter(RedisLimiter(relay.url, "test-silent"), MemoryLimiter(), counted)
+        await limiter.hit("k", Quota(Bucket.READS, 1000, 60))
+        relay.fall_silent()
+        slow = 0
+        started = time.monotonic()
+        for _ in range(200):
+            before = time.monotonic()
+            assert (await limiter.hit("k", Quota(Bucket.READS, 1000, 60))).allowed
+            slow += time.monotonic() - before > 0.1
+        took = time.monotonic() - started
+        await limiter.close()
+    assert (slow, counted.count) == (1, 200)
+    assert took < 1

@@ -1,0 +1,27 @@
+"""What a caller is told of its quota."""
+
+import pytest
+
+from service.limits.headers import quota_headers, retry_headers
+from service.limits.policy import Bucket, Quota
+from service.limits.protocol import Decision
+
+
+@pytest.mark.rule("Q2")
+def test_an_answer_tells_the_policy_and_what_is_left() -> None:
+    decision = Decision(True, 120, 119, 12, None)
+    assert quota_headers(Quota(Bucket.READS, 120, 60), decision) == (
+        (b"ratelimit-policy", b'"reads";q=120;w=60'),
+        (b"ratelimit", b'"reads";r=119;t=12'),
+    )
+    assert retry_headers(decision) == ()
+
+
+@pytest.mark.rule("Q2")
+def test_a_refusal_tells_when_to_come_back() -> None:
+    decision = Decision(False, 60, 0, 30, 45)
+    assert quota_headers(Quota(Bucket.REPORTS, 60, 3600), decision) == (
+        (b"ratelimit-policy", b'"reports";q=60;w=3600'),
+        (b"ratelimit", b'"reports";r=0;t=30'),
+    )
+    assert retry_headers(decision) == ((b"retry-after", b"45"),)

@@ -1,0 +1,88 @@
+"""Both stores behind one face for tests: opened as often as a test likes, emptied and closed at its end.
+
+Time passes by a clock of the test's own in SQLite, and by waiting in Redis, whose clock is the server's.
+"""
+
+import asyncio
+import secrets
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from redis.asyncio import Redis
+
+from service.reports.protocol import Report, ReportKind, ReportQueue
+from service.reports.redis import RedisReports
+from service.reports.sqlite import SqliteReports
+
+MOMENT: Final = datetime(2026, 11, 21, 9, 30, 0, 250_000, tzinfo=UTC)
+
+
+def report(
+    shop_id: str = "s1",
+    *,
+    source: str = "token-a",
+    kind: ReportKind = "code",
+    code: str | None = "SAVE10",
+    reason: str = "invalid",
+    reported_at: datetime = MOMENT,
+) -> Report:
+    """A report that differs from another one in what the test is about."""
+    return Report(source, kind, shop_id, code if kind == "code" else None, reason, reported_at)
+
+
+async def exported(queue: ReportQueue) -> list[Report]:
+    """All reports that the queue's store holds."""
+    return [one async for one in queue.export()]
+
+
+class Store(Protocol):
+    """A store that only this test uses."""
+
+    def open(self, **options: Any) -> ReportQueue:  # noqa: ANN401 - those of the queue's class
+        """One more queue on it; each has connections of its own, as another process would."""
+
+    async def elapse(self, seconds: float) -> None:
+        """Let that much time pass in the store."""
+
+
+class SqliteStore:
+    """A file in a directory of the test."""
+
+    def __init__(self, folder: Path, closing: AsyncExitStack) -> None:
+        self.path = folder / "reports" / "reports.sqlite"
+        self._closing = closing
+        self._now = MOMENT.timestamp()
+
+    def open(self, **options: Any) -> SqliteReports:  # noqa: ANN401 - as above
+        queue = SqliteReports(self.path, clock=lambda: self._now, **{"timeout": 10.0, **options})
+        self._closing.push_async_callback(queue.close)
+        return queue
+
+    async def elapse(self, seconds: float) -> None:
+        self._now += seconds
+
+
+class RedisStore:
+    """A hash tag of its own in a Redis."""
+
+    def __init__(self, url: str, closing: AsyncExitStack) -> None:
+        self.url = url
+        self.prefix = f"test-{secrets.token_hex(6)}"
+        self._closing = closing
+
+    def open(self, **options: Any) -> RedisReports:  # noqa: ANN401 - as above
+        queue = RedisReports(self.url, self.prefix, **{"timeout": 10.0, **options})
+        self._closing.push_async_callback(queue.close)
+        return queue
+
+    async def elapse(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def clear(self) -> None:
+        """Remove all keys of the test."""
+        async with Redis.from_url(self.url) as client:
+            keys = [key async for key in client.scan_iter(f"{{{self.prefix}}}:*")]
+            if keys:
+                await client.delete(*keys)
