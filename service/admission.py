@@ -1,4 +1,7 @@
-"""Who may call, and how often: the token rule and the quota, before any of a tool's code or the backend (R5, Q1, Q2)."""
+"""Who may call, and how often: the token rule, then the quota (Q1, Q2).
+
+Both are decided before any of a tool's code runs and before a backend is asked anything (R5).
+"""
 
 from dataclasses import dataclass
 

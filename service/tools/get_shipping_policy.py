@@ -18,9 +18,9 @@ Verdict = Literal["yes", "no", "unknown"]
 DESCRIPTION = (
     "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
     "where that was read. It is a statement, not an offer: it names no carrier and no price. Give country to get "
-    "ships_to: yes or no follow from the stated destinations, unknown means that the statement does not settle it, so do not "
-    "read it as no. collected false means that nothing was gathered about this shop, which says nothing about whether "
-    "it ships. Destinations may be countries or groups such as EU or WORLDWIDE; ships_to has them expanded."
+    "ships_to: yes or no follow from the stated destinations; unknown means that the statement does not settle it, "
+    "which is no refusal. collected false means that nothing was gathered about this shop and says nothing about "
+    "whether it ships. Destinations may be countries or groups such as EU or WORLDWIDE; ships_to has them expanded."
 )
 
 
