@@ -6,7 +6,6 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from service.context import ToolContext
 from service.errors import FieldError
-from service.reports.protocol import ReportKind
 from service.tools.fields import choice
 from service.tools.report import APPENDS, ReportResponse, append
 from service.tools.request import ShopRequest, invalid
@@ -48,8 +47,8 @@ async def run(request: ReportIssueRequest, context: ToolContext) -> ReportRespon
     if request.reason not in allowed:
         message = f"must be one of {', '.join(allowed)} for the subject_type {request.subject_type}"
         raise invalid((FieldError("reason", message),))
-    kind: ReportKind = "shop" if request.subject_type == "shop" else "fact"
-    return await append(request.reference, kind, request.reason, context)
+    is_shop = request.subject_type == "shop"
+    return await append(request.reference, "shop" if is_shop else "fact", request.reason, context)
 
 
 REPORT_ISSUE = Tool(
