@@ -4,21 +4,28 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from service.rest.answers import Answer, Asked, Endpoint, json_answer
+from service.rest.openapi_inputs import input_schema
+from service.rest.openapi_links import links
 from service.rest.openapi_parts import (
     ANSWER_HEADERS,
     DATA_HEADERS,
     HEALTH_SCHEMA,
     PROBLEM_SCHEMA,
+    QUOTA_HEADERS,
     READY_SCHEMA,
+    RPC_REQUEST_SCHEMA,
+    RPC_RESPONSE_SCHEMA,
+    SECURITY_SCHEMES,
     SUGGEST_PARAMETERS,
     SUGGEST_SCHEMA,
+    TOKEN_OPTIONAL,
+    TOKEN_REQUIRED,
     VERSION_SCHEMA,
     headers,
     problem,
 )
-from service.tools.request import ShopRequest
-from service.tools.schema import request_schema, response_schema
-from service.tools.tool import Tool
+from service.tools.schema import response_schema
+from service.tools.tool import TokenRule, Tool
 
 VERSION: Final = "0.1.1"
 
@@ -26,7 +33,9 @@ _ABOUT: Final = (
     "A directory of online shops. Every tool is a POST with a JSON object; the same tools are served over MCP at "
     "POST /mcp. Errors are problem documents (RFC 9457). What is not known is null, empty or an error, and no verdict."
 )
-_TOOL_PROBLEMS: Final = (400, 404, 405, 413, 415, 500, 503)
+_TOOL_PROBLEMS: Final = (400, 404, 405, 413, 415, 429, 500, 503)
+# The transport's own, and those before a tool; each is a JSON-RPC error.
+_MCP_REFUSALS: Final = (400, 401, 403, 404, 406, 413, 421, 429, 503)
 
 
 def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
@@ -35,14 +44,22 @@ def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Shop Directory", "version": VERSION, "description": _ABOUT},
         "paths": {
-            **{f"/tool/{tool.name}": {"post": _tool_operation(tool)} for tool in tools},
-            "/suggest": {"get": _suggest_operation()},
+            **{f"/tool/{tool.name}": {"post": _tool_operation(tool, tools)} for tool in tools},
+            "/suggest": {"get": _suggest_operation(tools)},
             "/mcp": {"post": _mcp_operation()},
             "/health": {"get": _probe("health", "Is it alive?", HEALTH_SCHEMA)},
             "/ready": {"get": _probe("ready", "Can it answer from data?", READY_SCHEMA, 503, data=True)},
             "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, 503)},
         },
-        "components": {"schemas": {"Problem": PROBLEM_SCHEMA}, "headers": {**ANSWER_HEADERS, **DATA_HEADERS}},
+        "components": {
+            "schemas": {
+                "Problem": PROBLEM_SCHEMA,
+                "RpcRequest": RPC_REQUEST_SCHEMA,
+                "RpcResponse": RPC_RESPONSE_SCHEMA,
+            },
+            "headers": {**ANSWER_HEADERS, **DATA_HEADERS, **QUOTA_HEADERS},
+            "securitySchemes": SECURITY_SCHEMES,
+        },
         "tags": [
             {"name": "tools", "description": "The tools, the same as over MCP."},
             {"name": "typeahead", "description": "Suggestions while somebody types."},
@@ -62,33 +79,34 @@ def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
     return Endpoint(("GET", "HEAD"), answer)
 
 
-def _tool_operation(tool: Tool[Any]) -> dict[str, Any]:
-    schema = request_schema(tool.request)
-    if issubclass(tool.request, ShopRequest):
-        # R2: either of the two names. MCP schemas can't say it, hosts refuse unions at the root.
-        schema["anyOf"] = [{"required": ["shop_domain"]}, {"required": ["shop_id_or_domain"]}]
+def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, Any]:
+    body = input_schema(tool)
+    answer = response_schema(tool.response)
     examples = {
         f"example_{number}": {"summary": example.summary, "value": example.arguments}
         for number, example in enumerate(tool.examples, start=1)
     }
+    needs_token = tool.token is TokenRule.REQUIRED
     return {
         "operationId": tool.name,
         "tags": ["tools"],
+        "security": TOKEN_REQUIRED if needs_token else TOKEN_OPTIONAL,
         "summary": tool.title,
         "description": tool.description,
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": examples}}},
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body, "examples": examples}}},
         "responses": {
             "200": {
                 "description": "The answer.",
-                "headers": headers(data=True),
-                "content": {"application/json": {"schema": response_schema(tool.response)}},
+                "headers": headers(data=True, quota=True),
+                "content": {"application/json": {"schema": answer}},
+                "links": links(answer, tools),
             },
-            **{str(status): problem(status) for status in _TOOL_PROBLEMS},
+            **{str(status): problem(status) for status in (*_TOOL_PROBLEMS, *((401,) if needs_token else ()))},
         },
     }
 
 
-def _suggest_operation() -> dict[str, Any]:
+def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
     caching = {
         "etag": {"schema": {"type": "string"}, "description": "Strong: the same tag, the same bytes."},
         "cache-control": {"schema": {"type": "string"}, "description": "public, max-age=3"},
@@ -102,32 +120,41 @@ def _suggest_operation() -> dict[str, Any]:
             "popular before others. Parameters whose names begin with _ or utm_ are ignored; other unknown ones are "
             "errors. Any origin may call it."
         ),
+        "security": TOKEN_OPTIONAL,
         "parameters": SUGGEST_PARAMETERS,
         "responses": {
             "200": {
                 "description": "The suggestions.",
-                "headers": headers(data=True) | caching,
+                "headers": headers(data=True, quota=True) | caching,
                 "content": {"application/json": {"schema": SUGGEST_SCHEMA}},
+                "links": links(SUGGEST_SCHEMA, tools),
             },
-            "304": {"description": "What the caller has is still right.", "headers": headers(data=True) | caching},
-            **{str(status): problem(status) for status in (400, 405, 500, 503)},
+            "304": {
+                "description": "What the caller has is still right.",
+                "headers": headers(data=True, quota=True) | caching,
+            },
+            **{str(status): problem(status) for status in (400, 405, 429, 500, 503)},
         },
     }
 
 
 def _mcp_operation() -> dict[str, Any]:
-    message = {"type": "object", "required": ["jsonrpc"], "properties": {"jsonrpc": {"const": "2.0"}}}
-    refused = {"description": "Refused: a JSON-RPC error.", "content": {"application/json": {"schema": message}}}
+    response = {"application/json": {"schema": {"$ref": "#/components/schemas/RpcResponse"}}}
+    refused = {"description": "Refused: a JSON-RPC error.", "content": response}
     return {
         "operationId": "mcp",
         "tags": ["mcp"],
+        "security": TOKEN_OPTIONAL,
         "summary": "MCP over streamable HTTP",
-        "description": "One JSON-RPC message a request, answered as JSON. Protocol versions 2024-11-05 to 2026-07-28.",
+        "description": (
+            "One JSON-RPC message a request, answered as JSON. Protocol versions 2024-11-05 to 2026-07-28. The header "
+            "x-api-token is that of the tools; a call of a tool that needs one and has none is a 401."
+        ),
         "requestBody": {
             "required": True,
             "content": {
                 "application/json": {
-                    "schema": {**message, "required": ["jsonrpc", "method"]},
+                    "schema": {"$ref": "#/components/schemas/RpcRequest"},
                     "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
                 }
             },
@@ -136,10 +163,10 @@ def _mcp_operation() -> dict[str, Any]:
             "200": {
                 "description": "A JSON-RPC response.",
                 "headers": headers(),
-                "content": {"application/json": {"schema": message}},
+                "content": response,
             },
             "202": {"description": "A notification was taken.", "headers": headers()},
-            **{str(status): refused | {"headers": headers()} for status in (400, 403, 404, 406, 413, 421)},
+            **{str(status): refused | {"headers": headers()} for status in _MCP_REFUSALS},
             **{str(status): problem(status) for status in (405, 500)},
         },
     }

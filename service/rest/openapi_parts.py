@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from service.errors import ServiceError, problem_type
+from service.rest.openapi_inputs import TYPED_TEXT
 from service.suggest import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 
 Schema = dict[str, Any]
@@ -77,7 +78,7 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "in": "query",
         "required": True,
         "description": "What has been typed so far; empty for the most popular.",
-        "schema": {"type": "string", "maxLength": MAX_Q},
+        "schema": {"type": "string", "maxLength": MAX_Q, "pattern": TYPED_TEXT},
         "allowEmptyValue": True,
         "example": "harb",
     },
@@ -85,7 +86,14 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "name": "limit",
         "in": "query",
         "description": "How many shops, and how many categories, to return at most.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_SUGGESTIONS, "default": DEFAULT_SUGGESTIONS},
+        # Empty is absent (R3).
+        "schema": {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": MAX_SUGGESTIONS},
+                {"type": "string", "maxLength": 0},
+            ],
+            "default": DEFAULT_SUGGESTIONS,
+        },
     },
     {
         "name": "country",
@@ -118,7 +126,8 @@ SUGGEST_SCHEMA: Final[Schema] = _object(
 
 HEALTH_SCHEMA: Final[Schema] = _object(status={"const": "ok"})
 READY_SCHEMA: Final[Schema] = _object(
-    status={"const": "ready"}, checks=_list_of(_object(name=_TEXT, status={"const": "ok"}))
+    status={"enum": ["ready", "degraded"]},
+    checks=_list_of(_object(name=_TEXT, status={"enum": ["ok", "degraded"]})),
 )
 VERSION_SCHEMA: Final[Schema] = _object(
     service=_TEXT,
@@ -126,30 +135,78 @@ VERSION_SCHEMA: Final[Schema] = _object(
     builtAt={"type": "string", "format": "date-time"},
 )
 
+_RPC_ID: Final[Schema] = {"type": ["string", "integer"]}
+RPC_REQUEST_SCHEMA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {**_RPC_ID, "description": "Without it the message is a notification."},
+        "method": _TEXT,
+        "params": {"type": ["object", "null"]},
+    },
+    "required": ["jsonrpc", "method"],
+}
+RPC_RESPONSE_SCHEMA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {"type": ["string", "integer", "null"], "description": "The request's; null where none could be read."},
+        "result": {"type": "object"},
+        "error": {
+            "type": "object",
+            "properties": {"code": {"type": "integer"}, "message": _TEXT, "data": {}},
+            "required": ["code", "message"],
+        },
+    },
+    "required": ["jsonrpc", "id"],
+    "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
+}
+
+QUOTA_HEADERS: Final[Schema] = {
+    "ratelimit-policy": {"schema": _TEXT, "description": 'The quota: "reads";q=120;w=60 is 120 in 60 seconds.'},
+    "ratelimit": {"schema": _TEXT, "description": 'What is left of it: "reads";r=119;t=12, more after 12 seconds.'},
+}
+# A token raises the quotas, and some tools need one.
+SECURITY_SCHEMES: Final[Schema] = {
+    "token": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "x-api-token",
+        "description": "An API token, which the operator issues.",
+    }
+}
+TOKEN_REQUIRED: Final[list[Schema]] = [{"token": []}]
+TOKEN_OPTIONAL: Final[list[Schema]] = [{}, {"token": []}]
+
 _DESCRIPTIONS: Final = {
     400: "The input is not valid.",
-    404: "There is no such shop.",
+    401: "The tool needs a token, and the call has none that counts.",
+    404: "There is no such thing in the directory.",
     405: "The path does not answer this method.",
     413: "The body is over 64 KiB.",
     415: "The body is not declared as JSON.",
+    429: "The caller's quota is used up; wait as long as Retry-After says.",
     500: "The service failed.",
     503: "Not now; wait as long as Retry-After says.",
 }
 
 
-def headers(*, data: bool = False) -> Schema:
-    """The headers of an answer, with those that tell its data."""
-    names = [*ANSWER_HEADERS, *(DATA_HEADERS if data else ())]
+def headers(*, data: bool = False, quota: bool = False) -> Schema:
+    """The headers of an answer, with those that tell its data, and what is left of the quota."""
+    names = [*ANSWER_HEADERS, *(DATA_HEADERS if data else ()), *(QUOTA_HEADERS if quota else ())]
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def problem(status: int) -> Schema:
     """An error response."""
     extra: Schema = {}
-    if status == 503:  # noqa: PLR2004 - the status that is worth waiting for
-        extra["retry-after"] = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
-    if status == 405:  # noqa: PLR2004 - the status that names the methods
-        extra["allow"] = {"schema": _TEXT, "description": "The methods that there are."}
+    match status:
+        case 401:
+            extra["www-authenticate"] = {"schema": _TEXT, "description": "How to send a token."}
+        case 405:
+            extra["allow"] = {"schema": _TEXT, "description": "The methods that there are."}
+        case 429 | 503:
+            extra["retry-after"] = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
     return {
         "description": _DESCRIPTIONS[status],
         "headers": {**headers(), **extra},
