@@ -1,4 +1,4 @@
-"""`make bench`: indexing and doors, as ratios of one run."""
+"""`make bench`: indexing and doors, as ratios of one run; with --timing, whether times betray shops under review."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,9 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from bench import doors, indexing
+from bench import doors, indexing, timing
+
+_PLANTED_SECONDS = 0.0001
 
 
 def main() -> None:
@@ -15,9 +17,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--shops", type=int, default=20_000, help="how many invented shops")
     options.add_argument("--requests", type=int, default=1_000, help="how many requests of each kind")
+    options.add_argument("--timing", action="store_true", help="compare the times of hidden and unknown shops instead")
+    options.add_argument("--timings", type=int, default=5_000, help="how many calls of each side, for each tool")
     given = options.parse_args()
     console = Console()
     with TemporaryDirectory() as directory:
+        if given.timing:
+            console.print(_timing(Path(directory), given.timings))
+            return
         built = indexing.measure(Path(directory), given.shops)
         console.print(
             f"Indexing {built.shops:,} shops, embedded: {built.whole:.1f} s ({built.shops / built.whole:,.0f}/s)"
@@ -35,6 +42,18 @@ def _doors(index: Path, count: int) -> Table:
         for title, request in doors.requests().items():
             found = doors.median_ms(port, request, count)
             table.add_row(title, f"{found:.3f}", f"{found / bare:.1f}")
+    return table
+
+
+def _timing(directory: Path, count: int) -> Table:
+    title = f"{count:,} calls of each side; an AUC over {timing.ALLOWED} from 0.5 tells them apart"
+    table = Table("tool", "unknown, ms", "under review, ms", "AUC", "", "planted", "", title=title)
+    for found, planted in zip(*timing.run(directory, count, _PLANTED_SECONDS), strict=True):
+        cells = [f"{found.unknown_ms:.3f}", f"{found.hidden_ms:.3f}"]
+        for one in (found, planted):
+            cells += [f"{one.auc:.3f}", "apart" if one.tells else "same"]
+        table.add_row(found.tool, *cells)
+    table.caption = f"Medians; planted: {_PLANTED_SECONDS * 1000:g} ms that a shop under review takes longer."
     return table
 
 

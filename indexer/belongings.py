@@ -51,7 +51,7 @@ def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
 Start = Annotated[datetime | None, _bound(_START_OF_DAY)]
 End = Annotated[datetime | None, _bound(_END_OF_DAY)]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+*%!#&$/@-]{1,64}$")]
-Amount = Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,6})?$")]
+Amount = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
 Currency = Annotated[str, AfterValidator(_currency)]
 CountryCodes = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(country_list)]
 Destinations = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(_destinations)]

@@ -47,15 +47,22 @@ def template_fault(template: str, network_hosts: Collection[str]) -> str | None:
     if template.count(PLACEHOLDER) != 1:
         return f"must hold {PLACEHOLDER} exactly once"
     before = template.partition(PLACEHOLDER)[0]
-    if not re.match(r"^https://[^/?#]+[/?]", before):
+    if not re.fullmatch(r"https://[^/?#]+[/?][^#]*", before):
         return f"must be an https URL with {PLACEHOLDER} in its path or query"
-    beside = unquote(unquote(template.removeprefix("https://").replace(PLACEHOLDER, "")))
+    beside = _decoded(template.removeprefix("https://").replace(PLACEHOLDER, ""))
     if "//" in beside or ":" in beside or "\\" in beside:
         return "must lead to no other URL than the offer's"
     built = _safe(template.replace(PLACEHOLDER, "x"))
     if built is None or not _is_network(built, network_hosts):
         return "must be an https URL on one of network_hosts, without credentials or a port"
     return None
+
+
+def _decoded(text: str) -> str:
+    """Percent-decoded until nothing is left to decode: nobody knows how often the network does it."""
+    while (once := unquote(text)) != text:
+        text = once
+    return text
 
 
 def _is_network(url: URL, network_hosts: Collection[str]) -> bool:

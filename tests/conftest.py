@@ -1,6 +1,29 @@
-"""Gives every test the real parts, the markers' meaning and `--require-real`.
+"""Gives every test the real parts, the markers' meaning and `--require-real`, and its own place for what is written.
 
-All of it lives in the plugin, so that a run outside this folder can load the same rules by name.
+The former lives in the plugin, so that a run outside this folder can load the same rules by name.
 """
 
+import json
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
 pytest_plugins = ["tests.real.plugin"]
+
+_PLENTY: Final = {"reads": 1_000_000, "suggest": 1_000_000, "reports": 1_000_000}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What no test is about unless it says so: tokens and reports go to a folder of this run, and quotas never end.
+
+    It is the environment and so reaches the processes that tests start; a setting that a test gives comes before it.
+    """
+    folder = tmp_path_factory.mktemp("surroundings")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SHOP_DIRECTORY_TOKEN_FILE", str(folder / "tokens.sqlite"))
+        environment.setenv("SHOP_DIRECTORY_REPORTS_FILE", str(folder / "reports.sqlite"))
+        environment.setenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS", json.dumps(_PLENTY))
+        environment.setenv("SHOP_DIRECTORY_QUOTA_CLASSES", json.dumps({"default": _PLENTY}))
+        yield

@@ -138,6 +138,8 @@ class OpenSearchWriter:
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
         """Stored parts by id."""
+        if not ids:
+            return {}  # the engine refuses to be asked for nothing
         try:
             found = self._client.mget(body={"ids": list(ids)}, index=self._index(kind))["docs"]
         except OpenSearchException as error:

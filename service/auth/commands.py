@@ -56,7 +56,7 @@ def _token(
     ] = "redis://127.0.0.1:6379/0",
     prefix: Annotated[
         str, typer.Option(envvar="SHOP_DIRECTORY_REDIS_PREFIX", help="What its keys begin with.")
-    ] = "shop-directory",
+    ] = "shopdir",
 ) -> None:
     """Issue, list and revoke API tokens. The service sees every change within 2 seconds."""
     context.obj = _Place(store, path, redis_url, prefix)

@@ -1,9 +1,49 @@
 """Asking a directory as a person does: in a line, with what is not said left at its default (M1 to M10)."""
 
+import os
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
 
 from index_mappings.documents import Shop
+from service.context import ToolContext
+from service.reports.sqlite import SqliteReports
 from service.search.protocol import FindQuery, Found, Snapshot, Suggested, SuggestQuery
+from service.tools.request import validated
+from service.tools.tool import Tool
+
+# Opened by the first report, and nothing can be opened there: a tool that only reads does not notice.
+_NO_REPORTS: Final = SqliteReports(Path(os.devnull) / "reports")
+NOW: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
+
+
+async def call(
+    directory: Snapshot,
+    tool: Tool[Any],
+    *,
+    now: datetime = NOW,
+    channel: str = "rest",
+    caller_country: str | None = None,
+    most_coupons: int | None = None,
+    **arguments: Any,  # noqa: ANN401 - JSON values
+) -> dict[str, Any]:
+    """Call a tool as a door does; returns the answer before it is written as JSON.
+
+    Raises:
+        ServiceError: what the caller would be told.
+    """
+    context = ToolContext(
+        search=directory,
+        now=now,
+        channel=channel,
+        country=caller_country,
+        most_coupons=most_coupons,
+        reports=_NO_REPORTS,
+        source=None,
+    )
+    answer = await tool.run(validated(tool.request, arguments), context)
+    return answer.as_wire()
 
 
 async def find(

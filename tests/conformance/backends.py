@@ -25,7 +25,6 @@ class Opener(Protocol):
         """Build the catalogue in the directory and open what was built."""
 
 
-
 CATEGORY_CAP = 3
 
 
@@ -41,7 +40,9 @@ async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIter
 @asynccontextmanager
 async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
     """The embedded engine in a directory of its own."""
-    build_into(EmbeddedSink(directory / "index"), write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+    build_into(
+        EmbeddedSink(directory / "index"), write_catalogue_directory(directory / "catalogue", shops=shops, **others)
+    )
     backend = EmbeddedBackend(directory / "index", CATEGORY_CAP)
     try:
         yield backend

@@ -19,7 +19,6 @@ class Directory(Protocol):
         """Build it and return its snapshot."""
 
 
-
 @pytest.fixture(params=["reference", "embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
 def opener(request: pytest.FixtureRequest) -> Opener:
     """One backend, by its name."""

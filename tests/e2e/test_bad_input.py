@@ -12,6 +12,7 @@ TOOL_HEADERS = {"content-type": "application/json"}
 STATUSES = {
     "not_found": 404,
     "method_not_allowed": 405,
+    "token_required": 401,
     "unsupported_media_type": 415,
     "body_too_large": 413,
     "invalid_input": 400,
@@ -239,7 +240,9 @@ def test_a_body_of_exactly_64_kib_is_read(base: str) -> None:
     [
         ("GET /tool/nothing", "text/plain", b"x" * 70_000, "not_found"),
         ("POST /tool/find_shop/", "application/json", b"{}", "not_found"),
-        ("POST /tool/report_code", "application/json", b"{}", "not_found"),
+        ("POST /tool/report_codes", "application/json", b"{}", "not_found"),
+        ("POST /tool/report_code", "text/plain", b"x" * 70_000, "token_required"),
+        ("PUT /tool/report_code", "application/json", b"{}", "method_not_allowed"),
         ("PUT /tool/find_shop", "text/plain", b"x" * 70_000, "method_not_allowed"),
         ("GET /tool/find_shop", "application/json", b"", "method_not_allowed"),
         ("OPTIONS /tool/find_shop", "application/json", b"", "method_not_allowed"),

@@ -31,6 +31,19 @@ PARAMS = (
 HEADERS = (
     "The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name must be there once each and agree with the message."
 )
+TOOLS = [
+    "find_shop",
+    "list_categories",
+    "get_shop",
+    "list_coupons",
+    "get_shipping_policy",
+    "get_trust",
+    "report_code",
+    "report_issue",
+    "monetize_offer",
+    "resolve_checkout_url",
+    "resolve_conflict",
+]
 MODERN = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
 
 
@@ -239,7 +252,7 @@ def test_a_handshake_settles_the_version_that_the_client_asks_for(base: str, ver
 async def test_every_tool_is_listed_with_flat_schemas_and_what_it_does(base: str, mode: str) -> None:
     async with Client(f"{base}/mcp", mode=mode) as client:
         listed = await client.list_tools()
-    assert [tool.name for tool in listed.tools] == ["find_shop", "list_categories", "get_shop"]
+    assert [tool.name for tool in listed.tools] == TOOLS
     assert listed.next_cursor is None
     for tool in listed.tools:
         described = json.dumps([tool.input_schema, tool.output_schema])
@@ -249,7 +262,8 @@ async def test_every_tool_is_listed_with_flat_schemas_and_what_it_does(base: str
         assert not {"shop_domain", "shop_id_or_domain"} & set(tool.input_schema.get("required", []))
         assert [name for name, part in tool.input_schema["properties"].items() if not part.get("description")] == []
         assert tool.annotations is not None
-        assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
+        reports = tool.name.startswith("report_")
+        assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (not reports, False)
     assert "list_categories before" in (listed.tools[0].description or "")
 
 

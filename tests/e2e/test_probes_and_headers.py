@@ -72,7 +72,7 @@ class RemovedSnapshot(ReferenceBackend):
     """A snapshot of a generation that is no longer there."""
 
     def __init__(self, stamp: Stamp) -> None:
-        super().__init__(stamp, (), ())
+        super().__init__(stamp, {})
 
     async def shop(self, reference: str) -> Shop | None:
         raise GenerationGone(f"{SECRET} without {reference}")
@@ -88,7 +88,7 @@ def test_health_is_a_constant_and_ready_lists_its_checks(base: str) -> None:
     assert ready.told == (
         200,
         "application/json",
-        {"status": "ready", "checks": [{"name": "search", "status": "ok"}]},
+        {"status": "ready", "checks": [{"name": "search", "status": "ok"}, {"name": "reports", "status": "ok"}]},
     )
     assert ready.headers["x-generation"] == post(base, "/tool/list_categories", {}).headers["x-generation"]
 

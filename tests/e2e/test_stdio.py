@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from service.tools.registry import REGISTRY
+
 REPOSITORY: Final = Path(__file__).parents[2]
 INITIALIZE: Final = {
     "jsonrpc": "2.0",
@@ -86,5 +88,5 @@ def test_the_first_request_settles_the_era_and_the_other_ones_messages_are_refus
     }
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
     answers, _ = _session(index_directory, [json.dumps(message).encode() for message in (listing, INITIALIZE)])
-    assert [tool["name"] for tool in answers[0]["result"]["tools"]] == ["find_shop", "list_categories", "get_shop"]
+    assert [tool["name"] for tool in answers[0]["result"]["tools"]] == [tool.name for tool in REGISTRY]
     assert answers[1]["error"]["code"] == -32022

@@ -97,7 +97,7 @@ async def test_every_call_is_answered_alike_on_every_door(base: str, index_direc
 def test_hidden_unknown_and_impossible_shops_are_one_absence(base: str, reference: str) -> None:
     unknown = post(base, "/tool/get_shop", {"shop_domain": "unknown.example"})
     asked = post(base, "/tool/get_shop", {"shop_domain": reference})
-    counters = {"date", "x-request-id"}
+    counters = {"date", "x-request-id", "ratelimit"}
     assert (asked.status, asked.body) == (404, unknown.body)
     assert {k: v for k, v in asked.headers.items() if k not in counters} == {
         k: v for k, v in unknown.headers.items() if k not in counters
@@ -194,7 +194,7 @@ def test_a_page_tells_what_lies_beyond_it(base: str) -> None:
 async def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(base: str, mode: str) -> None:
     async with Client(f"{base}/mcp", mode=mode) as client:
         with pytest.raises(MCPError) as raised:
-            await client.call_tool("report_code", {})
+            await client.call_tool("merge_shops", {})
     assert (raised.value.error.code, raised.value.error.message, raised.value.error.data) == (
         -32602,
         "There is no tool of this name; tools/list names those that there are.",

@@ -1,6 +1,6 @@
 """Generations made by hand, through the real sinks: many of them fast, or one of a wrong version."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from indexer.sinks.memory import MemorySink
 from indexer.sinks.protocol import GenerationWriter, Sink
-from tests.catalogues import build_into, write_catalogue
+from tests.catalogues import Lines, build_into, write_catalogue_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Documents:
         return {kind: len(documents) for kind, documents in self.by_kind.items()}
 
 
-def projected(shops: Iterable[Mapping[str, Any]], directory: Path) -> Documents:
-    """The documents of shops, once through the gate and the projection."""
+def projected(shops: Lines, directory: Path, **others: Lines) -> Documents:
+    """The documents of a catalogue, once through the gate and the projection."""
     sink = MemorySink()
-    build_into(sink, write_catalogue(directory / "shops.ndjson", shops))
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
     return Documents({kind: tuple(documents) for kind, documents in sink.documents.items()})
 
 
@@ -44,9 +44,9 @@ def sealed(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VER
     return stamp, writer
 
 
-def replace_live(sink: Sink, stamp: Stamp, writer: GenerationWriter) -> None:
-    """Publish a sealed generation; as a build does, keep it and the one before it."""
-    previous = sink.live()
+def replace_live(sink: Sink, stamp: Stamp, writer: GenerationWriter, *, keep_previous: bool = True) -> None:
+    """Publish a sealed generation; as a build does, keep it and the one before it, unless that is to go at once."""
+    previous = sink.live() if keep_previous else None
     writer.publish()
     sink.prune({stamp.generation} | ({previous.generation} if previous else set()))
 

@@ -22,7 +22,16 @@ from index_mappings.roles import engine_fields
 from indexer.__main__ import index
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
-from tests.catalogues import shop, write_catalogue
+from tests.catalogues import (
+    coupon,
+    offer,
+    program,
+    redirect,
+    shipping,
+    shop,
+    trust,
+    write_catalogue_directory,
+)
 
 CANARY: Final = "zqcanary"
 EVERYTHING: Final = 10_000
@@ -56,20 +65,88 @@ def _world() -> list[dict[str, Any]]:
     ]
 
 
+def _belongings(mark: str, owner: str, domain: str) -> dict[str, list[dict[str, Any]]]:
+    """A record of each type that belongs to a shop, with a canary in every field that holds free text."""
+    url = f"https://{domain}/{mark}url"
+    template = f"https://{mark}net.internal/{mark}template?to={{url}}"
+    program_texts = {"program_id": f"{mark}program", "commission_stated": f"{mark}commission"}
+    return {
+        "coupons": [
+            coupon(f"{mark}code", owner, id=f"{mark}coupon", title=f"{mark}couponTitle", source=f"{mark}couponSource")
+        ],
+        "offers": [offer(f"{mark}offer", owner, title=f"{mark}offertitle", url=url)],
+        "shipping": [shipping(owner, destinations=["EU"], delivery_time={"as_stated": f"{mark}delivery"})],
+        "trust": [
+            trust(owner, "registrar", f"{mark}registrar", source=f"{mark}trustsource"),
+            trust(owner, "payment_methods", [f"{mark}payment"]),
+        ],
+        "affiliate_programs": [
+            program(
+                owner,
+                f"{mark}network",
+                url_template=template,
+                network_hosts=[f"{mark}net.internal"],
+                disclosure=f"{mark}disclosure",
+                **program_texts,
+            )
+        ],
+        "redirects": [
+            redirect(domain, "shown.internal", source=f"{mark}redirectsource"),
+            redirect("shown.internal", domain, source=f"{mark}backsource"),
+        ],
+    }
+
+
+def _catalogue(*, public: bool) -> dict[str, list[dict[str, Any]]]:
+    """The whole catalogue, or the same with every shop public."""
+    shops = _all_public() if public else _world()
+    found: dict[str, list[dict[str, Any]]] = {"shops": shops}
+    # The loser's domain is a public shop's: a redirect from there is nothing of the loser's.
+    owners = {line["id"]: f"{CANARY}lost.internal" if "@" in line["domain"] else line["domain"] for line in shops[2:]}
+    for number, (owner, domain) in enumerate(owners.items()):
+        for kind, lines in _belongings(f"{CANARY}b{number}", owner, domain).items():
+            found.setdefault(kind, []).extend(lines)
+    # It belonged to a public shop once, and the newer record moves it to a hidden one.
+    moved = coupon(f"{CANARY}moved", shops[0]["id"], id="moved", version=1)
+    found["coupons"] += [] if public else [moved, {**moved, "shop_id": shops[2]["id"], "version": 2}]
+    return found
+
+
 def _all_public() -> list[dict[str, Any]]:
     public = [{**line, "visibility": "public"} for line in _world()]
-    return [{**line, "id": f"s{number}", "domain": f"d{number}.internal"} for number, line in enumerate(public)]
+    domains = ["shown.internal", *(f"d{number}.internal" for number in range(1, len(public)))]
+    return [
+        {**line, "id": f"s{number}", "domain": domain}
+        for number, (line, domain) in enumerate(zip(public, domains, strict=True))
+    ]
 
 
 def _build(
-    folder: Path, shops: list[dict[str, Any]], caplog: pytest.LogCaptureFixture, environment: Mapping[str, str]
+    folder: Path,
+    catalogue: Mapping[str, list[dict[str, Any]]],
+    caplog: pytest.LogCaptureFixture,
+    environment: Mapping[str, str],
 ) -> str:
     """Build as an operator does; returns all that was said, the log of every level included."""
-    path = write_catalogue(folder / "catalogue" / "shops.ndjson", shops)
+    path = write_catalogue_directory(folder / "catalogue", **catalogue)
     caplog.set_level(logging.DEBUG)
     done = CliRunner().invoke(index, ["build", "--catalogue", str(path), "--json"], env=environment)
     assert done.exit_code == 0, done.output
     return f"{done.output}\n{caplog.text}"
+
+
+# Every text of a belonging that may be public is found when it is.
+PUBLIC_TEXTS: Final = (
+    "coupon", "code", "couponTitle", "couponSource", "offer", "offertitle", "url", "delivery", "registrar",
+    "trustsource", "payment", "network", "net.internal", "template", "program", "commission", "disclosure",
+    "redirectsource", "backsource",
+)  # fmt: skip
+
+
+def _unseen(canaries: set[str]) -> list[str]:
+    """Texts of the first hidden shop's belongings that a search for canaries does not see."""
+    everything = "\n".join(canaries)
+    return [text for text in PUBLIC_TEXTS if f"{CANARY}b0{text}" not in everything]
 
 
 def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
@@ -77,6 +154,8 @@ def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
     for kind in DOCUMENTS:
         searcher = tantivy.Index.open(str(index_directory(root, generation, kind))).searcher()
         for column in columns(kind):
+            if column.whole:
+                continue  # a number holds no text
             yield from (term for term, _ in searcher.terms_with_prefix(column.name, ""))
         found = searcher.search(tantivy.Query.all_query(), limit=EVERYTHING)
         assert len(found.hits) == searcher.num_docs
@@ -113,20 +192,22 @@ def _opensearch_terms(client: OpenSearch, alias: str, field: str, *, sortable: b
         answer = client.search(index=alias, body=body)["aggregations"]["all"]
         assert answer["sum_other_doc_count"] == 0
         yield from (bucket["key"] for bucket in answer["buckets"])
-    elif client.indices.get_mapping(index=alias).popitem()[1]["mappings"]["properties"][field].get("index", True):
+        return
+    mapped = client.indices.get_mapping(index=alias).popitem()[1]["mappings"]["properties"][field]
+    if mapped["type"] == "keyword" and mapped.get("index", True):
         # No API lists the terms of such a field: a wildcard goes through all of them.
         wildcard = {"wildcard": {field: {"value": f"*{CANARY}*", "case_insensitive": True}}}
         if client.count(index=alias, body={"query": wildcard})["count"]:
             yield f"{alias}.{field}: {CANARY}"
 
 
-@pytest.mark.rule("V1", "V1.silent")
+@pytest.mark.rule("V1", "V1.silent", "V1.dependents")
 def test_no_canary_is_in_the_embedded_index_the_log_or_the_output(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = tmp_path / "index"
     environment = {"SHOP_DIRECTORY_ENGINE": "embedded", "SHOP_DIRECTORY_DATA_DIR": str(root)}
-    said = _build(tmp_path, _world(), caplog, environment)
+    said = _build(tmp_path, _catalogue(public=False), caplog, environment)
     assert _embedded_canaries(root) == set()
     assert CANARY not in said.lower()
     assert '"lost_domain": 1' in said
@@ -137,11 +218,12 @@ def test_the_search_of_the_embedded_index_sees_canaries_that_are_public(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = tmp_path / "index"
-    _build(tmp_path, _all_public(), caplog, {"SHOP_DIRECTORY_DATA_DIR": str(root)})
+    _build(tmp_path, _catalogue(public=True), caplog, {"SHOP_DIRECTORY_DATA_DIR": str(root)})
     canaries = _embedded_canaries(root)
     assert {f"{CANARY}reviewname", f"{CANARY}loseralias", f"{CANARY}removedslug"} <= canaries
     assert any(f'"name":"{CANARY}oldername"' in canary for canary in canaries)
     assert any(canary.endswith(".store") for canary in canaries)
+    assert _unseen(canaries) == []
 
 
 @pytest.fixture
@@ -169,11 +251,11 @@ def _environment(url: str, prefix: str) -> dict[str, str]:
 
 
 @pytest.mark.opensearch
-@pytest.mark.rule("V1", "V1.silent")
+@pytest.mark.rule("V1", "V1.silent", "V1.dependents")
 def test_no_canary_is_in_opensearch_the_log_or_the_output(
     opensearch_url: str, client: OpenSearch, prefix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = _build(tmp_path, _world(), caplog, _environment(opensearch_url, prefix))
+    said = _build(tmp_path, _catalogue(public=False), caplog, _environment(opensearch_url, prefix))
     assert _opensearch_canaries(client, prefix) == set()
     assert CANARY not in said.lower()
     assert '"lost_domain": 1' in said
@@ -184,9 +266,11 @@ def test_no_canary_is_in_opensearch_the_log_or_the_output(
 def test_the_search_of_opensearch_sees_canaries_that_are_public(
     opensearch_url: str, client: OpenSearch, prefix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _build(tmp_path, _all_public(), caplog, _environment(opensearch_url, prefix))
+    _build(tmp_path, _catalogue(public=True), caplog, _environment(opensearch_url, prefix))
     canaries = _opensearch_canaries(client, prefix)
     fields = {canary.removeprefix(f"{prefix}-").partition(":")[0] for canary in canaries}
     assert {"shops.full", "shops.full_edges", "shops.keys_edges", "shops.words", "shops.words_edges"} <= fields
     assert {"shops.categories", "shops.infixes_suffixes", "categories.id"} <= fields
+    assert {"coupons.id", "coupons.folded_code", "offers.id"} <= fields
+    assert _unseen(canaries) == []
     assert any(f'"name": "{CANARY}oldername"' in canary for canary in canaries)

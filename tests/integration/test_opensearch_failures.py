@@ -11,20 +11,22 @@ from typing import Any, Final
 import pytest
 from opensearchpy import OpenSearch
 
+from index_mappings.documents import DOCUMENTS, Shop
 from index_mappings.generations import STAMP, alias_name, index_name
 from indexer.sinks.opensearch import OpenSearchSink
+from service.search.engine import Ask
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.opensearch import OpenSearchBackend, OpenSearchEngine
 from service.search.plan import EVERYTHING, Exact, Plan
-from service.search.planned import PlannedSnapshot
-from service.search.protocol import SearchBackend, Snapshot
-from tests.catalogues import shop
+from service.search.protocol import CouponQuery, SearchBackend, Snapshot
+from tests.catalogues import coupon, offer, shipping, shop, trust
 from tests.conformance.asking import find, names, suggest
 from tests.integration.conftest import Engine, OpenSearchPlace
 from tests.integration.generations import Documents, projected, publish
 from tests.real.plugin import NodeFactory
 
 _BOUND_S: Final = 2.0
+_LAMP: Final = Shop("lamp", "Lamp", (), "lamp.internal", ("light",), (), None)
 _BROWSE: Final = Plan("shops", ((0, EVERYTHING),))
 _QUESTIONS: Final[Mapping[str, Callable[[Snapshot], Awaitable[object]]]] = {
     "find": lambda directory: find(directory, "lamp"),
@@ -34,6 +36,15 @@ _QUESTIONS: Final[Mapping[str, Callable[[Snapshot], Awaitable[object]]]] = {
     "suggest nothing": lambda directory: suggest(directory, "qqxx"),
     "shop": lambda directory: directory.shop("lamp.internal"),
     "unknown shop": lambda directory: directory.shop("nobody.internal"),
+    "shop with offers": lambda directory: directory.shop("lamp.internal", 100),
+    "coupons": lambda directory: directory.coupons(CouponQuery("lamp", 0, "rest", None, None)),
+    "all coupons": lambda directory: directory.coupons(CouponQuery(None, 0, "rest", None, None)),
+    "facts": lambda directory: directory.facts("lamp"),
+    "trust": lambda directory: directory.trust("lamp"),
+    "trust of nobody": lambda directory: directory.trust("nobody.internal"),
+    "offer": lambda directory: directory.offer("o1"),
+    "merge candidates": lambda directory: directory.merge_candidates(_LAMP, 10),
+    "merge effects": lambda directory: directory.merge_effects(_LAMP, _LAMP),
 }
 
 pytestmark = pytest.mark.opensearch
@@ -41,8 +52,15 @@ pytestmark = pytest.mark.opensearch
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Documents:
-    """Two shops."""
-    return projected([shop("Lamp", "lamp.internal", categories=["light"]), shop("Candle")], tmp_path)
+    """Two shops, and something of each type that belongs to one."""
+    return projected(
+        [shop("Lamp", "lamp.internal", id="lamp", categories=["light"]), shop("Candle")],
+        tmp_path,
+        coupons=[coupon("SAVE", "lamp")],
+        offers=[offer("o1", "lamp")],
+        shipping=[shipping("lamp")],
+        trust=[trust("lamp", "registrar", "R")],
+    )
 
 
 @pytest.fixture
@@ -80,7 +98,7 @@ async def _assert_answers(snapshot: Snapshot) -> None:
 
 
 @asynccontextmanager
-async def _published(url: str, documents: Documents) -> AsyncIterator[SearchBackend]:
+async def _published(url: str, documents: Documents) -> AsyncIterator[OpenSearchBackend]:
     """A backend with the service's own time limit, on a generation of these documents."""
     prefix = f"test-{secrets.token_hex(6)}"
     sink = OpenSearchSink([url], prefix)
@@ -145,9 +163,8 @@ async def test_a_search_that_ran_out_of_time_is_never_a_part_of_the_answer(
     await asyncio.to_thread(node.start)
     async with _published(node.url, many) as backend:
         snapshot = await backend.snapshot()
-        assert isinstance(snapshot, PlannedSnapshot)
         assert (await find(snapshot, "lamp")).total == 4_000
-        engine = snapshot._engine
+        engine = backend._engine
         assert isinstance(engine, OpenSearchEngine)
         engine._timeout_ms = 1
         outcomes: list[int | type[Exception]] = []
@@ -170,19 +187,20 @@ async def test_a_deleted_index_is_a_generation_that_is_gone(
     stamp = publish(opensearch_engine.sink, documents)
     snapshot = await opensearch_engine.backend.snapshot()
     await _assert_answers(snapshot)
-    client.indices.delete(index=index_name(opensearch_place.prefix, "shops", stamp.generation))
+    for kind in DOCUMENTS:
+        client.indices.delete(index=index_name(opensearch_place.prefix, kind, stamp.generation))
     await _assert_each_fails_in_time(snapshot, GenerationGone)
     with pytest.raises(GenerationGone):
         await opensearch_engine.reader.present(stamp, "shops", (EVERYTHING, Exact("id", ("s1",))))
 
 
-@pytest.mark.rule("E3")
+@pytest.mark.rule("E3", "I58")
 async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
     opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, documents)
     snapshot = await opensearch_engine.backend.snapshot()
-    index = index_name(opensearch_place.prefix, "shops", stamp.generation)
+    index = ",".join(index_name(opensearch_place.prefix, kind, stamp.generation) for kind in DOCUMENTS)
     client.indices.close(index=index)
     await _assert_each_fails_in_time(snapshot, BackendUnavailable)
     with pytest.raises(BackendUnavailable):
@@ -218,7 +236,7 @@ async def test_a_request_past_the_time_limit_is_a_failure(
     hasty = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=0.000_1)
     questions: list[Awaitable[Any]] = [
         hasty.live(),
-        hasty.search(stamp, _BROWSE, offset=0, limit=1, total=True),
+        hasty.search(stamp, (Ask(_BROWSE, 1, total=True),)),
         hasty.present(stamp, "shops", (EVERYTHING,)),
     ]
     for question in questions:

@@ -33,8 +33,9 @@ pytestmark = pytest.mark.opensearch
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Documents:
-    """One shop."""
-    return projected([shop("Lamp", "lamp.internal")], tmp_path)
+    """One document of each kind."""
+    shops = [shop("Lamp", "lamp.internal", id="lamp")]
+    return projected(shops, tmp_path, coupons=[coupon("SAVE", "lamp")], offers=[offer("o1", "lamp")])
 
 
 @pytest.fixture

@@ -161,7 +161,8 @@ def test_only_labels_that_decode_are_shown_in_unicode() -> None:
 )
 def test_the_main_label_stands_before_the_public_suffix(host: str, labels: tuple[str, ...]) -> None:
     parts = domain_parts(host)
-    assert (parts, parts.without_suffix) == (DomainParts(labels, labels[-1]), ".".join(labels))
+    registrable = host.removeprefix("".join(f"{label}." for label in labels[:-1]))
+    assert (parts, parts.without_suffix) == (DomainParts(labels, labels[-1], registrable), ".".join(labels))
 
 
 @pytest.mark.rule("X2.suffix")
@@ -169,7 +170,7 @@ def test_the_main_label_stands_before_the_public_suffix(host: str, labels: tuple
     ("suffix", "first"), [("co.uk", "co"), ("com", "com"), ("myshopify.com", "myshopify"), ("internal", "internal")]
 )
 def test_a_domain_that_is_itself_a_suffix_has_its_first_label(suffix: str, first: str) -> None:
-    assert domain_parts(suffix) == DomainParts((first,), first)
+    assert domain_parts(suffix) == DomainParts((first,), first, suffix)
 
 
 @pytest.mark.rule("X2.suffix")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.rank import rank_key, suggestion_score
+from index_mappings.rank import coupon_rank_key, newest_first_key, rank_key, suggestion_score
 
 popularities = st.one_of(
     st.none(),
@@ -45,3 +45,23 @@ def test_a_key_is_sixteen_hexadecimal_digits_and_the_id() -> None:
 @pytest.mark.rule("M9.score")
 def test_a_score_is_the_tier_and_a_part_below_one() -> None:
     assert [suggestion_score(*shop) for shop in ((8, None), (8, 0.0), (6, 1.0), (3, 3.0))] == [8.0, 8.0, 6.5, 3.75]
+
+
+instants = st.one_of(st.none(), st.integers(-(2**62), 2**62), st.integers(-2, 2))
+
+
+@pytest.mark.rule("M11.other_lists")
+@given(st.lists(st.tuples(instants, ids), max_size=12))
+def test_the_newest_come_first_those_without_a_time_last_and_then_the_smaller_id(
+    records: list[tuple[int | None, str]],
+) -> None:
+    by_rule = sorted(records, key=lambda record: (record[0] is None, -(record[0] or 0), record[1]))
+    assert sorted(records, key=lambda record: newest_first_key(*record)) == by_rule
+
+
+@pytest.mark.rule("M11.other_lists")
+@given(st.lists(st.tuples(st.booleans(), instants, ids), max_size=12))
+def test_coupons_that_were_applied_come_before_all_others(coupons: list[tuple[bool, int | None, str]]) -> None:
+    by_rule = sorted(coupons, key=lambda one: (not one[0], one[1] is None, -(one[1] or 0), one[2]))
+    by_key = sorted(coupons, key=lambda one: coupon_rank_key(applied=one[0], last_verified_us=one[1], coupon_id=one[2]))
+    assert by_key == by_rule

@@ -1,5 +1,6 @@
 """Roles become engine fields: a field without a role is refused, and every term is finished here."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,6 +10,7 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.roles import (
     EDGE_MAX,
     EngineField,
+    Form,
     Role,
     declared_fields,
     edges_field,
@@ -29,6 +31,9 @@ class Stall:
     names: Annotated[tuple[str, ...], Role.STORED | Role.EXACT | Role.PREFIX]
     insides: Annotated[tuple[str, ...], Role.INFIX]
     weight: Annotated[float | None, Role.STORED]
+    until: Annotated[int, Role.RANGE]
+    view: Annotated[Mapping[str, object] | None, Role.STORED]
+    rows: Annotated[tuple[Mapping[str, object], ...], Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +53,23 @@ def test_a_field_without_a_role_is_refused() -> None:
 @pytest.mark.rule("X4")
 def test_the_engine_fields_follow_from_the_roles() -> None:
     assert engine_fields(Stall) == (
-        EngineField("id", indexed=True, sortable=False, number=False),
-        EngineField("rank", indexed=False, sortable=True, number=False),
-        EngineField("names", indexed=True, sortable=False, number=False),
-        EngineField("names_edges", indexed=True, sortable=False, number=False),
-        EngineField("names_long", indexed=True, sortable=False, number=False),
-        EngineField("insides_suffixes", indexed=True, sortable=False, number=False),
-        EngineField("weight", indexed=False, sortable=False, number=True),
+        EngineField("id", Form.TERMS, indexed=True),
+        EngineField("rank", Form.TERMS, sortable=True),
+        EngineField("names", Form.TERMS, indexed=True),
+        EngineField("names_edges", Form.TERMS, indexed=True),
+        EngineField("names_long", Form.TERMS, indexed=True),
+        EngineField("insides_suffixes", Form.TERMS, indexed=True),
+        EngineField("weight", Form.NUMBER),
+        EngineField("until", Form.WHOLE, indexed=True),
+        EngineField("view", Form.CARRIED),
+        EngineField("rows", Form.CARRIED),
     )
-    assert stored_fields(Stall) == ("id", "names", "weight")
+    assert stored_fields(Stall) == ("id", "names", "weight", "view", "rows")
 
 
 @pytest.mark.rule("X4")
 def test_an_engine_is_given_whole_values_beginnings_and_endings() -> None:
-    assert engine_values(Stall("s1", "ff-s1", ("ab c", "abd"), ("kk", "k"), None)) == {
+    assert engine_values(Stall("s1", "ff-s1", ("ab c", "abd"), ("kk", "k"), None, -7, {"a": 1}, ({"b": 2},))) == {
         "id": "s1",
         "rank": "ff-s1",
         "names": ["ab c", "abd"],
@@ -69,13 +77,16 @@ def test_an_engine_is_given_whole_values_beginnings_and_endings() -> None:
         "names_long": [],
         "insides_suffixes": ["k", "kk"],
         "weight": None,
+        "until": -7,
+        "view": {"a": 1},
+        "rows": [{"b": 2}],
     }
 
 
 @pytest.mark.rule("X4")
 def test_beginnings_end_at_the_edge_and_only_longer_values_are_kept_whole() -> None:
     at_the_edge, beyond = "a" * EDGE_MAX, "b" * (EDGE_MAX + 1)
-    values = engine_values(Stall("s1", "r", (at_the_edge, beyond), (), 1.0))
+    values = engine_values(Stall("s1", "r", (at_the_edge, beyond), (), 1.0, 0, None, ()))
     edges = values[edges_field("names")]
     assert EDGE_MAX == 66
     assert edges == [letter * length for letter in "ab" for length in range(1, EDGE_MAX + 1)]
@@ -84,7 +95,7 @@ def test_beginnings_end_at_the_edge_and_only_longer_values_are_kept_whole() -> N
 
 @pytest.mark.rule("X4")
 def test_an_ending_is_never_cut() -> None:
-    values = engine_values(Stall("s1", "r", (), ("緑" * 300,), None))
+    values = engine_values(Stall("s1", "r", (), ("緑" * 300,), None, 0, None, ()))
     assert values[suffixes_field("insides")] == ["緑" * length for length in range(1, 301)]
 
 
@@ -92,5 +103,6 @@ def test_an_ending_is_never_cut() -> None:
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_what_is_written_has_exactly_the_fields_that_are_declared(kind: str) -> None:
     document = DOCUMENTS[kind]
-    values = {field.name: 1 if field.number else "x" for field in declared_fields(document)}
+    samples = {Form.TERMS: "x", Form.WHOLE: 1, Form.NUMBER: 1.0, Form.CARRIED: {}}
+    values = {field.name: samples[field.form] for field in declared_fields(document)}
     assert list(engine_values(document(**values))) == [field.name for field in engine_fields(document)]

@@ -16,7 +16,18 @@ from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
 from indexer.sinks.protocol import Sink, SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.catalogues import build_into, shop, write_catalogue
+from tests.catalogues import (
+    build_into,
+    coupon,
+    offer,
+    program,
+    redirect,
+    shipping,
+    shop,
+    trust,
+    write_catalogue,
+    write_catalogue_directory,
+)
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 CANARY: Final = "zqcanaryzq"
@@ -57,9 +68,10 @@ def test_a_build_publishes_public_shops_that_won_their_domain_and_tells_the_rest
             sequence=1,
             built_at="2031-05-06T12:00:00Z",
             source_position=None,
-            counts={"shops": 2, "categories": 2},
+            counts={"shops": 2, "categories": 2, "coupons": 0, "offers": 0, "facts": 2},
         ),
-        read=6,
+        read={"shops": 6},
+        left_out={},
         not_public=2,
         superseded=1,
         lost_domain=1,
@@ -79,6 +91,9 @@ def test_what_is_published_is_the_public_shops_and_their_categories_alone(tmp_pa
     assert {kind: [document.id for document in found] for kind, found in sink.documents.items()} == {
         "shops": ["s1", "s2"],
         "categories": ["books", "garden"],
+        "coupons": [],
+        "offers": [],
+        "facts": ["s1", "s2"],
     }
     assert [found.name for found in sink.documents["shops"]] == ["Shown", "Newer"]
 
@@ -95,7 +110,37 @@ def test_a_category_of_several_names_is_noted(sink: Sink, tmp_path: Path) -> Non
 @pytest.mark.rule("G1")
 def test_a_catalogue_without_a_public_shop_is_published_empty(sink: Sink, tmp_path: Path) -> None:
     summary = _build(sink, tmp_path, [shop("A", visibility="removed")])
-    assert (dict(summary.stamp.counts), summary.not_public) == ({"shops": 0, "categories": 0}, 1)
+    nothing = {"shops": 0, "categories": 0, "coupons": 0, "offers": 0, "facts": 0}
+    assert (dict(summary.stamp.counts), summary.not_public) == (nothing, 1)
+
+
+@pytest.mark.rule("V1.dependents")
+def test_what_belongs_to_no_public_shop_is_left_out_and_counted_by_its_type(sink: Sink, tmp_path: Path) -> None:
+    path = write_catalogue_directory(
+        tmp_path / "catalogue",
+        shops=_world(),
+        coupons=[coupon("A", "s1"), coupon("B", "s3"), coupon("C", "s5"), coupon("D", "nobody")],
+        offers=[offer("o1", "s2"), offer("o2", "s4")],
+        shipping=[shipping("s1"), shipping("s3")],
+        trust=[trust("s4", "registrar", "R")],
+        affiliate_programs=[program("s5", "Net")],
+        redirects=[
+            redirect("shown.internal", "new.internal"),
+            redirect("shown.internal", "r.internal"),
+            redirect("shown.internal", "www.shown.internal"),
+        ],
+        resource_accounts=[{"provider": "P", "account": "a"}],
+    )
+    summary = build_into(sink, path)
+    assert summary.read == {
+        "shops": 6, "coupons": 4, "offers": 2, "shipping": 2, "trust": 1, "affiliate_programs": 1, "redirects": 3,
+        "resource_accounts": 1,
+    }  # fmt: skip
+    assert summary.left_out == {
+        "coupons": 3, "offers": 1, "shipping": 1, "trust": 1, "affiliate_programs": 1, "redirects": 2,
+        "resource_accounts": 0,
+    }  # fmt: skip
+    assert summary.stamp.counts == {"shops": 2, "categories": 2, "coupons": 1, "offers": 1, "facts": 2}
 
 
 @pytest.mark.rule("V1.silent")
@@ -116,12 +161,9 @@ def test_bad_records_stop_the_build_after_the_first_hundred_are_listed_without_a
 def test_bad_records_can_be_passed_over_and_are_counted(sink: Sink, tmp_path: Path) -> None:
     bad = shop("B", popularity=-1, source=7)
     summary = _build(sink, tmp_path, [shop("A"), bad, shop("C")], skip_invalid=True)
-    assert (summary.read, summary.stamp.counts["shops"], summary.problems.records, summary.problems.count) == (
-        2,
-        2,
-        1,
-        2,
-    )
+    problems = summary.problems
+    assert (dict(summary.read), summary.stamp.counts["shops"]) == ({"shops": 2}, 2)
+    assert (problems.records, problems.count) == (1, 2)
 
 
 def test_a_key_that_comes_twice_is_a_bad_record_told_by_its_lines(sink: Sink, tmp_path: Path) -> None:
@@ -161,7 +203,9 @@ def test_the_embedded_pointer_names_the_live_generation_and_nothing_half_written
     assert (root / "live").read_text() == f"{summary.stamp.generation}\n"
     assert sorted(path.name for path in root.iterdir()) == ["generations", "live"]
     inside = root / "generations" / summary.stamp.generation
-    assert sorted(path.name for path in inside.iterdir()) == ["categories", "shops", "stamp.json"]
+    assert sorted(path.name for path in inside.iterdir()) == [
+        "categories", "coupons", "facts", "offers", "shops", "stamp.json",
+    ]  # fmt: skip
 
 
 @pytest.mark.rule("G1")

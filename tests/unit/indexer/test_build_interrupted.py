@@ -16,7 +16,7 @@ from indexer.progress import Advance
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
 from indexer.sinks.protocol import GenerationWriter, Sink, SinkError
-from indexer.sources.ndjson import NdjsonCatalogue, Read
+from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
 from tests.catalogues import build_into, shop, write_catalogue
 
 MOMENTS: Final = ("add", "seal", "count", "read", "before publish")
@@ -25,8 +25,10 @@ MOMENTS: Final = ("add", "seal", "count", "read", "before publish")
 class InterruptedSource(NdjsonCatalogue):
     """Is interrupted after its first shop."""
 
-    def shops(self, problems: ProblemLog, advance: Advance) -> Iterator[Read]:
-        yield next(super().shops(problems, advance))
+    def records(
+        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
+    ) -> Iterator[Read[AnyRecord]]:
+        yield next(super().records(kind, model, problems, advance))
         raise KeyboardInterrupt
 
 

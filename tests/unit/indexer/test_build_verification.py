@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import ShopDocument
+from index_mappings.documents import CouponDocument, ShopDocument
 from indexer.sinks.memory import MemorySink, MemoryWriter
 from indexer.sinks.protocol import SinkError
-from tests.catalogues import build_into, shop, write_catalogue
+from tests.catalogues import build_into, coupon, offer, shop, write_catalogue_directory
 
 Defect = Callable[[str, list[object]], list[object]]
 PUBLIC: Final = 400
@@ -82,9 +82,30 @@ def _holds_a_hidden_shop(kind: str, given: list[object]) -> list[object]:
     return given
 
 
+def _loses_one(of: str) -> Defect:
+    return lambda kind, given: given[1:] if kind == of else given
+
+
+def _alters_the_coupons(kind: str, given: list[object]) -> list[object]:
+    del kind
+    return [replace(found, view={}) if isinstance(found, CouponDocument) else found for found in given]
+
+
+def _holds_a_coupon_of_a_hidden_shop(kind: str, given: list[object]) -> list[object]:
+    match given:
+        case [first, CouponDocument() as second, *others] if kind == "coupons":
+            return [first, replace(second, id=HIDDEN), *others]
+    return given
+
+
 def _catalogue(folder: Path) -> Path:
     shops: list[Mapping[str, Any]] = [shop(f"Shop {n}", f"s{n}.internal", id=f"s{n:03}") for n in range(PUBLIC)]
-    return write_catalogue(folder / "shops.ndjson", [*shops, shop("Hidden", id=HIDDEN, visibility="under_review")])
+    return write_catalogue_directory(
+        folder / "catalogue",
+        shops=[*shops, shop("Hidden", id=HIDDEN, visibility="under_review")],
+        coupons=[coupon("A", HIDDEN), *(coupon("A", f"s{n:03}") for n in range(PUBLIC))],
+        offers=[offer("o1", "s001"), offer("o2", HIDDEN)],
+    )
 
 
 @pytest.mark.rule("G1.verified", "G1")
@@ -95,7 +116,12 @@ def _catalogue(folder: Path) -> Path:
         (_loses_a_category, "holds 0 categories, 1 were written"),
         (_keeps_one_too_many, "holds 401 shops, 400 were written"),
         (_alters_a_name, "shops read back from the new generation differ from what was written"),
-        (_holds_a_hidden_shop, "the new generation holds a shop that may not be public"),
+        (_holds_a_hidden_shop, "the new generation holds shops that may not be public"),
+        (_loses_one("coupons"), "holds 399 coupons, 400 were written"),
+        (_loses_one("offers"), "holds 0 offers, 1 were written"),
+        (_loses_one("facts"), "holds 399 facts, 400 were written"),
+        (_alters_the_coupons, "coupons read back from the new generation differ from what was written"),
+        (_holds_a_coupon_of_a_hidden_shop, "the new generation holds coupons that may not be public"),
     ],
 )
 def test_a_generation_that_is_not_what_was_written_is_never_published(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
 from indexer.sinks.embedded import EmbeddedSink
-from tests.catalogues import shop, write_catalogue
+from tests.catalogues import coupon, shop, write_catalogue, write_catalogue_directory
 
 CANARY: Final = "zqcanaryzq"
 UNSET: Final = dict.fromkeys(
@@ -36,7 +36,7 @@ def test_a_build_is_exit_code_0_and_tells_the_generation_and_the_numbers(tmp_pat
     assert (done.exit_code, live is not None) == (0, True)
     published, read = done.stdout.splitlines()
     assert published.startswith(f"Published generation {live.generation if live else ''} in ")
-    assert published.endswith(" s: 1 shops, 1 categories.")
+    assert published.endswith(" s: 1 shops, 1 categories, 0 coupons, 0 offers, 1 facts.")
     assert read == ("Read 2 shops: 1 not public, 0 superseded, 0 without their domain; 0 bad records passed over.")
     assert done.stderr.startswith("Reading shops: ")
 
@@ -52,8 +52,9 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
         0,
         {
             "generation": live.generation,
-            "counts": {"shops": 1, "categories": 1},
-            "read": 2,
+            "counts": {"shops": 1, "categories": 1, "coupons": 0, "offers": 0, "facts": 1},
+            "read": {"shops": 2},
+            "left_out": {},
             "not_public": 0,
             "superseded": 0,
             "lost_domain": 1,
@@ -69,7 +70,15 @@ def test_without_a_catalogue_the_invented_sample_is_built(tmp_path: Path) -> Non
     done = _run(tmp_path, "--json")
     told = json.loads(done.stdout)
     assert (done.exit_code, told["not_public"], told["skipped_invalid"]) == (0, 20, 0)
-    assert told["counts"]["shops"] == told["read"] - 20 - told["lost_domain"]
+    assert told["counts"]["shops"] == told["read"]["shops"] - 20 - told["lost_domain"]
+
+
+def test_each_type_that_was_read_is_told_with_how_many_belong_to_no_public_shop(tmp_path: Path) -> None:
+    path = write_catalogue_directory(
+        tmp_path / "catalogue", shops=[shop("A", id="s1")], coupons=[coupon("A", "s1"), coupon("B", "nobody")]
+    )
+    done = _run(tmp_path, "--catalogue", str(path))
+    assert (done.exit_code, done.stdout.splitlines()[2:]) == (0, ["Read 2 coupons: 1 of no public shop."])
 
 
 @pytest.mark.rule("V1.silent")

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from service.admission import Admission
+from service.auth.sqlite import SqliteTokenStore
+from service.auth.verifier import TokenVerifier
 from service.caller import Caller, Channel, new_request_id
-from service.dispatch import Dispatcher
+from service.dispatch import Dispatcher, Surroundings
 from service.errors import UnsupportedMediaTypeError
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import QuotaPolicy
 from service.live import LiveData
+from service.reports.sqlite import SqliteReports
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
 from service.search.reference import ReferenceBackend
@@ -24,7 +30,7 @@ class Replaced(ReferenceBackend):
     """A world whose generation is gone as often as told, each time until it is asked for anew."""
 
     def __init__(self, world: ReferenceBackend, times: int) -> None:
-        super().__init__(world.stamp, (), ())
+        super().__init__(world.stamp, {})
         self._world = world
         self._times = times
         self.refreshed = 0
@@ -48,13 +54,19 @@ class Slow(ReferenceBackend):
         raise BackendUnavailable(f"nobody waits that long for {query.text}")
 
 
+def _dispatcher(live: LiveData) -> Dispatcher:
+    """Every tool on live data; these calls bring no token and no report, so neither store is ever opened."""
+    admission = Admission(TokenVerifier(SqliteTokenStore(Path("no-tokens"))), MemoryLimiter(), QuotaPolicy())
+    return Dispatcher(REGISTRY, live, admission, Surroundings(SqliteReports(Path("no-reports")), {}))
+
+
 async def _given(arguments: object) -> object:
     return arguments
 
 
 async def test_the_answer_is_a_document_and_its_bytes(tmp_path: Path) -> None:
     world = reference_world(tmp_path)
-    dispatcher = Dispatcher(REGISTRY, LiveData(world, 5.0))
+    dispatcher = _dispatcher(LiveData(world, 5.0))
     outcome = await dispatcher.call("get_shop", lambda: _given({"shop_domain": "shop_books"}), CALLER)
     assert (json.loads(outcome.body), outcome.error, outcome.stamp) == (BOOKS_VIEW, None, world.stamp)
     assert json.loads(json.dumps(outcome.document)) == BOOKS_VIEW
@@ -68,7 +80,7 @@ async def test_an_unknown_tool_is_told_before_the_body_is_read(tmp_path: Path) -
         read.append("body")
         raise UnsupportedMediaTypeError
 
-    dispatcher = Dispatcher(REGISTRY, LiveData(reference_world(tmp_path), 5.0))
+    dispatcher = _dispatcher(LiveData(reference_world(tmp_path), 5.0))
     unknown = await dispatcher.call("nothing", arguments, CALLER)
     assert (unknown.document["code"], read) == ("not_found", [])
     known = await dispatcher.call("find_shop", arguments, CALLER)
@@ -81,14 +93,14 @@ async def test_a_generation_that_is_gone_is_asked_for_anew_once_and_not_twice(
     tmp_path: Path, times: int, code: str | None
 ) -> None:
     backend = Replaced(reference_world(tmp_path), times)
-    outcome = await Dispatcher(REGISTRY, LiveData(backend, 5.0)).call("list_categories", lambda: _given({}), CALLER)
+    outcome = await _dispatcher(LiveData(backend, 5.0)).call("list_categories", lambda: _given({}), CALLER)
     assert (outcome.document.get("code"), backend.refreshed) == (code, 1)
 
 
 @pytest.mark.rule("E3")
 async def test_a_call_ends_at_its_deadline(tmp_path: Path) -> None:
     world = reference_world(tmp_path)
-    dispatcher = Dispatcher(REGISTRY, LiveData(Slow(world.stamp, (), ()), 0.05))
+    dispatcher = _dispatcher(LiveData(Slow(world.stamp, {}), 0.05))
     outcome = await dispatcher.call("find_shop", lambda: _given({"query": "x"}), CALLER)
     assert (outcome.document["code"], outcome.stamp) == ("backend_unavailable", None)
 
@@ -96,7 +108,7 @@ async def test_a_call_ends_at_its_deadline(tmp_path: Path) -> None:
 @pytest.mark.rule("E4")
 async def test_a_category_is_checked_before_anything_is_searched(tmp_path: Path) -> None:
     world = reference_world(tmp_path)
-    dispatcher = Dispatcher(REGISTRY, LiveData(Slow(world.stamp, (), ()), 5.0))
+    dispatcher = _dispatcher(LiveData(Slow(world.stamp, {}), 5.0))
     outcome = await dispatcher.call("find_shop", lambda: _given({"query": "", "category": "x"}), CALLER)
     assert outcome.document["detail"] == (
         "No shop carries this category. Call list_categories for the slugs that exist."
@@ -107,7 +119,7 @@ async def test_a_category_is_checked_before_anything_is_searched(tmp_path: Path)
 async def test_the_log_has_a_line_a_call_without_what_was_asked(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dispatcher = Dispatcher(REGISTRY, LiveData(reference_world(tmp_path), 5.0))
+    dispatcher = _dispatcher(LiveData(reference_world(tmp_path), 5.0))
     with caplog.at_level(logging.INFO, "service.dispatch"):
         await dispatcher.call("find_shop", lambda: _given({"query": "hunter2"}), CALLER)
         await dispatcher.call("get_shop", lambda: _given({"shop_domain": "hunter2.example"}), CALLER)
@@ -133,7 +145,7 @@ async def test_a_page_of_fifty_full_shops_is_small_enough_for_a_model(tmp_path: 
         }
         for number in range(60)
     ]
-    dispatcher = Dispatcher(REGISTRY, LiveData(reference_world(tmp_path, shops), 5.0))
+    dispatcher = _dispatcher(LiveData(reference_world(tmp_path, shops), 5.0))
     outcome = await dispatcher.call("find_shop", lambda: _given({"query": ""}), CALLER)
     # A token is three characters or more of such text.
     assert (len(outcome.document["results"]), len(outcome.body) / 3 < 20_000) == (50, True)

@@ -2,22 +2,29 @@
 
 import pytest
 
-from service.errors import FieldError, InvalidInputError, ServiceError
+from service.errors import FieldError, InvalidInputError, QuotaExceededError, ServiceError
 
 STATUSES = {
     "invalid_input": 400,
     "unknown_category": 400,
     "page_too_deep": 400,
+    "too_many_coupons": 400,
+    "token_required": 401,
+    "token_invalid": 401,
     "shop_not_found": 404,
+    "offer_not_found": 404,
+    "no_valid_checkout_url": 404,
     "not_found": 404,
     "method_not_allowed": 405,
     "body_too_large": 413,
     "unsupported_media_type": 415,
+    "quota_exceeded": 429,
     "internal_error": 500,
     "version_unknown": 503,
     "not_ready": 503,
     "backend_unavailable": 503,
 }
+PLAIN = [error for error in ServiceError.__subclasses__() if error is not QuotaExceededError]
 
 
 @pytest.mark.rule("E1")
@@ -26,7 +33,7 @@ def test_every_code_has_its_status() -> None:
 
 
 @pytest.mark.rule("E1", "E1.retry_after", "V2")
-@pytest.mark.parametrize("error", ServiceError.__subclasses__(), ids=lambda error: error.code)
+@pytest.mark.parametrize("error", PLAIN, ids=lambda error: error.code)
 def test_every_error_tells_the_same_members(error: type[ServiceError]) -> None:
     assert error().problem() == {
         "type": f"urn:shop-directory:problem:{error.code}",
@@ -37,6 +44,19 @@ def test_every_error_tells_the_same_members(error: type[ServiceError]) -> None:
     }
     assert error.default_detail.endswith(".")
     assert (error.retry_after is not None) == (error.status == 503)
+
+
+@pytest.mark.rule("E1.retry_after")
+def test_a_used_up_quota_names_the_seconds_to_wait() -> None:
+    error = QuotaExceededError(7, ((b"ratelimit", b"x"),))
+    assert (error.retry_after, error.headers) == (7, ((b"ratelimit", b"x"),))
+    assert error.problem() == {
+        "type": "urn:shop-directory:problem:quota_exceeded",
+        "title": "Quota exceeded",
+        "status": 429,
+        "detail": "The quota of this caller is used up. Try again in 7 seconds.",
+        "code": "quota_exceeded",
+    }
 
 
 @pytest.mark.rule("E1", "E5")

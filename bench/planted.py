@@ -1,0 +1,64 @@
+"""A search backend with a leak of time planted in it: what the measurement of times has to find (V2)."""
+
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from service.search.protocol import SearchBackend, Snapshot
+
+T = TypeVar("T")
+Look = Callable[..., Coroutine[Any, Any, T]]
+
+
+class LateBackend:
+    """A backend that betrays shops under review: every look-up of one keeps the processor busy for a while."""
+
+    def __init__(self, inner: SearchBackend, betrayed: Iterable[str], seconds: float) -> None:
+        """Wrap a backend.
+
+        Args:
+            inner: the one that answers.
+            betrayed: the ids and domains whose look-up takes longer.
+            seconds: how much.
+        """
+        self._inner = inner
+        self._late = frozenset(betrayed)
+        self._seconds = seconds
+
+    async def snapshot(self) -> Snapshot:
+        """The live generation, told late."""
+        return _LateSnapshot(await self._inner.snapshot(), self._until)
+
+    async def refresh(self) -> Snapshot:
+        """The same, asked anew."""
+        return _LateSnapshot(await self._inner.refresh(), self._until)
+
+    async def close(self) -> None:
+        """Release the one within."""
+        await self._inner.close()
+
+    def _until(self, asked: object) -> None:
+        if asked in self._late:
+            end = time.perf_counter() + self._seconds
+            while time.perf_counter() < end:
+                pass
+
+
+class _LateSnapshot:
+    def __init__(self, inner: Snapshot, wait: Callable[[object], None]) -> None:
+        self.stamp = inner.stamp
+        self.find, self.suggest, self.categories = inner.find, inner.suggest, inner.categories
+        self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
+        self.shop = _late(inner.shop, wait)
+        self.facts = _late(inner.facts, wait)
+        self.trust = _late(inner.trust, wait)
+        self.offer = _late(inner.offer, wait)
+        self.coupons = _late(inner.coupons, lambda query: wait(query.shop))
+
+
+def _late(look: Look[T], wait: Callable[[Any], None]) -> Look[T]:
+    async def late(asked: object, *more: object) -> T:
+        wait(asked)
+        return await look(asked, *more)
+
+    return late

@@ -1,0 +1,250 @@
+"""Whether the time of an answer tells a shop under review from an unknown one: it must not (V2).
+
+Calls of both kinds come in random order in one process, in memory, so that nothing but the service itself is measured.
+The two kinds are compared by the Mann-Whitney AUC: the chance that an answer about a shop under review takes longer
+than one about an unknown shop; 0.5 is no difference at all. The same measurement with a planted delay on one side has
+to find it, or it would find nothing.
+"""
+
+import asyncio
+import gc
+import json
+import random
+import statistics
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import FastAPI
+
+from bench.invented import invented_shops
+from bench.planted import LateBackend
+from indexer.build import build
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sources.ndjson import NdjsonCatalogue
+from service.app import create_app
+from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.protocol import Token
+from service.auth.secrets import hash_of, new_token_id, new_token_text
+from service.limits.policy import QuotaClass
+from service.search.embedded import EmbeddedBackend
+from service.search.protocol import SearchBackend
+from service.settings import Settings
+
+ALLOWED: Final = 0.03
+_SEED: Final = 20_261_121
+_SHOPS: Final = 3_000
+_WARM_UP: Final = 100
+_BETWEEN_COLLECTIONS: Final = 500
+_PLENTY: Final = 10**9
+# Trust is the one that answers what it does not know as it answers what nobody has measured (A8).
+_ABSENT: Final = {"get_trust": HTTPStatus.OK}
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """One tool's comparison.
+
+    Attributes:
+        tool: its name.
+        auc: 0.5 when the times tell nothing; above, a shop under review takes longer.
+        unknown_ms, hidden_ms: the medians.
+    """
+
+    tool: str
+    auc: float
+    unknown_ms: float
+    hidden_ms: float
+
+    @property
+    def tells(self) -> bool:
+        """Whether the times tell the two apart."""
+        return abs(self.auc - 0.5) > ALLOWED
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """An index, and the numbers of shops on either side: both are drawn from the same shops by chance."""
+
+    index: Path
+    unknown: tuple[int, ...]
+    hidden: tuple[int, ...]
+
+
+_Arguments = Callable[[int], dict[str, Any]]
+TOOLS: Final[dict[str, _Arguments]] = {
+    "get_shop": lambda number: {"shop_domain": _domain(number)},
+    "list_coupons": lambda number: {"shop_domain": _domain(number)},
+    "get_shipping_policy": lambda number: {"shop_domain": _domain(number), "country": "AT"},
+    "get_trust": lambda number: {"shop_domain": _domain(number)},
+    "report_code": lambda number: {"shop_domain": _domain(number), "code": "SPRING10", "reason": "invalid"},
+    "resolve_conflict": lambda number: {"from_shop_id": _shop_id(number)},
+    "resolve_checkout_url": lambda number: {"offer_id": _offer_id(number)},
+}
+
+
+def make_world(directory: Path) -> World:
+    """Build an index of invented shops, some of them under review, and some left out of the catalogue altogether."""
+    chance = random.Random(_SEED)
+    kinds = ["public", "public", "public", "under_review", "unknown"]
+    sides = [chance.choice(kinds) for _ in range(_SHOPS)]
+    records: dict[str, list[dict[str, Any]]] = {"shops": [], "coupons": [], "offers": [], "shipping": [], "trust": []}
+    for number, shop in enumerate(invented_shops(_SHOPS)):
+        if sides[number] != "unknown":
+            visible = {"id": _shop_id(number), "domain": _domain(number), "visibility": sides[number]}
+            records["shops"].append({**shop, **visible})
+            for kind, line in _belongings(number).items():
+                records[kind].append(line)
+    catalogue = directory / "catalogue"
+    catalogue.mkdir()
+    for kind, lines in records.items():
+        (catalogue / f"{kind}.ndjson").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    build(NdjsonCatalogue(catalogue), EmbeddedSink(directory / "index"))
+    unknown, hidden = ([n for n, side in enumerate(sides) if side == kind] for kind in ("unknown", "under_review"))
+    return World(directory / "index", tuple(unknown), tuple(hidden))
+
+
+async def measure(world: World, directory: Path, count: int, planted: float = 0.0) -> tuple[Timing, ...]:
+    """Compare the times of each tool.
+
+    Args:
+        world: of `make_world`.
+        directory: for the files of tokens and reports.
+        count: how many calls of each side, for each tool.
+        planted: seconds that every look-up of a shop under review takes longer.
+    """
+    backend: SearchBackend = EmbeddedBackend(world.index)
+    if planted:
+        betrayed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))
+        backend = LateBackend(backend, betrayed, planted)
+    plenty = QuotaClass(reads=_PLENTY, suggest=_PLENTY, reports=_PLENTY)
+    settings = Settings(
+        token_file=directory / "tokens.sqlite",
+        reports_file=directory / "reports.sqlite",
+        quota_classes={"default": plenty},
+    )
+    async with _running(create_app(settings, search=backend)) as app:
+        token = await _token(directory / "tokens.sqlite")
+        return tuple([await _compared(app, token, tool, world, count) for tool in TOOLS])
+
+
+def auc(first: Sequence[float], second: Sequence[float]) -> float:
+    """The chance that one of `second` is greater than one of `first`, ties counted half: a rank sum, normalised."""
+    together = sorted([*((value, False) for value in first), *((value, True) for value in second)])
+    rank_sum, position = 0.0, 0
+    while position < len(together):
+        end = position
+        while end < len(together) and together[end][0] == together[position][0]:
+            end += 1
+        # Equal values share the mean of their ranks, which begin at 1.
+        rank_sum += (position + 1 + end) / 2 * sum(of_second for _, of_second in together[position:end])
+        position = end
+    return (rank_sum - len(second) * (len(second) + 1) / 2) / (len(first) * len(second))
+
+
+async def _compared(app: FastAPI, token: str, tool: str, world: World, count: int) -> Timing:
+    chance = random.Random(_SEED)
+    sides = [False, True] * count
+    chance.shuffle(sides)
+    arguments = TOOLS[tool]
+    scope = _scope(tool, token)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    asked = [(side, arguments(chance.choice(world.hidden if side else world.unknown))) for side in sides]
+    status = {await _call(app, scope, given, []) for _, given in asked[:_WARM_UP]}
+    gc.collect()
+    gc.disable()
+    try:
+        for position, (side, given) in enumerate(asked):
+            if position % _BETWEEN_COLLECTIONS == 0:
+                gc.collect()
+            status.add(await _call(app, scope, given, times[side]))
+    finally:
+        gc.enable()
+    if status != {_ABSENT.get(tool, HTTPStatus.NOT_FOUND)}:
+        raise RuntimeError(f"{tool} did not answer that there is no such thing, but {sorted(status)}")
+    unknown, hidden = times[False], times[True]
+    return Timing(tool, auc(unknown, hidden), statistics.median(unknown) * 1000, statistics.median(hidden) * 1000)
+
+
+async def _call(app: FastAPI, scope: dict[str, Any], arguments: dict[str, Any], times: list[float]) -> int:
+    """Call a tool; its seconds are appended to `times`, its status is returned."""
+    body = json.dumps(arguments).encode()
+    status = 0
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:  # noqa: ANN401 - as ASGI wants it
+        nonlocal status
+        status = message.get("status", status)
+
+    fresh = {**scope, "state": {}}
+    started = time.perf_counter()
+    await app(fresh, receive, send)
+    times.append(time.perf_counter() - started)
+    return status
+
+
+def _scope(tool: str, token: str) -> dict[str, Any]:
+    headers = [(b"host", b"bench"), (b"content-type", b"application/json"), (b"x-api-token", token.encode())]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": f"/tool/{tool}",
+        "raw_path": f"/tool/{tool}".encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+    }
+
+
+@asynccontextmanager
+async def _running(app: FastAPI) -> AsyncIterator[FastAPI]:
+    async with app.router.lifespan_context(app):
+        yield app
+
+
+async def _token(path: Path) -> str:
+    text = new_token_text()
+    store = open_tokens(TokenStoreKind.SQLITE, path, "", "")
+    await store.issue(Token(new_token_id(), "bench", "default", None), hash_of(text))
+    await store.close()
+    return text
+
+
+def _belongings(number: int) -> dict[str, dict[str, Any]]:
+    shop = {"shop_id": _shop_id(number)}
+    checked = {"source": "bench", "checked_at": "2026-05-06T07:08:09Z"}
+    return {
+        "coupons": {**shop, "id": f"cpn_{number:08d}", "code": "SPRING10", "verification_status": "unverified"},
+        "offers": {**shop, "id": _offer_id(number), "title": "Lamp", "url": f"https://{_domain(number)}/lamp"},
+        "shipping": {**shop, "destinations": ["DE", "AT"]},
+        "trust": {**shop, "kind": "tls_grade", "value": "A", **checked},
+    }
+
+
+def _shop_id(number: int) -> str:
+    return f"shop_{number:08d}"
+
+
+def _domain(number: int) -> str:
+    return f"shop-{number:08d}.internal"
+
+
+def _offer_id(number: int) -> str:
+    return f"off_{number:08d}"
+
+
+def run(directory: Path, count: int, planted: float) -> tuple[tuple[Timing, ...], tuple[Timing, ...]]:
+    """The measurement as it is, and with a planted delay, of `planted` seconds, that it has to find."""
+    world = make_world(directory)
+    return asyncio.run(measure(world, directory, count)), asyncio.run(measure(world, directory, count, planted))

@@ -1,0 +1,1 @@
+"""What callers could tell a hidden shop by, channel after channel: there is none (V2)."""

@@ -1,0 +1,51 @@
+"""Moments: exact to the microsecond as numbers, and RFC 3339 in UTC on the wire (A4)."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index_mappings.moments import FAR_AHEAD, LONG_AGO, microseconds, optional_moment, wire_moment
+
+moments = st.datetimes(
+    min_value=datetime(1, 1, 2),
+    max_value=datetime(9999, 12, 30),
+    timezones=st.just(UTC),  # noqa: DTZ001 - naive bounds
+)
+
+
+@pytest.mark.rule("A4")
+@given(moments, moments)
+def test_moments_compare_like_their_numbers_and_no_number_is_beyond_an_open_end(one: datetime, other: datetime) -> None:
+    assert (one < other) == (microseconds(one) < microseconds(other))
+    assert LONG_AGO < microseconds(one) < FAR_AHEAD
+
+
+@pytest.mark.rule("A4")
+@given(moments, st.integers(-1_439, 1_439))
+def test_a_moment_is_told_in_utc_whatever_its_zone_and_reads_back_exactly(moment: datetime, minutes: int) -> None:
+    try:
+        elsewhere = moment.astimezone(timezone(timedelta(minutes=minutes)))
+    except OverflowError:
+        elsewhere = moment
+    told = wire_moment(elsewhere)
+    assert told.endswith("Z")
+    assert datetime.fromisoformat(told) == moment
+
+
+@pytest.mark.rule("A4")
+def test_a_fraction_is_told_only_where_there_is_one() -> None:
+    noon = datetime(2031, 5, 6, 12, tzinfo=UTC)
+    assert [optional_moment(moment) for moment in (noon, noon.replace(microsecond=50), None)] == [
+        "2031-05-06T12:00:00Z",
+        "2031-05-06T12:00:00.000050Z",
+        None,
+    ]
+
+
+def test_one_microsecond_is_one() -> None:
+    noon = datetime(2031, 5, 6, 12, tzinfo=UTC)
+    assert microseconds(noon + timedelta(microseconds=1)) - microseconds(noon) == 1
+    assert microseconds(datetime(1970, 1, 1, tzinfo=UTC)) == 0
+    assert microseconds(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)) == -1

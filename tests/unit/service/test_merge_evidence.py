@@ -1,0 +1,122 @@
+"""The evidence of a merge audit, piece by piece, and the thresholds of its verdict (A12)."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+
+from index_mappings.documents import Shop
+from service.tools.merge_evidence import LIKELY_DIFFERENT, LIKELY_SAME, POINTS, Evidence, evidence, verdict
+
+
+def _shop(name: str, domain: str, **fields: Any) -> Shop:  # noqa: ANN401 - any field
+    values: dict[str, Any] = {"aliases": (), "categories": (f"only-{domain}",), "countries": (), "popularity": None}
+    return Shop(id=domain, name=name, domain=domain, **{**values, **fields})
+
+
+def _redirect(start: str, end: str, observed_at: str | None = None) -> Mapping[str, str | None]:
+    return {"from_domain": start, "to_domain": end, "observed_at": observed_at, "source": None}
+
+
+ONE = _shop("Nordlicht", "nordlicht.de")
+OTHER = _shop("Quelle", "quelle.fr")
+PIECES = {
+    "registrable_domain": (_shop("Nordlicht", "a.nordlicht.de"), _shop("Quelle", "nordlicht.de")),
+    "main_label": (_shop("Nordlicht", "nord.de"), _shop("Quelle", "nord.co.uk")),
+    "name_similarity": (_shop("Nordlichter", "a.de"), _shop("NORDLICHTERS", "b.de")),
+    "shared_alias": (_shop("Nordlicht", "a.de"), _shop("Quelle", "b.de", aliases=("Nord-Licht",))),
+    "stated_redirect": (ONE, _shop("Quelle", "quelle.fr", redirects=(_redirect("quelle.fr", "nordlicht.de"),))),
+    "categories": (_shop("Nordlicht", "a.de", categories=("b", "c")), _shop("Quelle", "q.fr", categories=("c",))),
+    "markets": (_shop("Nordlicht", "a.de", countries=("DE", "AT")), _shop("Quelle", "q.fr", countries=("AT",))),
+}
+
+
+def _agreeing(first: Shop, second: Shop) -> set[str]:
+    return {piece.kind for piece in evidence(first, second) if piece.agrees}
+
+
+@pytest.mark.rule("A12")
+def test_two_shops_with_nothing_in_common_agree_in_nothing_and_every_piece_says_why() -> None:
+    assert evidence(ONE, OTHER) == (
+        Evidence("registrable_domain", False, "nordlicht.de and quelle.fr"),  # noqa: FBT003 - as the piece has it
+        Evidence("main_label", False, "nordlicht and quelle"),  # noqa: FBT003
+        Evidence("name_similarity", False, "names are 13% alike"),  # noqa: FBT003
+        Evidence("shared_alias", False, "shared names: none"),  # noqa: FBT003
+        Evidence("stated_redirect", False, "no redirect between them is stated"),  # noqa: FBT003
+        Evidence("categories", False, "shared categories: none"),  # noqa: FBT003
+        Evidence("markets", False, "not stated by both"),  # noqa: FBT003
+    )
+    assert verdict(evidence(ONE, OTHER)) == "likely_different"
+
+
+@pytest.mark.rule("A12")
+@pytest.mark.parametrize("kind", PIECES)
+def test_each_piece_agrees_by_itself_and_the_same_both_ways(kind: str) -> None:
+    first, second = PIECES[kind]
+    implied = {"main_label"} if kind == "registrable_domain" else set()
+    assert _agreeing(first, second) == _agreeing(second, first) == {kind} | implied
+
+
+@pytest.mark.rule("A12")
+def test_a_redirect_agrees_in_either_direction_and_only_between_the_two() -> None:
+    there, back = _redirect("nordlicht.de", "quelle.fr"), _redirect("quelle.fr", "nordlicht.de", "2031-05-06T07:08:09Z")
+    for redirect, told in (
+        (there, "nordlicht.de leads to quelle.fr"),
+        (back, "quelle.fr leads to nordlicht.de, seen 2031-05-06T07:08:09Z"),
+    ):
+        first = _shop("Nordlicht", "nordlicht.de", redirects=(redirect,))
+        assert evidence(first, OTHER)[4] == Evidence("stated_redirect", True, told)  # noqa: FBT003
+    elsewhere = _shop("Nordlicht", "nordlicht.de", redirects=(_redirect("nordlicht.de", "x.de"),))
+    assert "stated_redirect" not in _agreeing(elsewhere, OTHER)
+
+
+@pytest.mark.rule("A12")
+@pytest.mark.parametrize(
+    ("first", "second", "agrees"),
+    [
+        ((), (), False), (("DE",), (), False), (("DE",), ("FR",), False), (("DE", "FR"), ("FR",), True),
+        (("WORLDWIDE",), ("FR",), True), (("WORLDWIDE",), (), False), (("WORLDWIDE",), ("WORLDWIDE",), True),
+    ],
+)  # fmt: skip
+def test_markets_agree_when_both_state_a_shared_one(
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    agrees: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    found = _agreeing(_shop("Nordlicht", "a.de", countries=first), _shop("Quelle", "q.fr", countries=second))
+    assert ("markets" in found) is agrees
+
+
+@pytest.mark.rule("A12")
+def test_names_are_alike_from_ninety_per_cent() -> None:
+    nine_of_ten = (_shop("abcdefghij", "a.de"), _shop("abcdefghix", "q.fr"))
+    eight_of_nine = (_shop("abcdefghi", "a.de"), _shop("abcdefghx", "q.fr"))
+    assert ("name_similarity" in _agreeing(*nine_of_ten), "name_similarity" in _agreeing(*eight_of_nine)) == (
+        True,
+        False,
+    )
+
+
+@pytest.mark.rule("A12")
+def test_the_verdict_follows_the_points_at_every_threshold() -> None:
+    assert (LIKELY_SAME, LIKELY_DIFFERENT) == (4, 1)
+    for agreed in product((False, True), repeat=len(POINTS)):
+        pieces = tuple(Evidence(kind, agrees, "") for kind, agrees in zip(POINTS, agreed, strict=True))
+        points = sum(point for point, agrees in zip(POINTS.values(), agreed, strict=True) if agrees)
+        expected = "likely_same" if points >= 4 else "likely_different" if points <= 1 else "insufficient_evidence"
+        assert verdict(pieces) == expected, agreed
+
+
+@pytest.mark.rule("A12")
+def test_evidence_of_each_strength_has_its_verdict() -> None:
+    verdicts = {kind: verdict(evidence(*pair)) for kind, pair in PIECES.items()}
+    assert verdicts == {
+        "registrable_domain": "likely_same",
+        "main_label": "insufficient_evidence",
+        "name_similarity": "insufficient_evidence",
+        "shared_alias": "insufficient_evidence",
+        "stated_redirect": "likely_same",
+        "categories": "likely_different",
+        "markets": "likely_different",
+    }

@@ -1,0 +1,49 @@
+"""What a shipping statement says about one country: every branch of the rule (A7)."""
+
+from typing import Any
+
+import pytest
+
+from index_mappings.countries import COUNTRY_CODES
+from service.tools.get_shipping_policy import ships_to
+
+
+def _stated(
+    destinations: list[str] | None, excluded: tuple[str, ...] = (), *, complete: bool = False
+) -> dict[str, Any]:
+    return {"destinations": destinations, "excluded": list(excluded), "destinations_exhaustive": complete}
+
+
+@pytest.mark.rule("A7", "I27", "I28")
+@pytest.mark.parametrize(
+    ("stated", "country", "verdict"),
+    [
+        (None, "AT", "unknown"),
+        (_stated(None), "AT", "unknown"),
+        (_stated(None, complete=True), "AT", "unknown"),
+        (_stated(None, ("AT",)), "AT", "no"),
+        (_stated(["AT"]), "AT", "yes"),
+        (_stated(["DACH"]), "AT", "yes"),
+        (_stated(["WORLDWIDE"]), "AT", "yes"),
+        (_stated(["AT"], ("AT",)), "AT", "no"),
+        (_stated(["WORLDWIDE"], ("EU",)), "AT", "no"),
+        (_stated(["WORLDWIDE"], ("EU",)), "CH", "yes"),
+        (_stated(["EU"], ("FR",), complete=True), "FR", "no"),
+        (_stated(["EU"], ("FR",), complete=True), "DE", "yes"),
+        (_stated(["DE"]), "AT", "unknown"),
+        (_stated(["DE"], complete=True), "AT", "no"),
+        (_stated(["EU"], complete=True), "GB", "no"),
+        (_stated(["EU"]), "GB", "unknown"),
+        (_stated([]), "AT", "unknown"),
+        (_stated([], complete=True), "AT", "no"),
+    ],
+)
+def test_excluded_is_no_then_named_is_yes_then_a_complete_list_is_no_and_the_rest_is_unknown(
+    stated: dict[str, Any] | None, country: str, verdict: str
+) -> None:
+    assert ships_to(stated, country) == verdict
+
+
+@pytest.mark.rule("A7", "I27")
+def test_what_was_not_collected_is_unknown_for_every_country() -> None:
+    assert {ships_to(None, country) for country in COUNTRY_CODES} == {"unknown"}
