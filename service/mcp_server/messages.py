@@ -35,8 +35,8 @@ TEXTS: Final = {
     UNSUPPORTED_PROTOCOL_VERSION: "This protocol version is not served; data.supported lists those that are.",
 }
 UNKNOWN_TOOL: Final = "There is no tool of this name; tools/list names those that there are."
-# The one error whose data the protocol prescribes: clients choose a version by it.
-_DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION})
+# The errors whose data the protocol prescribes: clients choose a version, or learn what they lack, by it.
+_DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION, MISSING_REQUIRED_CLIENT_CAPABILITY})
 
 MessageId = int | str | None
 

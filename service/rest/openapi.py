@@ -4,20 +4,23 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from service.rest.answers import Answer, Asked, Endpoint, json_answer
+from service.rest.openapi_inputs import input_schema
+from service.rest.openapi_links import links
 from service.rest.openapi_parts import (
     ANSWER_HEADERS,
     DATA_HEADERS,
     HEALTH_SCHEMA,
     PROBLEM_SCHEMA,
     READY_SCHEMA,
+    RPC_REQUEST_SCHEMA,
+    RPC_RESPONSE_SCHEMA,
     SUGGEST_PARAMETERS,
     SUGGEST_SCHEMA,
     VERSION_SCHEMA,
     headers,
     problem,
 )
-from service.tools.request import ShopRequest
-from service.tools.schema import request_schema, response_schema
+from service.tools.schema import response_schema
 from service.tools.tool import Tool
 
 VERSION: Final = "0.1.1"
@@ -35,14 +38,21 @@ def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Shop Directory", "version": VERSION, "description": _ABOUT},
         "paths": {
-            **{f"/tool/{tool.name}": {"post": _tool_operation(tool)} for tool in tools},
-            "/suggest": {"get": _suggest_operation()},
+            **{f"/tool/{tool.name}": {"post": _tool_operation(tool, tools)} for tool in tools},
+            "/suggest": {"get": _suggest_operation(tools)},
             "/mcp": {"post": _mcp_operation()},
             "/health": {"get": _probe("health", "Is it alive?", HEALTH_SCHEMA)},
             "/ready": {"get": _probe("ready", "Can it answer from data?", READY_SCHEMA, 503, data=True)},
             "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, 503)},
         },
-        "components": {"schemas": {"Problem": PROBLEM_SCHEMA}, "headers": {**ANSWER_HEADERS, **DATA_HEADERS}},
+        "components": {
+            "schemas": {
+                "Problem": PROBLEM_SCHEMA,
+                "RpcRequest": RPC_REQUEST_SCHEMA,
+                "RpcResponse": RPC_RESPONSE_SCHEMA,
+            },
+            "headers": {**ANSWER_HEADERS, **DATA_HEADERS},
+        },
         "tags": [
             {"name": "tools", "description": "The tools, the same as over MCP."},
             {"name": "typeahead", "description": "Suggestions while somebody types."},
@@ -62,11 +72,9 @@ def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
     return Endpoint(("GET", "HEAD"), answer)
 
 
-def _tool_operation(tool: Tool[Any]) -> dict[str, Any]:
-    schema = request_schema(tool.request)
-    if issubclass(tool.request, ShopRequest):
-        # R2: either of the two names. MCP schemas can't say it, hosts refuse unions at the root.
-        schema["anyOf"] = [{"required": ["shop_domain"]}, {"required": ["shop_id_or_domain"]}]
+def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, Any]:
+    body = input_schema(tool)
+    answer = response_schema(tool.response)
     examples = {
         f"example_{number}": {"summary": example.summary, "value": example.arguments}
         for number, example in enumerate(tool.examples, start=1)
@@ -76,19 +84,20 @@ def _tool_operation(tool: Tool[Any]) -> dict[str, Any]:
         "tags": ["tools"],
         "summary": tool.title,
         "description": tool.description,
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": examples}}},
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body, "examples": examples}}},
         "responses": {
             "200": {
                 "description": "The answer.",
                 "headers": headers(data=True),
-                "content": {"application/json": {"schema": response_schema(tool.response)}},
+                "content": {"application/json": {"schema": answer}},
+                "links": links(answer, tools),
             },
             **{str(status): problem(status) for status in _TOOL_PROBLEMS},
         },
     }
 
 
-def _suggest_operation() -> dict[str, Any]:
+def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
     caching = {
         "etag": {"schema": {"type": "string"}, "description": "Strong: the same tag, the same bytes."},
         "cache-control": {"schema": {"type": "string"}, "description": "public, max-age=3"},
@@ -108,6 +117,7 @@ def _suggest_operation() -> dict[str, Any]:
                 "description": "The suggestions.",
                 "headers": headers(data=True) | caching,
                 "content": {"application/json": {"schema": SUGGEST_SCHEMA}},
+                "links": links(SUGGEST_SCHEMA, tools),
             },
             "304": {"description": "What the caller has is still right.", "headers": headers(data=True) | caching},
             **{str(status): problem(status) for status in (400, 405, 500, 503)},
@@ -116,8 +126,8 @@ def _suggest_operation() -> dict[str, Any]:
 
 
 def _mcp_operation() -> dict[str, Any]:
-    message = {"type": "object", "required": ["jsonrpc"], "properties": {"jsonrpc": {"const": "2.0"}}}
-    refused = {"description": "Refused: a JSON-RPC error.", "content": {"application/json": {"schema": message}}}
+    response = {"application/json": {"schema": {"$ref": "#/components/schemas/RpcResponse"}}}
+    refused = {"description": "Refused: a JSON-RPC error.", "content": response}
     return {
         "operationId": "mcp",
         "tags": ["mcp"],
@@ -127,7 +137,7 @@ def _mcp_operation() -> dict[str, Any]:
             "required": True,
             "content": {
                 "application/json": {
-                    "schema": {**message, "required": ["jsonrpc", "method"]},
+                    "schema": {"$ref": "#/components/schemas/RpcRequest"},
                     "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
                 }
             },
@@ -136,7 +146,7 @@ def _mcp_operation() -> dict[str, Any]:
             "200": {
                 "description": "A JSON-RPC response.",
                 "headers": headers(),
-                "content": {"application/json": {"schema": message}},
+                "content": response,
             },
             "202": {"description": "A notification was taken.", "headers": headers()},
             **{str(status): refused | {"headers": headers()} for status in (400, 403, 404, 406, 413, 421)},

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from service.errors import ServiceError, problem_type
+from service.rest.openapi_inputs import TYPED_TEXT
 from service.suggest import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 
 Schema = dict[str, Any]
@@ -77,7 +78,7 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "in": "query",
         "required": True,
         "description": "What has been typed so far; empty for the most popular.",
-        "schema": {"type": "string", "maxLength": MAX_Q},
+        "schema": {"type": "string", "maxLength": MAX_Q, "pattern": TYPED_TEXT},
         "allowEmptyValue": True,
         "example": "harb",
     },
@@ -85,7 +86,14 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "name": "limit",
         "in": "query",
         "description": "How many shops, and how many categories, to return at most.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_SUGGESTIONS, "default": DEFAULT_SUGGESTIONS},
+        # Empty is absent (R3).
+        "schema": {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": MAX_SUGGESTIONS},
+                {"type": "string", "maxLength": 0},
+            ],
+            "default": DEFAULT_SUGGESTIONS,
+        },
     },
     {
         "name": "country",
@@ -125,6 +133,33 @@ VERSION_SCHEMA: Final[Schema] = _object(
     commit={"type": "string", "pattern": "^[0-9a-f]{40}$"},
     builtAt={"type": "string", "format": "date-time"},
 )
+
+_RPC_ID: Final[Schema] = {"type": ["string", "integer"]}
+RPC_REQUEST_SCHEMA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {**_RPC_ID, "description": "Without it the message is a notification."},
+        "method": _TEXT,
+        "params": {"type": ["object", "null"]},
+    },
+    "required": ["jsonrpc", "method"],
+}
+RPC_RESPONSE_SCHEMA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {"type": ["string", "integer", "null"], "description": "The request's; null where none could be read."},
+        "result": {"type": "object"},
+        "error": {
+            "type": "object",
+            "properties": {"code": {"type": "integer"}, "message": _TEXT, "data": {}},
+            "required": ["code", "message"],
+        },
+    },
+    "required": ["jsonrpc", "id"],
+    "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
+}
 
 _DESCRIPTIONS: Final = {
     400: "The input is not valid.",

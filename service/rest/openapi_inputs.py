@@ -1,0 +1,37 @@
+"""What the OpenAPI document says of a tool's input beyond the tool's MCP schema (R2, E6).
+
+MCP hosts refuse unions at the root and count every character of a schema, so this stays out of tools/list.
+"""
+
+from typing import Any, Final
+
+from service.tools.request import ShopRequest
+from service.tools.schema import Schema, request_schema
+from service.tools.tool import Tool
+
+_NO_CONTROL: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
+# Where a tab or a line break is a space (E6).
+TYPED_TEXT: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"
+_TYPED: Final = frozenset({"query"})
+_SHOP_NAMES: Final = ("shop_domain", "shop_id_or_domain")
+
+
+def input_schema(tool: Tool[Any]) -> Schema:
+    """The schema of a tool's body."""
+    schema = request_schema(tool.request)
+    properties = {name: _without_control(name, part) for name, part in schema["properties"].items()}
+    either: Schema = {}
+    if issubclass(tool.request, ShopRequest):
+        # An empty name is an absent one (R3).
+        given = {"type": "string", "minLength": 1}
+        either = {"anyOf": [{"required": [name], "properties": {name: given}} for name in _SHOP_NAMES]}
+    return {**schema, "properties": properties, **either}
+
+
+def _without_control(name: str, part: Schema) -> Schema:
+    """A part of a schema whose texts hold no control characters."""
+    if "items" in part:
+        return {**part, "items": _without_control(name, part["items"])}
+    if "string" not in part.get("type", ()) or part.keys() & {"pattern", "enum", "const", "format"}:
+        return part
+    return {**part, "pattern": TYPED_TEXT if name in _TYPED else _NO_CONTROL}
