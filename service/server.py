@@ -1,6 +1,7 @@
 """The HTTP server under the application: limits, timeouts, and problem documents for what is not even HTTP (E1, E5)."""
 
-from typing import Final
+from asyncio import TimerHandle, Transport
+from typing import ClassVar, Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,11 +23,25 @@ _NOT_HTTP: Final = InvalidInputError(
 class HttpProtocol(HttpToolsProtocol):
     """The server's protocol with a limit to a request's head, and refusals that look like all the others."""
 
+    receive_seconds: ClassVar[float] = 20.0
+
     _reads_head = False
     _head_bytes = 0
+    _deadline: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """A client is there: its first request must come in time."""
+        super().connection_made(transport)
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._request_is_there()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take what came, unless the head has grown too long."""
+        self._await_request()
         super().data_received(data)
         self._head_bytes += len(data)
         if self._reads_head and self._head_bytes > _HEAD_BYTES:
@@ -36,6 +51,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A head begins."""
         super().on_message_begin()
+        self._await_request()
         self._reads_head, self._head_bytes = True, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -46,6 +62,21 @@ class HttpProtocol(HttpToolsProtocol):
         """The head is there; what follows is the body's business."""
         self._reads_head = False
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        self._request_is_there()
+        super().on_message_complete()
+
+    def _await_request(self) -> None:
+        # Not put off by what comes: a client that sends a byte now and then would stay for ever.
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.receive_seconds, self.transport.close)
+
+    def _request_is_there(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words are not sent
         """Refuse what could not be parsed, and hang up."""

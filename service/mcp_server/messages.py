@@ -38,8 +38,8 @@ TEXTS: Final = {
 # Of the range that is free for implementers.
 REFUSED: Final = -32_001
 UNKNOWN_TOOL: Final = "There is no tool of this name; tools/list names those that there are."
-# The one error whose data the protocol prescribes: clients choose a version by it.
-_DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION})
+# The errors whose data the protocol prescribes: clients choose a version, or learn what they lack, by it.
+_DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION, MISSING_REQUIRED_CLIENT_CAPABILITY})
 
 MessageId = int | str | None
 

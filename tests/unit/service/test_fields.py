@@ -3,7 +3,8 @@
 import pytest
 from pydantic_core import PydanticCustomError
 
-from service.tools.fields import COUNTRY_CODES, country_code, page_limit, page_offset, query_text, whole_number
+from index_mappings.countries import COUNTRY_CODES
+from service.tools.fields import country_code, page_limit, page_offset, query_text, whole_number
 
 
 @pytest.mark.rule("M8")

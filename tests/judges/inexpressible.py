@@ -1,0 +1,56 @@
+"""The refusals that the OpenAPI document can't express, read from their list, and the hook that accepts exactly those.
+
+Schemathesis loads this module by name (SCHEMATHESIS_HOOKS) in a process of its own.
+"""
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import schemathesis
+from schemathesis import Case, HookContext, Response
+from schemathesis.core.failures import Failure
+from schemathesis.openapi.checks import RejectedPositiveData
+
+_LIST: Final = Path(__file__).with_name("inexpressible.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A refusal that no schema can express; the attributes are those of the list."""
+
+    code: str
+    reason: str
+    path: str
+    refused: dict[str, Any]
+    accepted: dict[str, Any]
+    field: str | None = None
+    message: str | None = None
+
+    def explains(self, code: str, error: dict[str, str]) -> bool:
+        """Whether this is the reason of one error of a problem document."""
+        return (
+            self.code == code
+            and self.field in (None, error.get("field"))
+            and self.message in (None, error.get("message"))
+        )
+
+
+ENTRIES: Final = tuple(Entry(**entry) for entry in tomllib.loads(_LIST.read_text(encoding="utf-8"))["entry"])
+
+
+def is_inexpressible(status: int, body: bytes) -> bool:
+    """Whether a refusal has reasons of the list, and no others."""
+    if status != 400:
+        return False
+    problem = json.loads(body)
+    errors = problem.get("errors") or [{}]
+    return all(any(entry.explains(problem.get("code", ""), error) for entry in ENTRIES) for error in errors)
+
+
+@schemathesis.hook
+def filter_failure(_: HookContext, failure: Failure, __: Case[Any], response: Response) -> bool:
+    """Keep every failure but the refusal of valid input for a reason of the list."""
+    return not (isinstance(failure, RejectedPositiveData) and is_inexpressible(response.status_code, response.content))
