@@ -13,7 +13,6 @@ from indexer.build import BuildSummary, build
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 
-
 Lines = Iterable[Mapping[str, Any]]
 
 

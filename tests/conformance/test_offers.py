@@ -170,7 +170,7 @@ async def test_a_monetised_offer_tells_its_programme_or_that_there_is_none(direc
 async def test_an_offer_without_a_valid_url_has_none_through_the_network_either(
     directory: Directory,
     tool: Any,
-    affiliate: bool,  # noqa: ANN401, FBT001 - parameters
+    affiliate: bool,  # noqa: FBT001 - parameters
 ) -> None:
     world: Snapshot = await _checkout_world(directory)
     for offer_id in ("none", "bad"):

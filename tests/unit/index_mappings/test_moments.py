@@ -11,7 +11,7 @@ from index_mappings.moments import FAR_AHEAD, LONG_AGO, microseconds, optional_m
 moments = st.datetimes(
     min_value=datetime(1, 1, 2),
     max_value=datetime(9999, 12, 30),
-    timezones=st.just(UTC),  # noqa: DTZ001 - naive bounds
+    timezones=st.just(UTC),
 )
 
 

@@ -39,13 +39,13 @@ def _agreeing(first: Shop, second: Shop) -> set[str]:
 @pytest.mark.rule("A12")
 def test_two_shops_with_nothing_in_common_agree_in_nothing_and_every_piece_says_why() -> None:
     assert evidence(ONE, OTHER) == (
-        Evidence("registrable_domain", False, "nordlicht.de and quelle.fr"),  # noqa: FBT003 - as the piece has it
-        Evidence("main_label", False, "nordlicht and quelle"),  # noqa: FBT003
-        Evidence("name_similarity", False, "names are 13% alike"),  # noqa: FBT003
-        Evidence("shared_alias", False, "shared names: none"),  # noqa: FBT003
-        Evidence("stated_redirect", False, "no redirect between them is stated"),  # noqa: FBT003
-        Evidence("categories", False, "shared categories: none"),  # noqa: FBT003
-        Evidence("markets", False, "not stated by both"),  # noqa: FBT003
+        Evidence("registrable_domain", False, "nordlicht.de and quelle.fr"),
+        Evidence("main_label", False, "nordlicht and quelle"),
+        Evidence("name_similarity", False, "names are 13% alike"),
+        Evidence("shared_alias", False, "shared names: none"),
+        Evidence("stated_redirect", False, "no redirect between them is stated"),
+        Evidence("categories", False, "shared categories: none"),
+        Evidence("markets", False, "not stated by both"),
     )
     assert verdict(evidence(ONE, OTHER)) == "likely_different"
 
@@ -66,7 +66,7 @@ def test_a_redirect_agrees_in_either_direction_and_only_between_the_two() -> Non
         (back, "quelle.fr leads to nordlicht.de, seen 2031-05-06T07:08:09Z"),
     ):
         first = _shop("Nordlicht", "nordlicht.de", redirects=(redirect,))
-        assert evidence(first, OTHER)[4] == Evidence("stated_redirect", True, told)  # noqa: FBT003
+        assert evidence(first, OTHER)[4] == Evidence("stated_redirect", True, told)
     elsewhere = _shop("Nordlicht", "nordlicht.de", redirects=(_redirect("nordlicht.de", "x.de"),))
     assert "stated_redirect" not in _agreeing(elsewhere, OTHER)
 
