@@ -32,7 +32,6 @@ from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
 from service.search.embedded import EmbeddedBackend
-from service.search.protocol import SearchBackend
 from service.settings import Settings
 
 ALLOWED: Final = 0.03
@@ -117,10 +116,9 @@ async def measure(world: World, directory: Path, count: int, planted: float = 0.
         count: how many calls of each side, for each tool.
         planted: seconds that every look-up of a shop under review takes longer.
     """
-    backend: SearchBackend = EmbeddedBackend(world.index)
-    if planted:
-        betrayed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))
-        backend = LateBackend(backend, betrayed, planted)
+    embedded = EmbeddedBackend(world.index)
+    betrayed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))
+    backend = LateBackend(embedded, betrayed, planted) if planted else embedded
     plenty = QuotaClass(reads=_PLENTY, suggest=_PLENTY, reports=_PLENTY)
     settings = Settings(
         token_file=directory / "tokens.sqlite",

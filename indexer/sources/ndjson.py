@@ -115,10 +115,17 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
             files[kind] = file
         elif not lenient and kind != "changes":
             known = ", ".join(RECORDS)
-            raise CatalogueError(f"{file.name} is no known type ({known}): rename it, or pass over it by --lenient")
+            raise CatalogueError(
+                f"{_shown(file.name)} is no known type ({known}): rename it, or pass over it by --lenient"
+            )
     if "shops" not in files:
         raise CatalogueError(f"{path} holds no shops.ndjson or shops.ndjson.gz")
     return files
+
+
+def _shown(name: str) -> str:
+    """A file's name as a terminal may show it: a catalogue that came from somewhere may hold any."""
+    return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def _lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:

@@ -25,7 +25,9 @@ def input_schema(tool: Tool[Any]) -> Schema:
         # An empty name is an absent one (R3).
         given = {"type": "string", "minLength": 1}
         either = {"anyOf": [{"required": [name], "properties": {name: given}} for name in _SHOP_NAMES]}
-    return {**schema, "properties": properties, **either}
+    alternatives = list(tool.request.alternatives())
+    dependent: Schema = {"allOf": [{"anyOf": alternatives}]} if alternatives else {}
+    return {**schema, "properties": properties, **either, **dependent}
 
 
 def _without_control(name: str, part: Schema) -> Schema:

@@ -27,7 +27,7 @@ POINTS: Final = {
 }
 LIKELY_SAME: Final = 4
 LIKELY_DIFFERENT: Final = 1
-_SIMILAR: Final = 90.0
+SIMILAR: Final = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def evidence(first: Shop, second: Shop) -> tuple[Evidence, ...]:
             f"{parts.registrable} and {others.registrable}",
         ),
         Evidence("main_label", parts.main_label == others.main_label, f"{parts.main_label} and {others.main_label}"),
-        Evidence("name_similarity", similarity >= _SIMILAR, f"names are {similarity:.0f}% alike"),
+        Evidence("name_similarity", similarity >= SIMILAR, f"names are {similarity:.0f}% alike"),
         Evidence("shared_alias", bool(shared_names), f"shared names: {_listed(shared_names)}"),
         Evidence("stated_redirect", redirect is not None, redirect or "no redirect between them is stated"),
         Evidence("categories", bool(categories), f"shared categories: {_listed(categories)}"),

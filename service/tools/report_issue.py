@@ -1,6 +1,6 @@
 """report_issue: something that the directory says of a shop is wrong (A9)."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
@@ -39,6 +39,14 @@ class ReportIssueRequest(ShopRequest):
         Reason,
         Field(description=" ".join(f"For {subject}: {', '.join(reasons)}." for subject, reasons in REASONS.items())),
     ]
+
+    @classmethod
+    def alternatives(cls) -> tuple[dict[str, Any], ...]:
+        """Each subject has its own reasons."""
+        return tuple(
+            {"properties": {"subject_type": {"const": subject}, "reason": {"enum": list(reasons)}}}
+            for subject, reasons in REASONS.items()
+        )
 
 
 async def run(request: ReportIssueRequest, context: ToolContext) -> ReportResponse:

@@ -65,6 +65,11 @@ class ToolRequest(BaseModel):
         return tuple(cls.model_fields)
 
     @classmethod
+    def alternatives(cls) -> tuple[dict[str, Any], ...]:
+        """Schemas of which a request meets one, where fields depend on each other; MCP schemas leave them out (R2)."""
+        return ()
+
+    @classmethod
     def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a kind of request adds to the arguments that are there."""
         return arguments

@@ -10,6 +10,7 @@ from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shop import GET_SHOP
 from service.tools.monetize_offer import MONETIZE_OFFER
 from service.tools.resolve_checkout_url import RESOLVE_CHECKOUT_URL
+from service.tools.tool import Tool
 from tests.catalogues import offer, program, shop
 from tests.conformance.asking import call
 from tests.conformance.conftest import Directory
@@ -85,8 +86,8 @@ async def test_an_offer_is_told_without_its_url_and_with_null_for_what_is_not_st
     assert (without["offers"], without["offers_total"]) == ((), 0)
 
 
-def _checkout_world(directory: Directory) -> Any:  # noqa: ANN401 - what the fixture gives
-    return directory(
+async def _checkout_world(directory: Directory) -> Snapshot:
+    return await directory(
         [
             NORD,
             shop("Sud", "sud.internal", id="s2", checkout_hosts=["pay.internal"]),
@@ -111,7 +112,7 @@ def _checkout_world(directory: Directory) -> Any:  # noqa: ANN401 - what the fix
 
 @pytest.mark.rule("A10", "I65")
 async def test_a_checkout_url_is_plain_unless_the_network_is_asked_for(directory: Directory) -> None:
-    world: Snapshot = await _checkout_world(directory)
+    world = await _checkout_world(directory)
     plain = {
         "offer_id": "paid",
         "shop": {"id": "s1", "domain": "nord.internal"},
@@ -135,7 +136,7 @@ async def test_a_checkout_url_is_plain_unless_the_network_is_asked_for(directory
 
 @pytest.mark.rule("A11", "I64")
 async def test_a_monetised_offer_tells_its_programme_or_that_there_is_none(directory: Directory) -> None:
-    world: Snapshot = await _checkout_world(directory)
+    world = await _checkout_world(directory)
     shop_key = {"id": "s1", "domain": "nord.internal"}
     assert await call(world, MONETIZE_OFFER, offer_id="paid") == {
         "offer_id": "paid",
@@ -169,10 +170,10 @@ async def test_a_monetised_offer_tells_its_programme_or_that_there_is_none(direc
 @pytest.mark.parametrize("affiliate", [True, False])
 async def test_an_offer_without_a_valid_url_has_none_through_the_network_either(
     directory: Directory,
-    tool: Any,
-    affiliate: bool,  # noqa: FBT001 - parameters
+    tool: Tool[Any],
+    affiliate: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    world: Snapshot = await _checkout_world(directory)
+    world = await _checkout_world(directory)
     for offer_id in ("none", "bad"):
         with pytest.raises(NoValidCheckoutUrlError):
             await call(world, tool, offer_id=offer_id, affiliate=affiliate)
@@ -180,8 +181,8 @@ async def test_an_offer_without_a_valid_url_has_none_through_the_network_either(
 
 @pytest.mark.rule("A10", "V2", "I6", "V1.dependents")
 @pytest.mark.parametrize("tool", [RESOLVE_CHECKOUT_URL, MONETIZE_OFFER], ids=lambda tool: tool.name)
-async def test_an_unknown_offer_and_a_hidden_shops_are_one_absence(directory: Directory, tool: Any) -> None:  # noqa: ANN401
-    world: Snapshot = await _checkout_world(directory)
+async def test_an_unknown_offer_and_a_hidden_shops_are_one_absence(directory: Directory, tool: Tool[Any]) -> None:
+    world = await _checkout_world(directory)
     told = set[str]()
     for offer_id in ("nothing", "hidden", "lost", "orphan", "PAID", "paid ", "a" * 2_048, "s1"):
         with pytest.raises(OfferNotFoundError) as error:

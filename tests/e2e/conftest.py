@@ -1,4 +1,4 @@
-"""The four-shop world, served by the embedded engine for all tests of this folder."""
+"""The four-shop world and the sample catalogue, each served by the embedded engine for all tests of this folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from service.app import create_app
 from service.settings import Settings
+from tests.e2e.sample import SampleService, sample_service
 from tests.e2e.served import served
 from tests.worlds import embedded_world
 
@@ -32,3 +33,10 @@ def base(index_directory: Path) -> Iterator[str]:
     )
     with served(create_app(settings)) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
+    """The sample catalogue without blocked channels, served."""
+    with sample_service(tmp_path_factory.mktemp("sample")) as service:
+        yield service

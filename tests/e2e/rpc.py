@@ -19,15 +19,17 @@ class Era(StrEnum):
     HANDSHAKE = "2025-11-25"
 
 
-def call(base: str, era: Era, tool: str, arguments: bytes) -> Reply:
-    """tools/call with the arguments' bytes as they are."""
+def call(base: str, era: Era, tool: str, arguments: bytes, **headers: str) -> Reply:
+    """tools/call with the arguments' bytes as they are; header names with _ for -."""
     params = b'"name":"%s","arguments":%s' % (tool.encode(), arguments)
-    return request(base, era, "tools/call", params, name=tool)
+    return request(base, era, "tools/call", params, name=tool, **headers)
 
 
-def request(base: str, era: Era, method: str, params: bytes = b"", *, name: str | None = None) -> Reply:
+def request(
+    base: str, era: Era, method: str, params: bytes = b"", *, name: str | None = None, **headers: str
+) -> Reply:
     """Any request; `params` are the members of the object, as bytes."""
-    headers = {"mcp_protocol_version": str(era)}
+    headers |= {"mcp_protocol_version": str(era)}
     if era is Era.STATELESS:
         params = b",".join(filter(None, (params, _META)))
         headers |= {"mcp_method": method} | ({"mcp_name": name} if name else {})

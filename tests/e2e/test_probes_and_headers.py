@@ -74,8 +74,8 @@ class RemovedSnapshot(ReferenceBackend):
     def __init__(self, stamp: Stamp) -> None:
         super().__init__(stamp, {})
 
-    async def shop(self, reference: str) -> Shop | None:
-        raise GenerationGone(f"{SECRET} without {reference}")
+    async def shop(self, reference: str, offers: int = 0) -> Shop | None:
+        raise GenerationGone(f"{SECRET} without {reference} and {offers} offers")
 
     async def suggest(self, query: SuggestQuery) -> Suggested:
         raise GenerationGone(f"{SECRET} without {query.text}")

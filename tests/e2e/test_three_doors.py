@@ -1,36 +1,17 @@
 """REST, MCP in both eras and stdio are one service: the same answers to the byte, the same errors one to one."""
 
 import json
-import os
-import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from tests.e2e.doors import over_mcp, over_rest, stdio_door
 from tests.e2e.served import post
 from tests.worlds import BOOKS_VIEW
-
-REPOSITORY: Final = Path(__file__).parents[2]
-STAMP_KEYS: Final = ("x-generation", "x-data-as-of")
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a door answers to a call."""
-
-    text: str
-    structured: Any
-    failed: bool
-    stamp: tuple[str | None, ...]
-    request_id: str
-
 
 CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
     ("find_shop", {"query": ""}),
@@ -58,15 +39,6 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
 ]
 
 
-@asynccontextmanager
-async def stdio_door(index_directory: Path, mode: str) -> AsyncIterator[Client]:
-    """A client of the service as a process of its own."""
-    environment = {**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index_directory), "PYTHONPATH": str(REPOSITORY)}
-    server = StdioServerParameters(command=sys.executable, args=["-m", "service", "mcp"], env=environment)
-    async with Client(stdio_client(server), mode=mode) as client:
-        yield client
-
-
 @pytest.mark.rule("I2", "I3", "I4", "I5", "I6", "E2", "V2", "R1", "R1.bounds", "R2", "C2", "E5.request_id", "I67")
 async def test_every_call_is_answered_alike_on_every_door(base: str, index_directory: Path) -> None:
     async with AsyncExitStack() as opened:
@@ -79,8 +51,8 @@ async def test_every_call_is_answered_alike_on_every_door(base: str, index_direc
         }
         ids: list[str] = []
         for tool, arguments in CALLS:
-            rest = _over_rest(base, tool, arguments)
-            told = {name: await _over_mcp(client, tool, arguments) for name, client in doors.items()}
+            rest = over_rest(base, tool, arguments)
+            told = {name: await over_mcp(client, tool, arguments) for name, client in doors.items()}
             for name, answer in told.items():
                 assert (name, tool, answer.text) == (name, tool, rest.text)
                 assert (answer.failed, answer.stamp) == (rest.failed, rest.stamp)
@@ -199,29 +171,4 @@ async def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(base: str,
         -32602,
         "There is no tool of this name; tools/list names those that there are.",
         None,
-    )
-
-
-def _over_rest(base: str, tool: str, arguments: dict[str, Any]) -> Told:
-    reply = post(base, f"/tool/{tool}", arguments)
-    return Told(
-        text=reply.body.decode(),
-        structured=None,
-        failed=reply.status != 200,
-        stamp=tuple(reply.headers.get(key) for key in STAMP_KEYS),
-        request_id=reply.headers["x-request-id"],
-    )
-
-
-async def _over_mcp(client: Client, tool: str, arguments: dict[str, Any]) -> Told:
-    result = await client.call_tool(tool, arguments)
-    meta = dict(result.meta or {})
-    (block,) = result.content
-    assert block.type == "text"
-    return Told(
-        text=block.text,
-        structured=result.structured_content,
-        failed=bool(result.is_error),
-        stamp=tuple(meta.get(key) for key in STAMP_KEYS),
-        request_id=meta["x-request-id"],
     )

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from service.mcp_server.server import mcp_tool
 from service.rest.openapi import openapi_document
 from service.tools.registry import REGISTRY
+from service.tools.tool import TokenRule
 from tests.golden.golden import assert_golden
 
 REMINDER: Final = "Callers go by it: anything but an addition breaks somebody."
@@ -32,7 +33,9 @@ def test_the_list_of_tools_is_what_it_was() -> None:
 def test_each_tool_is_described_with_its_statuses_and_examples_that_fit(tool: Any) -> None:  # noqa: ANN401 - a Tool of any request
     operation = openapi_document(REGISTRY)["paths"][f"/tool/{tool.name}"]["post"]
     assert operation["operationId"] == tool.name
-    assert list(operation["responses"]) == ["200", "400", "404", "405", "413", "415", "500", "503"]
+    statuses = ["200", "400", "404", "405", "413", "415", "429", "500", "503"]
+    refused = ["401"] if tool.token is TokenRule.REQUIRED else []
+    assert list(operation["responses"]) == [*statuses, *refused]
     content = operation["requestBody"]["content"]["application/json"]
     assert content["examples"]
     for example in content["examples"].values():

@@ -6,9 +6,11 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.forms import query_forms
+from service.search.belongings import coupon_plan, coupon_sorts
 from service.search.engine import Ask
-from service.search.opensearch_queries import presence_bodies, search_body
+from service.search.opensearch_queries import every_body, presence_bodies, search_body
 from service.search.plan import (
+    EVERYTHING,
     Exact,
     Plan,
     filter_clauses,
@@ -18,6 +20,7 @@ from service.search.plan import (
     whole_query_match,
     word_evidence,
 )
+from service.search.protocol import CouponQuery
 from tests.golden.golden import assert_golden
 
 TIMEOUT_MS: Final = 1_500
@@ -75,6 +78,19 @@ def test_the_bodies_that_ask_which_words_are_known_are_the_golden_ones() -> None
     slugs: dict[str, tuple[str, ...]] = dict.fromkeys(query.words, ())
     clauses = (whole_query_match(query, slugs), *(word_evidence(word, ()) for word in query.words))
     assert_golden("query_presence.json", presence_bodies(clauses, timeout_ms=TIMEOUT_MS))
+
+
+@pytest.mark.rule("A4", "A5")
+def test_coupons_are_counted_by_their_first_reason_and_listed_by_one_body() -> None:
+    query = CouponQuery("s1", now_us=1_935_817_689_000_000, channel="mcp", country="AT", most=None)
+    ask = Ask(coupon_plan(query), 1_000, total=True, sorts=coupon_sorts(query))
+    assert_golden("query_coupons.json", search_body(ask, timeout_ms=TIMEOUT_MS))
+
+
+@pytest.mark.rule("M11.other_lists")
+def test_a_list_without_an_end_is_read_on_from_the_last_rank() -> None:
+    plan = Plan("coupons", ((0, EVERYTHING),))
+    assert_golden("query_every.json", [every_body(plan, "pit", after, limit=5_000) for after in (None, ["0ff"])])
 
 
 @pytest.mark.rule("X4")

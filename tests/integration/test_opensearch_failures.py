@@ -194,7 +194,7 @@ async def test_a_deleted_index_is_a_generation_that_is_gone(
         await opensearch_engine.reader.present(stamp, "shops", (EVERYTHING, Exact("id", ("s1",))))
 
 
-@pytest.mark.rule("E3", "I58")
+@pytest.mark.rule("E3", "A6.whole", "I58")
 async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
     opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
 ) -> None:

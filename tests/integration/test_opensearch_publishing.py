@@ -18,7 +18,7 @@ from indexer.sinks.opensearch import OpenSearchSink
 from indexer.sinks.protocol import SinkError
 from service.search.failures import BackendUnavailable
 from service.search.opensearch import OpenSearchBackend
-from tests.catalogues import build_into, shop, write_catalogue
+from tests.catalogues import build_into, coupon, offer, shop, write_catalogue
 from tests.conformance.asking import find, names
 from tests.integration.conftest import Engine, OpenSearchPlace
 from tests.integration.generations import Documents, projected, publish, sealed

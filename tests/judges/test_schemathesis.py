@@ -28,9 +28,9 @@ SILENCERS: Final = ("rate_limited", "missing_auth", "unsupported_regex", "unreso
 @pytest.mark.rule("I42", "I84", "E1", "E6", "R3", "O1")
 @pytest.mark.slow
 @pytest.mark.timeout(BOUND_S + 60)
-def test_schemathesis_finds_nothing(base: str, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(base: str, token: str, tmp_path: Path) -> None:
     operations = sum(len(methods) for methods in get(base, "/openapi.json").json["paths"].values())
-    report = _judged(base, tmp_path, EXAMPLES // operations)
+    report = _judged(base, token, tmp_path, EXAMPLES // operations)
     assert (report["exit_code"], report["failures"], report["errors"]) == (0, [], [])
     assert {phase: report["phases"][phase]["status"] for phase in PHASES} == dict.fromkeys(PHASES, "success")
     assert report["operations"]["tested"] == operations
@@ -40,15 +40,16 @@ def test_schemathesis_finds_nothing(base: str, tmp_path: Path) -> None:
 
 @pytest.mark.rule("I42", "E1")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code} {entry.field} {entry.message}")
-def test_a_refusal_that_no_schema_expresses_is_needed_and_narrow(base: str, entry: Entry) -> None:
+def test_a_refusal_that_no_schema_expresses_is_needed_and_narrow(base: str, token: str, entry: Entry) -> None:
     content = get(base, "/openapi.json").json["paths"][entry.path]["post"]["requestBody"]["content"]
     validator = Draft202012Validator(content["application/json"]["schema"])
     assert [*validator.iter_errors(entry.refused), *validator.iter_errors(entry.accepted)] == []
-    refused = post(base, entry.path, entry.refused)
+    with_token = {"x-api-token": token}
+    refused = post(base, entry.path, entry.refused, **with_token)
     problem = refused.json
     assert (refused.status, problem["code"], is_inexpressible(refused.status, refused.body)) == (400, entry.code, True)
     assert all(entry.explains(problem["code"], error) for error in problem.get("errors", [{}]))
-    assert post(base, entry.path, entry.accepted).status == 200
+    assert post(base, entry.path, entry.accepted, **with_token).status == 200
 
 
 @pytest.mark.rule("E1")
@@ -69,18 +70,19 @@ def test_any_other_refusal_of_valid_input_stays_a_finding(status: int, code: str
     assert not is_inexpressible(status, json.dumps({"code": code, "errors": errors}).encode())
 
 
-def _judged(base: str, directory: Path, examples: int) -> Any:  # noqa: ANN401 - the report's JSON
+def _judged(base: str, token: str, directory: Path, examples: int) -> Any:  # noqa: ANN401 - the report's JSON
     """Run it in a process of its own, in a folder of its own; returns its report.
 
     Args:
         base: the service's base URL.
+        token: sent where the document says that one may be.
         directory: the folder.
         examples: how many an operation gets.
     """
     report = directory / "report.json"
     options = ["--phases", ",".join(PHASES), "--checks", "all", "--mode", "all", "--generation-deterministic"]
     options += ["--max-examples", str(examples), "--continue-on-failure", "--request-timeout", "15"]
-    options += ["--report", "json", "--report-json-path", str(report)]
+    options += ["--header", f"x-api-token: {token}", "--report", "json", "--report-json-path", str(report)]
     done = subprocess.run(
         [str(Path(sys.executable).with_name("st")), "--no-color", "run", f"{base}/openapi.json", *options],
         cwd=directory,

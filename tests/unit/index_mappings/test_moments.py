@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from index_mappings.moments import FAR_AHEAD, LONG_AGO, microseconds, optional_moment, wire_moment
 
-moments = st.datetimes(
-    min_value=datetime(1, 1, 2),
-    max_value=datetime(9999, 12, 30),
-    timezones=st.just(UTC),
+# Away from the ends of the calendar, so that every zone has a date for them.
+moments = st.integers(-62_000_000_000_000_000, 253_000_000_000_000_000).map(
+    lambda since: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since)
 )
 
 
@@ -25,10 +24,7 @@ def test_moments_compare_like_their_numbers_and_no_number_is_beyond_an_open_end(
 @pytest.mark.rule("A4")
 @given(moments, st.integers(-1_439, 1_439))
 def test_a_moment_is_told_in_utc_whatever_its_zone_and_reads_back_exactly(moment: datetime, minutes: int) -> None:
-    try:
-        elsewhere = moment.astimezone(timezone(timedelta(minutes=minutes)))
-    except OverflowError:
-        elsewhere = moment
+    elsewhere = moment.astimezone(timezone(timedelta(minutes=minutes)))
     told = wire_moment(elsewhere)
     assert told.endswith("Z")
     assert datetime.fromisoformat(told) == moment

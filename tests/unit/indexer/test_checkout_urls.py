@@ -1,4 +1,4 @@
-"""Which URLs may be handed to somebody who wants to pay: only https, only the shop's hosts, whatever it is dressed as."""
+"""Which URLs may be handed to somebody who wants to pay: https to the shop's own hosts, whatever else is dressed up."""
 
 from urllib.parse import quote
 

@@ -1,0 +1,63 @@
+"""Tokens as the operator issues and revokes them, and a search engine that nobody may ask."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from service.auth.protocol import Token
+from service.auth.secrets import hash_of, new_token_id, new_token_text
+from service.auth.sqlite import SqliteTokenStore
+from service.search.protocol import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A token: its id, which names it, and its text, which is the secret."""
+
+    id: str
+    text: str
+
+
+def issue(path: Path, *, quota_class: str = "default", expires_at: int | None = None) -> Issued:
+    """A new token in a file of tokens."""
+    issued = Issued(new_token_id(), new_token_text())
+
+    async def keep() -> None:
+        store = SqliteTokenStore(path)
+        await store.issue(Token(issued.id, "test", quota_class, expires_at), hash_of(issued.text))
+        await store.close()
+
+    asyncio.run(keep())
+    return issued
+
+
+def revoke(path: Path, issued: Issued) -> None:
+    """Take a token back."""
+
+    async def forget() -> None:
+        store = SqliteTokenStore(path)
+        assert await store.revoke(issued.id)
+        await store.close()
+
+    asyncio.run(forget())
+
+
+class Untouchable:
+    """A search engine that fails, and remembers it, as soon as anything is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def snapshot(self) -> Snapshot:
+        return self._fail("snapshot")
+
+    async def refresh(self) -> Snapshot:
+        return self._fail("refresh")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _fail(self, question: str) -> NoReturn:
+        self.asked.append(question)
+        raise AssertionError(question)
