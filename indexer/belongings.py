@@ -3,95 +3,25 @@
 Each has a key, by which a newer one replaces an older one, and an owner: the shop, or for a redirect its two domains.
 """
 
-import re
-from datetime import UTC, datetime, time
-from decimal import Decimal
 from typing import Annotated, Final, Literal, Self
 
-import pycountry
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from index_mappings.countries import COUNTRY_CODES
-from index_mappings.regions import is_destination_group
+from indexer.belonging_parts import (
+    BlockedCountries,
+    Channels,
+    Code,
+    CountryCodes,
+    DeliveryTimePart,
+    Destinations,
+    DiscountPart,
+    End,
+    Label,
+    MoneyPart,
+    Start,
+)
 from indexer.checkout_urls import template_fault
-from indexer.records import Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean, country_list, rfc3339
-
-CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
-
-_DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
-_END_OF_DAY: Final = time(23, 59, 59, tzinfo=UTC)
-_START_OF_DAY: Final = time(0, 0, 0, tzinfo=UTC)
-_HUNDRED: Final = Decimal(100)
-
-
-def _bound(of_day: time) -> BeforeValidator:
-    def read(value: object) -> object:
-        if isinstance(value, str) and _DATE.fullmatch(value):
-            try:
-                return datetime.combine(datetime.fromisoformat(value), of_day)
-            except ValueError:
-                raise ValueError("must be a date, or a date and time as in RFC 3339") from None
-        return rfc3339(value)
-
-    return BeforeValidator(read)
-
-
-def _currency(code: str) -> str:
-    if code not in CURRENCIES:
-        raise ValueError("must be an ISO 4217 currency code in capitals")
-    return code
-
-
-def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(name in COUNTRY_CODES or is_destination_group(name) for name in names):
-        raise ValueError("must hold assigned country codes and known groups, such as EU or WORLDWIDE")
-    return tuple(dict.fromkeys(names))
-
-
-Start = Annotated[datetime | None, _bound(_START_OF_DAY)]
-End = Annotated[datetime | None, _bound(_END_OF_DAY)]
-Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+*%!#&$/@-]{1,64}$")]
-Amount = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
-Currency = Annotated[str, AfterValidator(_currency)]
-CountryCodes = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(country_list)]
-Destinations = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(_destinations)]
-Label = Annotated[str, Field(max_length=300), AfterValidator(clean)]
-Channels = Annotated[tuple[Literal["rest", "mcp", "stdio"], ...], Field(strict=False, max_length=3)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class MoneyPart(_Part):
-    """An amount of money."""
-
-    amount: Amount
-    currency: Currency
-
-
-class DiscountPart(_Part):
-    """What a coupon takes off."""
-
-    kind: Literal["percent", "amount", "free_shipping", "other"]
-    value: Amount | None = None
-    currency: Currency | None = None
-
-    @model_validator(mode="after")
-    def _fits_its_kind(self) -> Self:
-        if self.kind == "percent" and (self.value is None or Decimal(self.value) > _HUNDRED):
-            raise ValueError("needs a value of at most 100 for a percentage")
-        if self.kind == "amount" and (self.value is None or self.currency is None):
-            raise ValueError("needs a value and a currency for an amount")
-        return self
-
-
-class DeliveryTimePart(_Part):
-    """The delivery time as a shop states it."""
-
-    min_days: Annotated[int, Field(ge=0, le=1_000)] | None = None
-    max_days: Annotated[int, Field(ge=0, le=1_000)] | None = None
-    as_stated: Label | None = None
+from indexer.records import Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean
 
 
 class CouponRecord(Record):
@@ -109,7 +39,7 @@ class CouponRecord(Record):
     verification_status: Literal["verified_applied", "verified_rejected", "unverified"]
     last_verified_at: Moment = None
     blocked_channels: Channels = ()
-    blocked_countries: CountryCodes = ()
+    blocked_countries: BlockedCountries = ()
     source: Source | None = None
 
     @model_validator(mode="after")

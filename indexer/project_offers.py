@@ -5,7 +5,8 @@ from typing import Any, Final
 from index_mappings.documents import CouponDocument, OfferDocument
 from index_mappings.moments import FAR_AHEAD, LONG_AGO, microseconds, optional_moment
 from index_mappings.rank import coupon_rank_key, newest_first_key
-from indexer.belongings import AffiliateProgramRecord, CouponRecord, MoneyPart, OfferRecord
+from indexer.belonging_parts import MoneyPart
+from indexer.belongings import AffiliateProgramRecord, CouponRecord, OfferRecord
 from indexer.checkout_urls import affiliate_url, checkout_url
 from indexer.records import ShopRecord
 

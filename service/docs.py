@@ -24,6 +24,7 @@ from service.tools.merge_evidence import LIKELY_DIFFERENT, LIKELY_SAME, POINTS, 
 from service.tools.registry import REGISTRY
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from service.tools.schema import request_schema, response_schema
+from service.tools.shop_view import ShopView
 from service.tools.tool import TokenRule, Tool
 
 Schema = dict[str, Any]
@@ -38,18 +39,23 @@ COMMON: Final[tuple[type[ServiceError], ...]] = (
 )
 CREDENTIALS: Final[tuple[type[ServiceError], ...]] = (TokenRequiredError, TokenInvalidError)
 _TOOLS: Final = "service.tools."
+_AS_GET_SHOP: Final = " With the fields of [`get_shop`](#get_shop)."
 
 _INTRODUCTION: Final = """\
 # The tools
 
 Made from the registry by `python -m service.docs > docs/tools.md`: change the tools, not this file.
 
-Each tool is `POST /tool/<name>` with a JSON object as body, and a tool of the same name and the same answers over MCP, at
-`POST /mcp` and on stdio. `null` and `""` in a parameter that is not required are the same as leaving it out; an unknown
-parameter is an error. Times are RFC 3339 in UTC, amounts are decimal numbers as strings.
+Each tool is `POST /tool/<name>` with a JSON object as body, and a tool of the same name and the same answers over MCP,
+at `POST /mcp` and on stdio. `null` and `""` in a parameter that is not required are the same as leaving it out; an
+unknown parameter is an error. Times are RFC 3339 in UTC, amounts are decimal numbers as strings.
 
-A token goes into the header `x-api-token`; over stdio, into the variable `SHOP_DIRECTORY_API_TOKEN`. It raises the quotas
-where it is optional."""
+A token goes into the header `x-api-token`; over stdio, into the variable `SHOP_DIRECTORY_API_TOKEN`. Where it is
+optional it raises the quotas."""
+_PROBLEMS: Final = """\
+An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail` and `code`, and for wrong input with
+`errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is a JSON-RPC
+error with the same object as its `data`. On 429 and 503, `Retry-After` says how many seconds to wait."""
 _EVIDENCE: Final = {
     "registrable_domain": "the domains have the same part that somebody registers",
     "main_label": "the domains are alike but for what stands around their main label",
@@ -75,7 +81,7 @@ def own_errors(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
     called = {getattr(thing, "__module__", "") for thing in vars(sys.modules[module]).values() if callable(thing)}
     modules = {module, *(name for name in called if str(name).startswith(_TOOLS))}
     found = {thing for name in modules for thing in vars(sys.modules[name]).values() if _is_error(thing)}
-    return tuple(sorted(found - {*COMMON, *CREDENTIALS, ServiceError}, key=lambda error: (error.status, error.code)))
+    return tuple(sorted(found - {*COMMON, *CREDENTIALS, ServiceError}, key=lambda error: error.code))
 
 
 def _is_error(thing: object) -> bool:
@@ -89,11 +95,7 @@ def _overview() -> Iterator[str]:
 
 def _errors() -> Iterator[str]:
     yield "## Errors of every tool"
-    yield (
-        "An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail` and `code`, and for wrong input "
-        "with `errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is "
-        "a JSON-RPC error with the same object as its `data`. On 429 and 503, `Retry-After` says how many seconds to wait."
-    )
+    yield _PROBLEMS
     yield _error_table((*COMMON, *CREDENTIALS))
 
 
@@ -124,8 +126,8 @@ def _audit() -> Iterator[str]:
         ("kind", "agrees when", "points"), [(f"`{kind}`", _EVIDENCE[kind], str(POINTS[kind])) for kind in POINTS]
     )
     yield (
-        f"The points of what agrees are added. From {LIKELY_SAME} on the verdict is `likely_same`, up to {LIKELY_DIFFERENT} "
-        "it is `likely_different`, in between `insufficient_evidence`."
+        f"The points of what agrees are added: from {LIKELY_SAME} on they make `likely_same`, up to {LIKELY_DIFFERENT} "
+        "`likely_different`, in between `insufficient_evidence`."
     )
 
 
@@ -140,9 +142,10 @@ def _curl(tool: Tool[Any]) -> str:
 def _fields(schema: Schema, above: str = "") -> Iterator[tuple[str, str, str]]:
     for name, part in schema["properties"].items():
         path = f"{above}{name}"
-        yield f"`{path}`", _type(part), part.get("description", "")
         inner = part.get("items", part)
-        if "properties" in inner:
+        is_shop = set(inner.get("properties", ())) == set(ShopView.model_fields)
+        yield f"`{path}`", _type(part), part["description"] + (_AS_GET_SHOP if is_shop else "")
+        if "properties" in inner and not is_shop:
             yield from _fields(inner, f"{path}[]." if "items" in part else f"{path}.")
 
 
@@ -161,7 +164,8 @@ def _default(part: Schema) -> str:
 
 
 def _error_table(errors: Iterable[type[ServiceError]]) -> str:
-    rows = [(str(error.status), f"`{error.code}`", error.default_detail) for error in errors]
+    ordered = sorted(errors, key=lambda error: error.status)
+    rows = [(str(error.status), f"`{error.code}`", error.default_detail) for error in ordered]
     return _table(("status", "code", "detail"), rows)
 
 

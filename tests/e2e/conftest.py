@@ -1,9 +1,11 @@
 """The four-shop world and the sample catalogue, each served by the embedded engine for all tests of this folder."""
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from service.app import create_app
 from service.settings import Settings
@@ -40,3 +42,13 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
     """The sample catalogue without blocked channels, served."""
     with sample_service(tmp_path_factory.mktemp("sample")) as service:
         yield service
+
+
+@pytest.fixture
+def redis_prefix(redis_url: str) -> Iterator[str]:
+    """What the test's keys in the session's Redis begin with; they are removed after it."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    yield prefix
+    with Redis.from_url(redis_url) as client:
+        if keys := list(client.scan_iter(f"*{prefix}*")):
+            client.delete(*keys)

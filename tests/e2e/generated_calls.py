@@ -15,7 +15,17 @@ _JUNK: Final[tuple[Any, ...]] = (
     None, "", " ", "qqxx", "???", "a" * 300, "x" * 2_049, "\u0001", "Zoë’s 厨房", 0, -1, 7, 2.5, 50.0, 1e300, 101, True,
     False, [], ["a"], {}, {"a": None}, "shop", "fact", "invalid", "www.", "a..b", "none.internal", "no id",
 )  # fmt: skip
-_NAMES: Final = ("shop_domain", "shop_id_or_domain", "colour", "Query", "limit", "country", "offer_id", "affiliate", "q")
+_NAMES: Final = (
+    "shop_domain",
+    "shop_id_or_domain",
+    "colour",
+    "Query",
+    "limit",
+    "country",
+    "offer_id",
+    "affiliate",
+    "q",
+)
 _COUNTRIES: Final = ("DE", "at", "CH", "FR", "GB", "US", "JP", "XK", "UK", "XX", "DEU", "")
 
 

@@ -25,9 +25,7 @@ def call(base: str, era: Era, tool: str, arguments: bytes, **headers: str) -> Re
     return request(base, era, "tools/call", params, name=tool, **headers)
 
 
-def request(
-    base: str, era: Era, method: str, params: bytes = b"", *, name: str | None = None, **headers: str
-) -> Reply:
+def request(base: str, era: Era, method: str, params: bytes = b"", *, name: str | None = None, **headers: str) -> Reply:
     """Any request; `params` are the members of the object, as bytes."""
     headers |= {"mcp_protocol_version": str(era)}
     if era is Era.STATELESS:

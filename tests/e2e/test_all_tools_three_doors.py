@@ -17,7 +17,7 @@ from service.app import create_app
 from service.settings import Settings
 from service.tools.registry import REGISTRY
 from service.wire import encode
-from tests.catalogues import coupon
+from tests.catalogues import coupon, shop
 from tests.e2e.doors import STAMP_KEYS, Told, mcp_doors, over_mcp, over_rest
 from tests.e2e.generated_calls import GeneratedCalls
 from tests.e2e.sample import SampleService
@@ -62,14 +62,14 @@ async def test_whatever_is_asked_every_door_answers_alike(sample: SampleService)
 @pytest.mark.rule("A5", "I41", "I20", "I5")
 async def test_a_blocked_channel_is_the_one_thing_that_doors_differ_in(tmp_path: Path) -> None:
     coupons = [
-        coupon("EVERYWHERE", "shop_books"),
-        coupon("NOT-BY-REST", "shop_books", blocked_channels=["rest"]),
-        coupon("NOT-BY-MCP", "shop_books", blocked_channels=["mcp"]),
-        coupon("NOT-BY-STDIO", "shop_books", blocked_channels=["stdio"]),
-        coupon("NOWHERE", "shop_books", blocked_channels=["rest", "mcp", "stdio"]),
+        coupon("EVERYWHERE", "s1"),
+        coupon("NOT-BY-REST", "s1", blocked_channels=["rest"]),
+        coupon("NOT-BY-MCP", "s1", blocked_channels=["mcp"]),
+        coupon("NOT-BY-STDIO", "s1", blocked_channels=["stdio"]),
+        coupon("NOWHERE", "s1", blocked_channels=["rest", "mcp", "stdio"]),
     ]
-    index = embedded_world(tmp_path, coupons=coupons)
-    asked = {"shop_domain": "shop_books"}
+    index = embedded_world(tmp_path, [shop("Lantern Lane", "lantern-lane.internal", id="s1")], coupons=coupons)
+    asked = {"shop_domain": "s1"}
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
         told = {"rest": over_rest(base, "list_coupons", asked)}
         async with mcp_doors(base, index) as doors:
@@ -93,7 +93,9 @@ async def _assert_alike(
     rest: httpx2.AsyncClient, doors: dict[str, Client], tool: str, arguments: dict[str, Any], at: str
 ) -> str:
     """Hold each door's answer against REST's; what it came to."""
-    reply = await rest.post(f"/tool/{tool}", content=json.dumps(arguments), headers={"content-type": "application/json"})
+    reply = await rest.post(
+        f"/tool/{tool}", content=json.dumps(arguments), headers={"content-type": "application/json"}
+    )
     document = reply.json()
     failed = reply.status_code != 200
     # The bytes are the canonical ones: nothing is lost in reading them and writing them again.

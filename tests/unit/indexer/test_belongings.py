@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from index_mappings.strict_json import strict_loads
 from index_mappings.trust import TRUST_KINDS
-from indexer.belongings import CURRENCIES, RECORDS, CouponRecord, OfferRecord
+from indexer.belonging_parts import CURRENCIES
+from indexer.belongings import RECORDS, CouponRecord, OfferRecord
 from indexer.records import Record, reasons
 from tests.catalogues import coupon, offer, program, redirect, shipping, trust
 
@@ -63,7 +64,7 @@ AT_THE_LIMIT: Final[list[tuple[str, dict[str, Any]]]] = [
     ("coupons", {"discount": {"kind": "free_shipping"}}),
     ("coupons", {"discount": {"kind": "other", "value": None}}),
     ("coupons", {"min_order": {"amount": "0", "currency": "EUR"}}),
-    ("coupons", {"countries": ["DE", "XK"], "blocked_countries": ["WORLDWIDE"]}),
+    ("coupons", {"countries": ["WORLDWIDE"], "blocked_countries": ["DE", "XK"]}),
     ("coupons", {"blocked_channels": ["rest", "mcp", "stdio"]}),
     ("coupons", {"title": "t" * 300, "source": "s" * 2_048}),
     ("coupons", {**APPLIED, "verification_status": "verified_rejected"}),
@@ -126,7 +127,7 @@ BEYOND: Final[list[tuple[str, dict[str, Any], str, str]]] = [
     ),
     ("coupons", {"countries": ["UK"]}, "countries", COUNTRY_REASON),
     ("coupons", {"countries": ["WORLDWIDE", "DE"]}, "countries", "must be WORLDWIDE alone, or country codes"),
-    ("coupons", {"blocked_countries": ["de"]}, "blocked_countries", COUNTRY_REASON),
+    *[("coupons", {"blocked_countries": [bad]}, "blocked_countries", COUNTRY_REASON) for bad in ("de", "WORLDWIDE")],
     ("coupons", {"blocked_channels": ["ftp"]}, "blocked_channels.0", "must be one of 'rest', 'mcp' or 'stdio'"),
     (
         "coupons",

@@ -1,0 +1,59 @@
+"""docs/tools.md is what the tools are made of, and tells of each of them all that callers need."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from service.docs import own_errors, tools_page
+from service.tools.merge_evidence import LIKELY_DIFFERENT, LIKELY_SAME, POINTS
+from service.tools.registry import REGISTRY
+from service.tools.tool import TokenRule
+
+PAGE: Final = Path(__file__).parents[3] / "docs" / "tools.md"
+OWN: Final = {
+    "find_shop": ["page_too_deep", "unknown_category"],
+    "list_categories": [],
+    "get_shop": ["shop_not_found"],
+    "list_coupons": ["shop_not_found", "too_many_coupons"],
+    "get_shipping_policy": ["shop_not_found"],
+    "get_trust": [],
+    "report_code": ["shop_not_found"],
+    "report_issue": ["shop_not_found"],
+    "monetize_offer": ["no_valid_checkout_url", "offer_not_found"],
+    "resolve_checkout_url": ["no_valid_checkout_url", "offer_not_found"],
+    "resolve_conflict": ["shop_not_found"],
+}
+
+
+def test_the_page_is_what_the_registry_makes_of_it() -> None:
+    written = PAGE.read_text(encoding="utf-8")
+    assert written == tools_page(), "docs/tools.md is stale; renew it by `python -m service.docs > docs/tools.md`"
+
+
+def test_the_errors_of_a_tool_are_those_that_its_rules_raise() -> None:
+    assert {tool.name: [error.code for error in own_errors(tool)] for tool in REGISTRY} == OWN
+
+
+@pytest.mark.rule("I1")
+@pytest.mark.parametrize("tool", REGISTRY, ids=lambda tool: tool.name)
+def test_a_tool_has_a_section_with_its_parameters_its_fields_its_token_rule_and_a_call(tool: Any) -> None:  # noqa: ANN401 - a Tool of any request
+    page = tools_page()
+    section = page.partition(f"\n## {tool.name}\n")[2].partition("\n## ")[0]
+    assert tool.description in section
+    assert f"Token: {tool.token.value}." in section
+    names = [*tool.request.field_names(), *tool.response.model_json_schema(mode="serialization")["properties"]]
+    assert [name for name in names if f"| `{name}` |" not in section] == []
+    assert f"curl localhost:8080/tool/{tool.name} -H 'content-type: application/json'" in section
+    assert ("x-api-token: $TOKEN" in section) == (tool.token is TokenRule.REQUIRED)
+
+
+@pytest.mark.rule("A12")
+def test_the_thresholds_of_a_merge_audit_are_documented() -> None:
+    page = tools_page()
+    assert [kind for kind, points in POINTS.items() if not _has_row(page, kind, points)] == []
+    assert f"from {LIKELY_SAME} on they make `likely_same`, up to {LIKELY_DIFFERENT} `likely_different`" in page
+
+
+def _has_row(page: str, kind: str, points: int) -> bool:
+    return any(line.startswith(f"| `{kind}` | ") and line.endswith(f" | {points} |") for line in page.splitlines())
