@@ -16,17 +16,18 @@ from index_mappings.text import fold
 
 Verdict = Literal["likely_same", "likely_different", "insufficient_evidence"]
 
+# Shops of one name in one trade are common (a brand's national shops), so name and category alone never suffice.
 POINTS: Final = {
     "registrable_domain": 4,
     "main_label": 2,
-    "name_similarity": 2,
+    "name_similarity": 1,
     "shared_alias": 2,
     "stated_redirect": 4,
-    "categories": 1,
+    "categories": 0,
     "markets": 0,
 }
 LIKELY_SAME: Final = 4
-LIKELY_DIFFERENT: Final = 1
+LIKELY_DIFFERENT: Final = 0
 SIMILAR: Final = 90.0
 
 

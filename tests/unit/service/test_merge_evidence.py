@@ -100,11 +100,11 @@ def test_names_are_alike_from_ninety_per_cent() -> None:
 
 @pytest.mark.rule("A12")
 def test_the_verdict_follows_the_points_at_every_threshold() -> None:
-    assert (LIKELY_SAME, LIKELY_DIFFERENT) == (4, 1)
+    assert (LIKELY_SAME, LIKELY_DIFFERENT) == (4, 0)
     for agreed in product((False, True), repeat=len(POINTS)):
         pieces = tuple(Evidence(kind, agrees, "") for kind, agrees in zip(POINTS, agreed, strict=True))
         points = sum(point for point, agrees in zip(POINTS.values(), agreed, strict=True) if agrees)
-        expected = "likely_same" if points >= 4 else "likely_different" if points <= 1 else "insufficient_evidence"
+        expected = "likely_same" if points >= 4 else "likely_different" if points == 0 else "insufficient_evidence"
         assert verdict(pieces) == expected, agreed
 
 
@@ -120,3 +120,11 @@ def test_evidence_of_each_strength_has_its_verdict() -> None:
         "categories": "likely_different",
         "markets": "likely_different",
     }
+
+
+@pytest.mark.rule("A12")
+def test_two_shops_of_one_name_and_trade_are_not_taken_for_one() -> None:
+    first = _shop("Coop", "coop.se", categories=("supermarket",), countries=("SE",))
+    second = _shop("Coop", "coopathome.ch", categories=("supermarket",), countries=("CH",))
+    assert _agreeing(first, second) == {"name_similarity", "shared_alias", "categories"}
+    assert verdict(evidence(first, second)) == "insufficient_evidence"
