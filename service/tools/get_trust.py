@@ -13,7 +13,8 @@ from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 DESCRIPTION = (
     "Get individually measured facts about a shop's site: TLS issuer and grade, hosting provider and country, domain "
     "registration date, registrar, accepted payment methods. Each comes with its source and the time of the check. "
-    "There is no score and no verdict: do not make one from signal_coverage, which only says how complete the data is. "
+    "There is no score and no verdict: do not make one from signal_coverage, which only says how complete the data is, "
+    "and never rank or filter shops by it. "
     "no_signals_collected means that nothing is known; a shop that is not in the directory gets the same answer. "
     "Requires an API token."
 )
@@ -58,7 +59,10 @@ class GetTrustResponse(ToolResponse):
         Field(description="no_signals_collected: nothing is known, which is no verdict."),
     ]
     signals: Annotated[tuple[Signal, ...], Field(description="The measured facts.")]
-    signal_coverage: Annotated[SignalCoverage, Field(description="Completeness of the data, not quality of the shop.")]
+    signal_coverage: Annotated[
+        SignalCoverage,
+        Field(description="Completeness of the data, not quality of the shop: never rank or filter by it."),
+    ]
 
 
 async def run(request: GetTrustRequest, context: ToolContext) -> GetTrustResponse:
