@@ -85,26 +85,23 @@ def page_offset(value: object) -> int:
 
 def reference_text(value: object) -> str:
     """A shop id or a domain in any form people paste (R1)."""
-    if value is None:
-        raise fault("is required: a shop id or a domain")
-    reference = text(value)
-    if is_blank(reference):
-        raise fault("must not be blank")
-    if len(reference) > MAX_REFERENCE:
-        raise fault(f"may have at most {MAX_REFERENCE:,} characters")
-    return reference
+    return _name_of(value, "a shop id or a domain")
 
 
 def offer_id(value: object) -> str:
     """An offer's id; what no offer has is simply unknown."""
+    return _name_of(value, "an offer's id")
+
+
+def _name_of(value: object, what: str) -> str:
     if value is None:
-        raise fault("is required: an offer's id")
-    given = text(value)
-    if is_blank(given):
+        raise fault(f"is required: {what}")
+    name = text(value)
+    if is_blank(name):
         raise fault("must not be blank")
-    if len(given) > MAX_REFERENCE:
+    if len(name) > MAX_REFERENCE:
         raise fault(f"may have at most {MAX_REFERENCE:,} characters")
-    return given
+    return name
 
 
 def coupon_code(value: object) -> str:
