@@ -16,7 +16,7 @@ from service.wire import header
 
 SUGGEST_PATH: Final = "/suggest"
 
-_EXPOSED: Final = b"x-request-id, x-generation, x-data-as-of, retry-after, etag"
+_EXPOSED: Final = b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag"
 _ALLOWED_HEADERS: Final = (
     b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
 )

@@ -1,19 +1,22 @@
-"""Whatever goes wrong inside a tool, no door lets any of it out but the request id (E5)."""
+"""Whatever goes wrong in a tool or behind it, no door lets any of it out but the request id (E3, E5)."""
 
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from service.app import create_app
+from service.search.failures import BackendUnavailable
 from service.settings import Settings
 from tests.e2e.doors import MODES, over_mcp, stdio_door
 from tests.e2e.raising import RAISING, SECRET
 from tests.e2e.rpc import Era, call
 from tests.e2e.sample import SampleService
 from tests.e2e.served import post, served
+from tests.e2e.test_probes_and_headers import UNAVAILABLE, FailingBackend
 
 PROBLEM: Final = {
     "type": "urn:shop-directory:problem:internal_error",
@@ -29,16 +32,18 @@ CALLS: Final[dict[str, dict[str, Any]]] = {tool.name: tool.examples[0].arguments
 @pytest.fixture(scope="module")
 def failing(sample: SampleService) -> Iterator[str]:
     """The sample's service with tools that all fail."""
-    settings = Settings(
-        data_dir=sample.index,
-        token_file=sample.variables["SHOP_DIRECTORY_TOKEN_FILE"],
-        reports_file=sample.variables["SHOP_DIRECTORY_REPORTS_FILE"],
-        request_timeout=10.0,
-    )
+    settings = _settings(sample)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("service.app.REGISTRY", RAISING)
         app = create_app(settings)
     with served(app) as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def away(sample: SampleService) -> Iterator[str]:
+    """The sample's service without its engine."""
+    with served(create_app(_settings(sample), search=FailingBackend(BackendUnavailable(SECRET)))) as base:
         yield base
 
 
@@ -64,6 +69,19 @@ def test_a_fault_in_a_tool_is_an_internal_error_over_http(
     assert SECRET in caplog.text
 
 
+@pytest.mark.rule("I58", "E3", "E1.retry_after", "E5", "I7", "I5")
+@pytest.mark.parametrize("tool", CALLS)
+def test_with_the_engine_away_every_tool_fails_and_none_is_empty(away: str, sample: SampleService, tool: str) -> None:
+    raw = json.dumps(CALLS[tool]).encode()
+    reply = post(away, f"/tool/{tool}", raw, x_api_token=sample.token)
+    assert reply.told == (503, "application/problem+json", UNAVAILABLE)
+    assert (reply.headers["retry-after"], "x-generation" in reply.headers) == ("1", False)
+    for era in Era:
+        result = call(away, era, tool, raw, x_api_token=sample.token).json["result"]
+        assert (result["isError"], "structuredContent" in result) == (True, False)
+        assert [block["text"] for block in result["content"]] == [reply.body.decode()]
+
+
 @pytest.mark.rule("E5", "E5.request_id", "E2", "I4")
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_fault_in_a_tool_is_an_internal_error_over_stdio(sample: SampleService, mode: str) -> None:
@@ -73,3 +91,12 @@ async def test_a_fault_in_a_tool_is_an_internal_error_over_stdio(sample: SampleS
             told = await over_mcp(client, tool, arguments)
             assert (json.loads(told.text), told.structured, told.failed) == (PROBLEM, None, True)
             assert len(told.request_id) == 32
+
+
+def _settings(sample: SampleService) -> Settings:
+    return Settings(
+        data_dir=sample.index,
+        token_file=Path(sample.variables["SHOP_DIRECTORY_TOKEN_FILE"]),
+        reports_file=Path(sample.variables["SHOP_DIRECTORY_REPORTS_FILE"]),
+        request_timeout=10.0,
+    )
