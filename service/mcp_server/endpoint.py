@@ -6,7 +6,14 @@ from typing import Any, Final
 
 from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.inbound import (
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundLadderRejection,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+)
 from mcp.types import INVALID_REQUEST
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
@@ -71,6 +78,10 @@ class McpEndpoint:
         if refusal is not None:
             await refusal.send(send)
             return
+        if _transport_refuses(scope, message):
+            # The SDK says so, in the caller's era; nobody is asked for a token before that (R5).
+            await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send, ()))
+            return
         admit = await self._dispatcher.admit(called_tool(message), http_caller(scope, Channel.MCP, self._believed))
         is_call = message["method"] == "tools/call"
         if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
@@ -102,7 +113,7 @@ def call_over_http(believed: Proxies) -> Callable[[Any], Call]:
 
     def call(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
         scope = context.request.scope
-        return Call(http_caller(scope, Channel.MCP, believed), scope[_ADMIT])
+        return Call(http_caller(scope, Channel.MCP, believed), scope.get(_ADMIT))
 
     return call
 
@@ -128,6 +139,17 @@ class _Retelling:
         self._body += message.get("body", b"")
         if not message.get("more_body", False):
             await Answer(self._status, retold(bytes(self._body)), headers=self._headers).send(self._send)
+
+
+def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:
+    """Whether the headers of the per-request era disagree with each other or with the message."""
+    headers = Request(scope).headers
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS or "id" not in message:
+        return False
+    if find_duplicated_routing_header(headers.items()) is not None:
+        return True
+    return isinstance(classify_inbound_request(message, headers=dict(headers)), InboundLadderRejection)
 
 
 def _problem(error: ServiceError, message: dict[str, Any]) -> Answer:

@@ -271,3 +271,23 @@ async def test_every_tool_is_listed_with_flat_schemas_and_what_it_does(base: str
 def test_a_list_of_tools_may_be_kept_by_everybody(base: str) -> None:
     result = request(base, Era.STATELESS, "tools/list").json["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (300_000, "public")
+
+
+@pytest.mark.rule("R5", "R5.credentials")
+@pytest.mark.parametrize("wrong", [{"mcp_name": "find_shop"}, {"mcp_method": "tools/list"}, {"mcp_name": ""}])
+def test_headers_that_disagree_with_a_call_are_told_of_before_its_missing_token(
+    base: str, wrong: dict[str, str]
+) -> None:
+    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "get_trust", **wrong}
+    params = {"name": "get_trust", "arguments": {"shop_domain": "shop_books"}, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    reply = post(base, "/mcp", message, accept="application/json", **headers)
+    assert (reply.status, reply.json) == (400, _error(-32020, HEADERS, 1))
+    right = post(
+        base,
+        "/mcp",
+        message,
+        accept="application/json",
+        **{**headers, "mcp_method": "tools/call", "mcp_name": "get_trust"},
+    )
+    assert right.status == 401
