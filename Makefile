@@ -48,7 +48,8 @@ soak: $(VENV)/.dev  ## what is too long for CI
 	@SHOP_DIRECTORY_AGREEMENT=100x20 SHOP_DIRECTORY_DOOR_CALLS=5000 SHOP_DIRECTORY_KILLS=20 \
 	  SHOP_DIRECTORY_SCHEMATHESIS=20000 $(BIN)/python -m pytest --require-real -p no:cacheprovider \
 	  tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
-	  tests/e2e/test_all_tools_three_doors.py tests/reports/test_kill.py tests/judges/test_schemathesis.py
+	  tests/e2e/test_all_tools_three_doors.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
+	  tests/judges/test_schemathesis.py
 	@$(BIN)/python -m bench --timing
 
 lock: $(VENV)/.dev  ## pin the dependencies anew
