@@ -19,7 +19,11 @@ _SHOP_NAMES: Final = ("shop_domain", "shop_id_or_domain")
 def input_schema(tool: Tool[Any]) -> Schema:
     """The schema of a tool's body."""
     schema = request_schema(tool.request)
-    properties = {name: _without_control(name, part) for name, part in schema["properties"].items()}
+    required = schema.get("required", ())
+    properties = {
+        name: _or_empty(_without_control(name, part), optional=name not in required)
+        for name, part in schema["properties"].items()
+    }
     either: Schema = {}
     if issubclass(tool.request, ShopRequest):
         # An empty name is an absent one (R3).
@@ -28,6 +32,15 @@ def input_schema(tool: Tool[Any]) -> Schema:
     alternatives = list(tool.request.alternatives())
     dependent: Schema = {"allOf": [{"anyOf": alternatives}]} if alternatives else {}
     return {**schema, "properties": properties, **either, **dependent}
+
+
+def _or_empty(part: Schema, *, optional: bool) -> Schema:
+    """An optional field that holds no text takes the empty one as well: it is absence (R3)."""
+    if not optional or "string" in part.get("type", ()):
+        return part
+    told: Schema = {key: part[key] for key in ("description", "default", "examples") if key in part}
+    rest = {key: value for key, value in part.items() if key not in told}
+    return {**told, "anyOf": [rest, {"type": "string", "maxLength": 0}]}
 
 
 def _without_control(name: str, part: Schema) -> Schema:
