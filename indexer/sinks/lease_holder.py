@@ -1,0 +1,121 @@
+"""Who holds a lease: for the message to those who wait, and to see that a holder on this machine has died (G4).
+
+A process is known by its machine's boot, its process namespace, its number and its time of start: never by its number
+alone, which the system gives again.
+"""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+_PROC: Final = Path("/proc")
+_ENDED: Final = frozenset("ZXx")  # killed, and not yet collected by its parent
+# Where these stand in /proc/<pid>/stat behind the program's name, which may hold anything.
+_STATE: Final = 0
+_THREADS: Final = 17
+_STARTED: Final = 19
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHolder:
+    """One process with one job.
+
+    Attributes:
+        job: what it holds the lease for.
+        host: its machine's name, for people.
+        pid: its process number.
+        since: when it took the lease, RFC 3339 UTC, for people: clocks of machines are not compared.
+        machine: the boot and the process namespace in which `pid` counts, or None where the system does not tell.
+        started: the process's start, in ticks since the boot, or None as above.
+    """
+
+    job: str
+    host: str
+    pid: int
+    since: str
+    machine: str | None
+    started: int | None
+
+    @classmethod
+    def here(cls, job: str) -> Self:
+        """This process, now."""
+        own = _process(os.getpid())
+        since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return cls(job, socket.gethostname(), os.getpid(), since, _machine(), own.started if own else None)
+
+    @classmethod
+    def from_wire(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `as_wire` made.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        try:
+            machine, started = document["machine"], document["started"]
+            holder = cls(
+                job=str(document["job"]),
+                host=str(document["host"]),
+                pid=int(document["pid"]),
+                since=str(document["since"]),
+                machine=None if machine is None else str(machine),
+                started=None if started is None else int(started),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("not the holder of a lease") from error
+        if holder.pid <= 0:
+            raise ValueError("not a process number")
+        return holder
+
+    def as_wire(self) -> dict[str, Any]:
+        """Its JSON object."""
+        return asdict(self)
+
+    def is_dead(self) -> bool:
+        """Whether it is certain that the process has ended; False of a process on another machine."""
+        if self.machine is None or self.started is None or self.machine != _machine():
+            return False
+        if not _is_there(self.pid):
+            return True
+        process = _process(self.pid)
+        return process is not None and (process.ended or process.started != self.started)
+
+    def __str__(self) -> str:
+        return f"{self.job} (process {self.pid} on {self.host}, since {self.since})"
+
+
+class _Process(NamedTuple):
+    started: int
+    ended: bool
+
+
+def _machine() -> str | None:
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return None
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # another user's, whom /proc may not show us
+    return True
+
+
+def _process(pid: int) -> _Process | None:
+    try:
+        stat = (_PROC / f"{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat.rpartition(")")[2].split()
+        # A first thread that has ended looks the same while others of its process go on.
+        ended = fields[_STATE] in _ENDED and int(fields[_THREADS]) <= 1
+        return _Process(int(fields[_STARTED]), ended)
+    except (OSError, IndexError, ValueError):
+        return None
