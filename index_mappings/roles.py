@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum, Flag, auto
 from functools import cache
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 # A query is cut at 64 characters (M9), and a typo may lengthen what it is compared with by two.
 EDGE_MAX: Final = 66
@@ -23,6 +23,7 @@ class Role(Flag):
     INFIX = auto()  # is found by any part of it
     SORT = auto()  # orders the hits; one value a document
     RANGE = auto()  # a whole number that is found by bounds
+    WALK = auto()  # all documents can be gone through in its order; one value a document
 
 
 class Form(Enum):
@@ -62,7 +63,7 @@ class DeclaredField:
     @property
     def is_field(self) -> bool:
         """Whether the engines hold a field of this very name, beside those of its terms."""
-        return bool(self.roles & (Role.STORED | Role.EXACT | Role.SORT | Role.RANGE))
+        return bool(self.roles & (Role.STORED | Role.EXACT | Role.SORT | Role.RANGE | Role.WALK))
 
 
 def edges_field(name: str) -> str:
@@ -94,7 +95,8 @@ def engine_fields(document: type) -> tuple[EngineField, ...]:
     for field in declared_fields(document):
         if field.is_field:
             indexed = bool(field.roles & (Role.EXACT | Role.RANGE))
-            found.append(EngineField(field.name, field.form, indexed=indexed, sortable=Role.SORT in field.roles))
+            sortable = bool(field.roles & (Role.SORT | Role.WALK))
+            found.append(EngineField(field.name, field.form, indexed=indexed, sortable=sortable))
         found.extend(EngineField(name, Form.TERMS, indexed=True) for name in _term_fields(field))
     return tuple(found)
 
@@ -103,18 +105,18 @@ def engine_values(document: object) -> dict[str, Any]:
     """The finished document as both engines are given it: field name to value or list of terms."""
     values: dict[str, Any] = {}
     document_class: type = type(document)
-    for field in declared_fields(document_class):
-        value = getattr(document, field.name)
-        if field.is_field:
-            values[field.name] = list(value) if isinstance(value, tuple) else value
-        if not field.roles & (Role.PREFIX | Role.INFIX):
+    for plan in _value_plans(document_class):
+        value = getattr(document, plan.field)
+        if plan.whole:
+            values[plan.field] = list(value) if isinstance(value, tuple) else value
+        if not plan.has_terms:
             continue
         texts = (value,) if isinstance(value, str) else value
-        if Role.PREFIX in field.roles:
-            values[edges_field(field.name)] = sorted(_edges(texts))
-            values[long_field(field.name)] = [text for text in texts if len(text) > EDGE_MAX]
-        if Role.INFIX in field.roles:
-            values[suffixes_field(field.name)] = sorted({text[start:] for text in texts for start in range(len(text))})
+        if plan.edges is not None and plan.long is not None:
+            values[plan.edges] = _edges(texts)
+            values[plan.long] = [text for text in texts if len(text) > EDGE_MAX]
+        if plan.suffixes is not None:
+            values[plan.suffixes] = sorted({text[start:] for text in texts for start in range(len(text))})
     return values
 
 
@@ -152,5 +154,40 @@ def _term_fields(field: DeclaredField) -> list[str]:
     return names
 
 
-def _edges(texts: Iterable[str]) -> set[str]:
-    return {text[:end] for text in texts for end in range(1, min(len(text), EDGE_MAX) + 1)}
+class _ValuePlan(NamedTuple):
+    """What becomes of one declared field: worked out once a class, as a build asks it of every document."""
+
+    field: str
+    whole: bool
+    has_terms: bool
+    edges: str | None
+    long: str | None
+    suffixes: str | None
+
+
+@cache
+def _value_plans(document: type) -> tuple[_ValuePlan, ...]:
+    plans = []
+    for field in declared_fields(document):
+        prefix, infix = Role.PREFIX in field.roles, Role.INFIX in field.roles
+        edges, long = (edges_field(field.name), long_field(field.name)) if prefix else (None, None)
+        suffixes = suffixes_field(field.name) if infix else None
+        plans.append(_ValuePlan(field.name, field.is_field, prefix or infix, edges, long, suffixes))
+    return tuple(plans)
+
+
+def _edges(texts: Iterable[str]) -> list[str]:
+    """All beginnings, sorted, each once."""
+    edges: list[str] = []
+    before = ""
+    # Of sorted texts each adds just the beginnings that it does not share with the one before, and in order.
+    for whole in sorted(texts):
+        text = whole[:EDGE_MAX]
+        shared = 0
+        for one, other in zip(before, text, strict=False):
+            if one != other:
+                break
+            shared += 1
+        edges += [text[:end] for end in range(shared + 1, len(text) + 1)]
+        before = text
+    return edges

@@ -1,0 +1,118 @@
+"""The dead-letter file: what could not be written, for the operator to look into, one JSON object a line.
+
+It may hold any record, also of shops that are not public (V1): its owner alone can read it, and it is the one place
+where a refused document is told of with its values.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from indexer.sinks.protocol import SinkError
+from indexer.sources.protocol import RefusedChange
+
+_PRIVATE_FILE: Final = 0o600
+_PRIVATE_DIRECTORY: Final = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One document that an engine refused for good.
+
+    Attributes:
+        index: the index or kind that it was for.
+        id: the document's id.
+        status: the engine's HTTP status for it; None when it was never sent.
+        reason: the type of the error, never its text.
+        document: what was to be written; None where nothing was, as of a delete.
+    """
+
+    index: str
+    id: str
+    status: int | None
+    reason: str
+    document: object
+
+
+class DeadLetters:
+    """Appends to the file; several threads may. Neither file nor directory is made before the first letter."""
+
+    def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        """Note where letters go.
+
+        Args:
+            path: the file; letters of earlier runs stay in it. A directory that is missing is made.
+            now: the clock.
+        """
+        self.path = path
+        self._now = now
+        self._lock = Lock()
+        self._file: int | None = None
+        self._count = 0
+
+    @property
+    def count(self) -> int:
+        """How many letters were added by this object."""
+        return self._count
+
+    def add(self, letter: Letter) -> None:
+        """Append a document that was refused.
+
+        Raises:
+            SinkError: the file cannot be written.
+        """
+        about = {"index": letter.index, "id": letter.id, "status": letter.status, "reason": letter.reason}
+        self._append({**about, "document": letter.document})
+
+    def add_change(self, refused: RefusedChange) -> None:
+        """Append a change that can't be applied: nothing is known of it but its place, and it is kept as it came.
+
+        Raises:
+            SinkError: the file cannot be written.
+        """
+        about = {"index": None, "id": None, "status": None, "reason": "; ".join(refused.reasons)}
+        self._append({**about, "place": refused.place, "document": refused.raw})
+
+    def close(self) -> None:
+        """Close the file, if there was a letter."""
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def _append(self, letter: dict[str, Any]) -> None:
+        at = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        # ASCII only, so that half a surrogate pair in what came has a form as well.
+        line = f"{json.dumps({'at': at, **letter}, separators=(',', ':'))}\n".encode("ascii")
+        try:
+            with self._lock:
+                if self._file is None:
+                    self._file = _open_private(self.path)
+                _write_whole(self._file, line)
+                self._count += 1
+        except OSError as error:
+            raise SinkError(f"the dead-letter file {self.path} cannot be written: {error.strerror}") from error
+
+
+def _open_private(path: Path) -> int:
+    path.parent.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
+    try:
+        os.fchmod(file, _PRIVATE_FILE)  # also where somebody else made the file
+        size = os.fstat(file).st_size
+        if size and os.pread(file, 1, size - 1) != b"\n":
+            _write_whole(file, b"\n")  # a run that was killed left half a line, which must not swallow the next
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def _write_whole(file: int, line: bytes) -> None:
+    while line:
+        line = line[os.write(file, line) :]
