@@ -22,6 +22,7 @@ from tests.real.sources import (
     find_dev_data,
     find_local_nodes,
     find_opensearch,
+    find_postgres,
     find_redis,
 )
 
@@ -53,6 +54,7 @@ PARTS: Final = (
     Part("a real OpenSearch", "opensearch", "opensearch_url", find_opensearch),
     Part("OpenSearch nodes of their own", "opensearch_node", "opensearch_node", find_local_nodes),
     Part("a real Redis", "redis", "redis_url", find_redis),
+    Part("a real PostgreSQL", "postgres", "postgres_url", find_postgres),
     Part("the development data", "dev_data", "dev_data", find_dev_data),
 )
 _LEFT_OUT: Final = pytest.StashKey[list[str]]()
@@ -62,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("real parts").addoption(
         "--require-real",
         action="store_true",
-        help="fail before running when a selected test's OpenSearch, Redis or development data cannot be had",
+        help="fail before running when a real part that a selected test needs cannot be had",
     )
 
 
@@ -111,6 +113,13 @@ def opensearch_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a real Redis, one for the whole session: tests use keys of their own."""
     with _had(find_redis()).open(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real PostgreSQL, one for the whole session: tests make databases of their own in it."""
+    with _had(find_postgres()).open(tmp_path_factory.mktemp("postgres")) as url:
         yield url
 
 

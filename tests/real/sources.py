@@ -14,6 +14,7 @@ from typing import Final
 from tests.real.jdk import Jdk, JdkMissingError, find_jdk
 from tests.real.node_build import NodeBuild, build_node, cached_build
 from tests.real.opensearch import OpenSearchNode, choose_places
+from tests.real.postgres import PostgresServer, find_postgres_programs
 from tests.real.redis import RedisServer
 
 REPOSITORY: Final = Path(__file__).parents[2]
@@ -105,6 +106,16 @@ def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
     return Source("a local redis-server", lambda folder: _redis_url(program, folder))
 
 
+def find_postgres(environment: Mapping[str, str] = os.environ) -> Source | Missing:
+    """Returns the first of: `$POSTGRES_URL` (never stopped; its user makes databases), a local PostgreSQL."""
+    if url := environment.get("POSTGRES_URL"):
+        return Source("POSTGRES_URL", lambda _: nullcontext(url))
+    programs = find_postgres_programs(environment)
+    if programs is None:
+        return Missing("POSTGRES_URL is not set; no initdb on the PATH or in /usr/lib/postgresql")
+    return Source("a local PostgreSQL", lambda _: _postgres_url(programs))
+
+
 def find_dev_data(environment: Mapping[str, str] = os.environ) -> Path | Missing:
     """Returns the folder of the development data: `$SHOP_DIRECTORY_DEV_DATA`, else `../shared/data`.
 
@@ -117,4 +128,10 @@ def find_dev_data(environment: Mapping[str, str] = os.environ) -> Path | Missing
 @contextmanager
 def _redis_url(program: str, folder: Path) -> Iterator[str]:
     with RedisServer(program, folder) as server:
+        yield server.url
+
+
+@contextmanager
+def _postgres_url(programs: Path) -> Iterator[str]:
+    with PostgresServer(programs) as server:
         yield server.url
