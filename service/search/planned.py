@@ -15,6 +15,9 @@ from service.search.finding import Finding
 from service.search.freshness import LiveStamp
 from service.search.plan import EVERYTHING, Plan
 
+# How many categories a word may mean where nobody says otherwise (M5).
+CATEGORY_CAP: Final = 50
+
 _CATEGORY_PAGE: Final = 5_000
 # Two stamps are in use while one generation follows another; older ones belong to nobody.
 _KEPT_TABLES: Final = 3
@@ -23,7 +26,7 @@ _KEPT_TABLES: Final = 3
 class PlannedBackend:
     """A SearchBackend over an engine."""
 
-    def __init__(self, engine: Engine, category_cap: int = 50) -> None:
+    def __init__(self, engine: Engine, category_cap: int = CATEGORY_CAP) -> None:
         self._engine = engine
         self._cap = category_cap
         self._live = LiveStamp(engine.live)
@@ -44,20 +47,11 @@ class PlannedBackend:
     async def _snapshot_of(self, stamp: Stamp) -> "PlannedSnapshot":
         task = self._tables.get(stamp.key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = asyncio.create_task(self._read_categories(stamp))
+            task = asyncio.create_task(_read_categories(self._engine, stamp))
             self._tables[stamp.key] = task
             while len(self._tables) > _KEPT_TABLES:
                 del self._tables[next(iter(self._tables))]
         return PlannedSnapshot(self._engine, stamp, await asyncio.shield(task), self._cap)
-
-    async def _read_categories(self, stamp: Stamp) -> CategoryTable:
-        plan = Plan("categories", ((0, EVERYTHING),))
-        found: list[Category] = []
-        while True:
-            (page,) = await self._engine.search(stamp, (Ask(plan, _CATEGORY_PAGE, offset=len(found)),))
-            found += [category_from_stored(hit.stored) for hit in page.hits]
-            if len(page.hits) < _CATEGORY_PAGE:
-                return CategoryTable(found)
 
 
 class PlannedSnapshot:
@@ -81,3 +75,18 @@ class PlannedSnapshot:
     async def categories(self) -> tuple[Category, ...]:
         """All categories (M11)."""
         return self._table.categories
+
+
+async def snapshot_of(engine: Engine, stamp: Stamp, category_cap: int = CATEGORY_CAP) -> PlannedSnapshot:
+    """One generation by its stamp, whether it is live or not. Errors as in `Snapshot`."""
+    return PlannedSnapshot(engine, stamp, await _read_categories(engine, stamp), category_cap)
+
+
+async def _read_categories(engine: Engine, stamp: Stamp) -> CategoryTable:
+    plan = Plan("categories", ((0, EVERYTHING),))
+    found: list[Category] = []
+    while True:
+        (page,) = await engine.search(stamp, (Ask(plan, _CATEGORY_PAGE, offset=len(found)),))
+        found += [category_from_stored(hit.stored) for hit in page.hits]
+        if len(page.hits) < _CATEGORY_PAGE:
+            return CategoryTable(found)
