@@ -163,6 +163,11 @@ class ShopRecord(Record):
     visibility: Literal["public", "under_review", "removed"]
     source: Source | None = None
 
+    @property
+    def key(self) -> str:
+        """The shop's id."""
+        return self.id
+
 
 def reasons(error: ValidationError) -> list[tuple[str, str]]:
     """The fields (as paths) and reasons of a failed validation, in our words and without any value."""

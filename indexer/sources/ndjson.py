@@ -16,10 +16,11 @@ from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from indexer.belongings import RECORDS
 from indexer.problems import CatalogueError, Problem, ProblemLog
 from indexer.records import Record, reasons
+from indexer.sources.change_file import ChangeFile
+from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE
 
-MAX_LINE: Final = 1024 * 1024
+CHANGES: Final = "changes.ndjson"
 _ENDINGS: Final = (".ndjson", ".ndjson.gz")
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -44,8 +45,16 @@ class NdjsonCatalogue:
         CatalogueError: there is none, `shops` is missing, or a file's name is not known.
     """
 
-    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+    def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
+        """Look which files there are.
+
+        Args:
+            path: a directory, or one file of shops.
+            lenient: pass over unknown fields and files.
+            changes: the file of changes, where it is not `changes.ndjson` of the directory.
+        """
         self._lenient = lenient
+        self._changes = changes or (path / CHANGES if path.is_dir() else None)
         self._files = _files_of(path, lenient=lenient)
 
     def kinds(self) -> tuple[str, ...]:
@@ -59,6 +68,27 @@ class NdjsonCatalogue:
     def size(self, kind: str) -> int:
         """The bytes that reading a type goes through."""
         return self._files[kind].stat().st_size
+
+    def unit(self) -> str:
+        """What `size` counts."""
+        return "bytes"
+
+    def open_snapshot(self) -> None:
+        """Files have no moment of their own and no place in the changes: all changes are read after them."""
+
+    def close_snapshot(self) -> None:
+        """Nothing is held."""
+
+    def changes(self) -> ChangeFile | None:
+        """The file `changes.ndjson` of the directory, which may appear later; None beside a single file of shops.
+
+        Raises:
+            CatalogueError: the changes are gzipped.
+        """
+        if self._changes is None:
+            return None
+        zipped = self._changes.with_name(f"{self._changes.name}.gz")
+        return ChangeFile(zipped if zipped.exists() else self._changes, lenient=self._lenient)
 
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
@@ -138,7 +168,7 @@ def _lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> 
             while text := stream.readline(MAX_LINE + 1):
                 number += 1
                 if number == 1:
-                    text = text.removeprefix(_BYTE_ORDER_MARK)
+                    text = text.removeprefix(BYTE_ORDER_MARK)
                 if len(text) > MAX_LINE and not text.endswith(b"\n"):
                     problems.add(Problem(path.name, number, None, f"the line is longer than {MAX_LINE} bytes"))
                     _skip_line(stream)

@@ -10,7 +10,10 @@ import pytest
 from indexer.belongings import RECORDS
 from indexer.problems import CatalogueError, Problem, ProblemLog
 from indexer.records import ShopRecord
-from indexer.sources.ndjson import MAX_LINE, NdjsonCatalogue, Read
+from indexer.sources.change_file import ChangeFile
+from indexer.sources.lines import MAX_LINE
+from indexer.sources.ndjson import NdjsonCatalogue, Read
+from indexer.sources.protocol import VERSION, Change, ChangeBatch, Order, Source
 from tests.catalogues import shop
 
 UNKNOWN = "is not a known field (--lenient passes over unknown fields)"
@@ -180,3 +183,39 @@ def test_a_file_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> No
     path.unlink()
     with pytest.raises(CatalogueError, match=r"shops\.ndjson cannot be read: No such file"):
         list(source.records("shops", ShopRecord, ProblemLog(), lambda _: None))
+
+
+@pytest.mark.rule("G3")
+def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_bytes(_line("A"))
+    source: Source = NdjsonCatalogue(tmp_path, lenient=True)
+    changes = source.changes()
+    assert changes is not None
+    assert (source.unit(), source.open_snapshot(), changes.name) == ("bytes", None, "changes.ndjson")
+    assert changes.read(None, 9) == ChangeBatch((), (), None, more=False)
+    line = {"op": "delete", "type": "shops", "key": "a", "version": 1, "unknown": 1}
+    (tmp_path / "changes.ndjson").write_text(json.dumps(line) + "\n")
+    deleted = Change("shops", "a", Order(VERSION, 1), None, "changes.ndjson:1")
+    assert changes.read(None, 9).changes == (deleted,)
+    (refused,) = ChangeFile(tmp_path / "changes.ndjson").read(None, 9).refused
+    assert refused.reasons == (f"unknown {UNKNOWN}",)
+    source.close_snapshot()
+    assert [read.line for read in source.records("shops", ShopRecord, ProblemLog(), lambda _: None)] == [1]
+
+
+def test_a_single_file_of_shops_has_no_changes(tmp_path: Path) -> None:
+    path = tmp_path / "shops.ndjson"
+    path.write_bytes(_line("A"))
+    (tmp_path / "changes.ndjson").write_bytes(b"")
+    assert NdjsonCatalogue(path).changes() is None
+
+
+def test_gzipped_changes_are_told_when_they_are_to_be_read(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_bytes(_line("A"))
+    (tmp_path / "changes.ndjson.gz").write_bytes(b"")
+    with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):
+        NdjsonCatalogue(tmp_path).changes()
+
+
+def test_the_key_of_a_shop_is_its_id() -> None:
+    assert ShopRecord.model_validate(shop("A", id="s1")).key == "s1"
