@@ -21,7 +21,7 @@ help:  ## this list
 	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT and INDEX=(where the index is kept)"
 
 run: $(VENV)/.run  ## index the sample catalogue (or CATALOGUE=...) and serve it
-	@$(BIN)/shop-directory index build --data-dir "$(INDEX)" $(if $(CATALOGUE),--catalogue "$(CATALOGUE)")
+	@$(BIN)/shop-directory index build --data-dir "$(INDEX)" --allow-shrink --fresh-state $(if $(CATALOGUE),--catalogue "$(CATALOGUE)")
 	@SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
 

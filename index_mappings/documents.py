@@ -12,7 +12,7 @@ from index_mappings.roles import Role, stored_fields
 
 # Raised with every change of a document class, of a role or of the text pipeline: a service refuses a generation of
 # another version (G4).
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 # In `markets`: the shop keeps under every country filter, as it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -40,7 +40,7 @@ class ShopDocument:
         full, keys, words, infixes: what it is found by (X2).
     """
 
-    id: Annotated[str, Role.STORED | Role.EXACT]
+    id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
     refs: Annotated[tuple[str, ...], Role.EXACT]
     rank: Annotated[str, Role.SORT]
     name: Annotated[str, Role.STORED]
@@ -72,7 +72,7 @@ class CategoryDocument:
         count: how many public shops carry it.
     """
 
-    id: Annotated[str, Role.STORED | Role.EXACT]
+    id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
     rank: Annotated[str, Role.SORT]
     name: Annotated[str, Role.STORED]
     count: Annotated[int, Role.STORED]
@@ -93,15 +93,15 @@ class CouponDocument:
         view: what callers see of it, with wire names.
     """
 
-    id: Annotated[str, Role.STORED | Role.EXACT]
+    id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
     rank: Annotated[str, Role.SORT]
     shop_refs: Annotated[tuple[str, ...], Role.EXACT]
     valid_from_us: Annotated[int, Role.RANGE]
     valid_until_us: Annotated[int, Role.RANGE]
     status: Annotated[str, Role.EXACT]
     reserved: Annotated[str, Role.EXACT]
-    blocked_channels: Annotated[tuple[str, ...], Role.EXACT]
-    blocked_countries: Annotated[tuple[str, ...], Role.EXACT]
+    blocked_channels: Annotated[tuple[str, ...], Role.STORED | Role.EXACT]
+    blocked_countries: Annotated[tuple[str, ...], Role.STORED | Role.EXACT]
     folded_code: Annotated[str, Role.STORED | Role.EXACT]
     view: Annotated[Mapping[str, Any], Role.STORED]
 
@@ -120,7 +120,7 @@ class OfferDocument:
         affiliate: network, program_id, commission_stated, disclosure and the URL built by the programme; None without.
     """
 
-    id: Annotated[str, Role.STORED | Role.EXACT]
+    id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
     rank: Annotated[str, Role.SORT]
     shop_refs: Annotated[tuple[str, ...], Role.EXACT]
     view: Annotated[Mapping[str, Any], Role.STORED]
@@ -144,7 +144,7 @@ class FactsDocument:
         pipeline_gaps: kinds whose check ran without a usable value.
     """
 
-    id: Annotated[str, Role.STORED | Role.EXACT]
+    id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
     rank: Annotated[str, Role.SORT]
     refs: Annotated[tuple[str, ...], Role.EXACT]
     trusted_refs: Annotated[tuple[str, ...], Role.EXACT]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import POINTER_FILE, STAMP_FILE
+from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
 from index_mappings.roles import Form, engine_fields
 
 STORED_COLUMN: Final = "stored"
@@ -56,3 +56,25 @@ def stamp_path(root: Path, generation: str) -> Path:
 def pointer_path(root: Path) -> Path:
     """The file that names the live generation: the embedded engine's alias."""
     return root / POINTER_FILE
+
+
+def retired_path(root: Path, generation: str) -> Path:
+    """The file that says since when a generation is not live any more."""
+    return generation_directory(root, generation) / RETIRED_FILE
+
+
+def pointer_text(live: str, previous: str | None) -> str:
+    """The pointer file's text."""
+    return f"{live}\n{previous}\n" if previous else f"{live}\n"
+
+
+def pointed_to(text: str) -> tuple[str, str | None]:
+    """The live and the previous generation that a pointer file names.
+
+    Raises:
+        ValueError: it names none.
+    """
+    lines = text.splitlines()
+    if not lines or not all(map(is_generation, lines)) or len(lines) > 2:  # noqa: PLR2004 - the live one and one before
+        raise ValueError("names no generation")
+    return lines[0], lines[1] if len(lines) > 1 else None

@@ -16,8 +16,12 @@ from index_mappings.documents import SCHEMA_VERSION
 
 STAMP: Final = "stamp"
 STAMP_ID: Final = "stamp"
-# Embedded: the file in the index directory that names the live generation, and the stamp's file in a generation.
+# In the stamp's index: since when its generation is not live any more.
+RETIRED_ID: Final = "retired"
+# Embedded: the file in the index directory that names the live generation and, on a second line, the one before; the
+# stamp's file in a generation; and the file that says since when it is not live any more.
 POINTER_FILE: Final = "live"
+RETIRED_FILE: Final = "retired"
 STAMP_FILE: Final = "stamp.json"
 
 _GENERATION: Final = re.compile(r"^\d{8}t\d{12}-[0-9a-f]{6}$")
@@ -109,6 +113,11 @@ def first_stamp(generation: str, now: datetime, source_position: str | None = No
 def index_name(prefix: str, kind: str, generation: str) -> str:
     """The concrete name of one index of a generation."""
     return f"{prefix}-{kind}-{generation}"
+
+
+def previous_alias(prefix: str) -> str:
+    """The alias of the stamp's index of the generation that was live before."""
+    return f"{prefix}-{STAMP}-previous"
 
 
 def alias_name(prefix: str, kind: str) -> str:

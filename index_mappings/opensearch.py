@@ -31,6 +31,8 @@ def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
     if kind == STAMP:
         return {"number_of_shards": 1, "number_of_replicas": replicas}
     return {
+        # What is written shows when its writer says so, all of a micro-batch at once.
+        "refresh_interval": "-1",
         "number_of_shards": shards,
         "number_of_replicas": replicas,
         "max_result_window": RESULT_WINDOW,

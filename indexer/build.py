@@ -1,26 +1,65 @@
 """A full build: read, gate, project, write, verify, publish.
 
-The live generation stays untouched until the last step, and whatever fails leaves nothing behind (G1).
+The live generation stays in service and keeps following its changes until the last step; whatever fails leaves nothing
+behind (G1, G2). What changes meanwhile is in the new generation before it is published (G3).
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Final, Self, TypeVar
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.problems import InvalidRecordsError, ProblemLog
+from indexer.catching_up import CaughtUp, Follower
+from indexer.keeping_live import KeptLive
+from indexer.problems import ProblemLog
 from indexer.progress import Advance, stage
-from indexer.projection import Projected, projections
-from indexer.reading import Source, read_catalogue
-from indexer.sinks.protocol import GenerationWriter, Sink, SinkError
-from indexer.staging import Staging
-from indexer.verification import Sample
+from indexer.projection import Projected, Projector
+from indexer.reading import NOTED, ReadCounts, Reading, read_catalogue
+from indexer.retention import prune, remove_remains
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.lease import Lease, holding
+from indexer.sinks.protocol import GenerationWriter, IndexLostError, Sink, SinkError
+from indexer.sources.protocol import Source
+from indexer.state.states import States
+from indexer.verification import Sample, verify_counts
 
-_NOTED: Final = 20
+MOST_SHRINK: Final = 0.2
+_WAIT_S: Final = 60.0
 
 Thing = TypeVar("Thing")
+
+
+class ShrinkError(SinkError):
+    """The new generation would lose too many of the public shops, and nobody said that this is meant (G2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How a build is done.
+
+    Attributes:
+        skip_invalid: pass over bad records instead of stopping.
+        allow_shrink: publish however many public shops are lost.
+        most_shrink: the share of the live generation's public shops that may be lost otherwise.
+        fresh_state: forget what the former state remembers of versions and deletions.
+        dry_run: stop before anything is written.
+        golden: asks the operator's golden queries of a sealed generation; raises SinkError when one fails.
+        wait: seconds to wait while another job has the lease.
+    """
+
+    skip_invalid: bool = False
+    allow_shrink: bool = False
+    most_shrink: float = MOST_SHRINK
+    fresh_state: bool = False
+    dry_run: bool = False
+    golden: Callable[[Stamp], None] | None = None
+    wait: float = _WAIT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,114 +67,255 @@ class BuildSummary:
     """What a build did.
 
     Attributes:
-        stamp: of the published generation, with its counts.
+        stamp: of the published generation, with its counts; of a dry run, what it would have been.
+        published: whether it is live.
         read: records read by type, bad ones not counted.
         left_out: records by type that belong to no public shop.
         not_public: shops that the gate kept back.
         superseded: records that a newer one of the same key replaced.
         lost_domain: public shops left out because another one has their domain.
         disputed_categories: slugs with more than one display name.
+        changes: that were applied to the new generation, before and after it was written.
         notes: what an operator should look at, by line; at most twenty of a kind.
         problems: what was wrong with records that were passed over.
-        removed: generations removed after publishing.
+        removed: generations removed, remains of killed builds included.
+        restarts: how often it had to begin a fresh generation because the engine lost an index.
         seconds: how long it took.
     """
 
     stamp: Stamp
+    published: bool
     read: Mapping[str, int]
     left_out: Mapping[str, int]
     not_public: int
     superseded: int
     lost_domain: int
     disputed_categories: int
+    changes: CaughtUp
     notes: tuple[str, ...]
     problems: ProblemLog
     removed: tuple[str, ...]
+    restarts: int
     seconds: float
 
 
 def build(
     source: Source,
     sink: Sink,
+    states: States | None = None,
+    options: BuildOptions | None = None,
     *,
-    skip_invalid: bool = False,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> BuildSummary:
     """Build and publish one generation from a whole catalogue.
 
+    Args:
+        source: the catalogue.
+        sink: where the generation goes.
+        states: keeps the state that following needs; without it, it is thrown away.
+        options: how.
+        clock: the time.
+
     Raises:
         CatalogueError: the catalogue cannot be read, or holds bad records and they were not to be skipped.
-        SinkError: the engine failed, or did not hold what was written.
+        SinkError: the engine failed, did not hold what was written, or another job has the lease.
     """
-    started = time.monotonic()
-    problems = ProblemLog()
-    with Staging() as staging:
-        counts, belongings = read_catalogue(source, staging, problems)
-        if problems.count and not skip_invalid:
-            raise InvalidRecordsError(problems)
-        previous = sink.live()
-        stamp = _write(sink, projections(staging, belongings, counts.public), clock())
-        disputed = [category.slug for category in staging.categories() if category.names > 1]
-        kept = {stamp.generation} | ({previous.generation} if previous else set())
-        removed, remains = _prune(sink, kept)
+    lease = sink.lease()
+    options = options or BuildOptions()
+    with ExitStack() as stack:
+        stack.enter_context(holding(lease, "build", options.wait))
+        if states is None:
+            states = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
+        job = _Build(source, sink, states, options, lease, clock)
+        return stack.enter_context(job).run()
+
+
+class _Build:
+    """One build, under its lease."""
+
+    def __init__(  # noqa: PLR0917 - as `build`
+        self,
+        source: Source,
+        sink: Sink,
+        states: States,
+        options: BuildOptions,
+        lease: Lease,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._source, self._sink, self._states, self._options = source, sink, states, options
+        self._lease, self._clock = lease, clock
+        self._started = time.monotonic()
+        self._restarts = 0
+        self._published = False
+
+    def __enter__(self) -> Self:
+        self._remains = remove_remains(self._sink, self._states, self._clock())
+        self._previous = self._sink.live()
+        self._generation = new_generation(self._clock())
+        self._letters = DeadLetters(self._states.dead_letters)
+        self._changes = self._source.changes()
+        self._state = self._states.create(self._generation)
+        former = KeptLive(self._sink, self._states, self._previous, self._letters, self._lease.check)
+        self._live = former.following(self._source.changes())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for close in (self._live.close, self._state.close, self._letters.close):
+            close()
+        if self._changes is not None:
+            self._changes.close()
+        if not self._published:
+            self._states.drop(self._generation)
+
+    def run(self) -> BuildSummary:
+        """All of it.
+
+        Raises:
+            CatalogueError, SinkError: as `build`.
+        """
+        problems = ProblemLog()
+        counts = read_catalogue(self._reading(), self._state, problems, self._live.tick)
+        self._refuse_shrinking(counts.public)
+        stamp, caught_up = self._planned(), counts.changes
+        if not self._options.dry_run:
+            stamp, more = self._write_and_publish()
+            caught_up += more
+        disputed = [category.slug for category in self._state.shops.categories() if category.names > 1]
+        removed, notes = self._prune() if self._published else ((), ())
         return BuildSummary(
             stamp=stamp,
+            published=self._published,
             read=counts.read,
             left_out=counts.left_out,
             not_public=counts.not_public,
             superseded=counts.superseded,
-            lost_domain=len(counts.lost),
+            lost_domain=counts.lost_domain,
             disputed_categories=len(disputed),
-            notes=(*_notes(source.name("shops"), counts.lost, disputed), *remains),
+            changes=caught_up,
+            notes=(*_notes(self._source.name("shops"), counts, disputed), *notes),
             problems=problems,
-            removed=removed,
-            seconds=time.monotonic() - started,
+            removed=(*self._remains, *removed),
+            restarts=self._restarts,
+            seconds=time.monotonic() - self._started,
         )
 
+    def _reading(self) -> Reading:
+        former = None
+        if self._previous is not None and not self._options.fresh_state and self._states.has(self._previous.generation):
+            former = self._states.path(self._previous.generation)
+        return Reading(self._source, self._changes, former, self._letters, self._options.skip_invalid)
 
-def _write(sink: Sink, kinds: Iterable[Projected], now: datetime) -> Stamp:
-    generation = new_generation(now)
-    writer = sink.begin(generation)
-    try:
-        samples = [_write_kind(writer, projected) for projected in kinds]
-        counts = {sample.projected.kind: sample.written for sample in samples}
-        stamp = first_stamp(generation, now).counted(counts)
-        writer.seal(stamp)
-        for sample in samples:
-            sample.verify(writer)
+    def _planned(self) -> Stamp:
+        """The stamp of what is in the state now."""
+        counts = {projected.kind: projected.count for projected in Projector(self._state).all()}
+        return first_stamp(self._generation, self._clock(), self._state.position).counted(counts)
+
+    def _write_and_publish(self) -> tuple[Stamp, CaughtUp]:
+        try:
+            writer = self._write()
+        except IndexLostError:
+            # A node may have gone with what it held: once more, in a fresh generation, from the same state.
+            self._restarts += 1
+            renewed = new_generation(self._clock())
+            self._state.move(self._states.path(renewed))
+            self._generation = renewed
+            writer = self._write()
+        try:
+            return self._publish(writer)
+        except BaseException:
+            self._discard(writer)
+            raise
+
+    def _write(self) -> GenerationWriter:
+        """Write, seal and verify a generation, which is gone again if any of that fails."""
+        writer = self._sink.begin(self._generation)
+        try:
+            samples = [self._write_kind(writer, projected) for projected in Projector(self._state).all()]
+            stamp = self._planned()
+            self._lease.check()
+            writer.seal(stamp)
+            with stage("Verifying", sum(stamp.counts.values()), "documents") as advance:
+                for sample in samples:
+                    sample.verify(writer, self._told(advance))
+            if self._options.golden is not None:
+                self._options.golden(stamp)
+        except BaseException:
+            self._discard(writer)
+            raise
+        return writer
+
+    def _write_kind(self, writer: GenerationWriter, projected: Projected) -> Sample:
+        sample = Sample(projected)
+        with stage(f"Indexing {projected.kind}", projected.count, projected.kind) as advance:
+            told = self._told(advance)
+            sample.written = writer.add(projected.kind, _each(sample.watch(projected.documents()), told))
+        return sample
+
+    def _publish(self, writer: GenerationWriter) -> tuple[Stamp, CaughtUp]:
+        """Bring the verified generation up to the last change, and make it live."""
+        editor = self._sink.edit(self._generation)
+        try:
+            follower = Follower(self._state, editor, self._changes, self._letters, self._lease.check, self._clock)
+            self._live.tick()
+            caught_up = follower.drain()
+            self._refuse_shrinking(self._state.shops.count())
+            verify_counts(self._state, editor)
+            stamp = editor.stamp
+        finally:
+            editor.close()
+        self._state.seal()
+        self._lease.check()
         writer.publish()
-    except BaseException:
-        # An interrupted build leaves nothing behind either. But publishing may have taken effect although its answer
-        # was lost: what is live now must never be removed.
-        live = sink.live()
-        if live is None or live.generation != generation:
+        self._published = True
+        if self._previous is not None:
+            # Published is published: the next job marks what this one could not.
+            with suppress(SinkError):
+                self._sink.retire(self._previous.generation, self._clock())
+        return stamp, caught_up
+
+    def _discard(self, writer: GenerationWriter) -> None:
+        """Remove what was written, unless it is live: publishing may have taken effect although its answer was lost."""
+        live = self._sink.live()
+        if live is not None and live.generation == self._generation:
+            self._published = True
+        else:
             writer.discard()
-        raise
-    return stamp
+
+    def _refuse_shrinking(self, public: int) -> None:
+        if self._previous is None or self._options.allow_shrink:
+            return
+        before = self._previous.counts.get("shops", 0)
+        if public < before * (1 - self._options.most_shrink):
+            share = f"{self._options.most_shrink:.0%}"
+            raise ShrinkError(
+                f"{public:,} public shops are left of {before:,}, and no more than {share} may be"
+                " lost: look at the catalogue, or say that it is meant by --allow-shrink"
+            )
+
+    def _prune(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Remove older generations: their names, or a note. What is published stays published if that fails."""
+        try:
+            return prune(self._sink, self._states, self._clock()), ()
+        except SinkError as error:
+            return (), (f"published, but older generations could not be removed ({error}); the next job tries again",)
+
+    def _told(self, advance: Advance) -> Advance:
+        """Tell of progress, and keep the live generation up to date on the way."""
+
+        def told(done: int) -> None:
+            advance(done)
+            self._live.tick()
+
+        return told
 
 
-def _write_kind(writer: GenerationWriter, projected: Projected) -> Sample:
-    sample = Sample(projected)
-    with stage(f"Indexing {projected.kind}", projected.count, projected.kind) as advance:
-        sample.written = writer.add(projected.kind, _told(sample.watch(projected.documents()), advance))
-    return sample
-
-
-def _prune(sink: Sink, kept: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Remove older generations: their names, or a note. What is published stays published if they can't be removed."""
-    try:
-        return sink.prune(kept), ()
-    except SinkError as error:
-        return (), (f"published, but {error}; the next build tries again",)
-
-
-def _notes(file: str, lost: tuple[tuple[int, int], ...], disputed: list[str]) -> tuple[str, ...]:
-    domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in lost[:_NOTED]]
+def _notes(file: str, counts: ReadCounts, disputed: list[str]) -> tuple[str, ...]:
+    domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
     names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
-    return (*domains, *names[:_NOTED])
+    return (*domains, *names[:NOTED])
 
 
-def _told(things: Iterable[Thing], advance: Advance) -> Iterator[Thing]:
+def _each(things: Iterable[Thing], told: Advance) -> Iterator[Thing]:
     for thing in things:
         yield thing
-        advance(1)
+        told(1)

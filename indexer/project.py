@@ -10,7 +10,7 @@ from index_mappings.rank import rank_key
 from indexer.belongings import OfferRecord, RedirectRecord
 from indexer.project_offers import offer_view
 from indexer.records import ShopRecord
-from indexer.staging import CarriedCategory
+from indexer.state.shops import CarriedCategory
 
 # What find_shop shows of each shop (A1); get_shop asks the offers' own index.
 HEAD_OFFERS: Final = 3

@@ -1,13 +1,17 @@
-"""Everything that a generation is made of, kind by kind, from the staged records of public shops."""
+"""Everything that a generation is made of, from the public records of a state: kind by kind, or one by one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from index_mappings.documents import CategoryDocument, CouponDocument, FactsDocument, OfferDocument, ShopDocument
+from indexer.belongings import CouponRecord, OfferRecord
 from indexer.project import HEAD_OFFERS, project_category, project_shop
 from indexer.project_facts import project_facts
 from indexer.project_offers import project_coupon, project_offer
-from indexer.staged_belongings import StagedBelongings
-from indexer.staging import Staging
+from indexer.records import ShopRecord
+from indexer.state.state import State
+
+Document = ShopDocument | CategoryDocument | CouponDocument | OfferDocument | FactsDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,49 +22,81 @@ class Projected:
         kind: the index.
         count: how many documents there must be.
         documents: makes them, in the order of their rank where that is cheap.
-        ids: the ids that the index may hold, and no others.
+        ids: the ids that the index may hold, and no others, in order.
     """
 
     kind: str
     count: int
-    documents: Callable[[], Iterator[object]]
+    documents: Callable[[], Iterator[Document]]
     ids: Callable[[], Iterator[str]]
 
 
-def projections(staging: Staging, belongings: StagedBelongings, public: int) -> tuple[Projected, ...]:
-    """All kinds of a generation; `public` shops have been settled."""
+class Projector:
+    """Documents from the records of one settled state."""
 
-    def shops() -> Iterator[object]:
-        for shop in staging.winners():
-            offers, total = belongings.newest_offers(shop.id, HEAD_OFFERS)
-            yield project_shop(shop, offers, total, belongings.redirects(shop.domain))
+    def __init__(self, state: State) -> None:
+        self._shops = state.shops
+        self._belongings = state.belongings
 
-    def facts() -> Iterator[object]:
-        for shop in staging.winners():
-            yield project_facts(shop, belongings.shipping(shop.id), belongings.trust(shop.id))
+    def all(self) -> tuple[Projected, ...]:
+        """All kinds, as of now."""
+        shops, belongings = self._shops, self._belongings
+        return (
+            Projected("shops", shops.count(), lambda: map(self._shop, shops.winners()), shops.public_ids),
+            Projected("categories", self._count_categories(), self._categories, self._slugs),
+            Projected("coupons", belongings.count("coupons"), self._coupons, lambda: belongings.keys("coupons")),
+            Projected("offers", belongings.count("offers"), self._offers, lambda: belongings.keys("offers")),
+            Projected("facts", shops.count(), lambda: map(self._facts, shops.winners()), shops.public_ids),
+        )
 
-    def category_ids() -> Iterator[str]:
-        return (category.slug for category in staging.categories())
+    def document(self, kind: str, document_id: str) -> Document | None:
+        """One document by its id; None when there must be none."""
+        match kind:
+            case "shops":
+                return None if (shop := self._shops.public(document_id)) is None else self._shop(shop)
+            case "facts":
+                return None if (shop := self._shops.public(document_id)) is None else self._facts(shop)
+            case "categories":
+                category = self._shops.category(document_id)
+                return None if category is None else project_category(category)
+            case "coupons":
+                return self._coupon(document_id)
+            case "offers":
+                return self._offer(document_id)
+            case _:
+                raise ValueError(f"there are no documents of the kind {kind}")
 
-    return (
-        Projected("shops", public, shops, staging.public_ids),
-        Projected(
-            "categories",
-            sum(1 for _ in category_ids()),
-            lambda: map(project_category, staging.categories()),
-            category_ids,
-        ),
-        Projected(
-            "coupons",
-            belongings.count("coupons"),
-            lambda: (project_coupon(coupon, shop) for coupon, shop in belongings.coupons()),
-            lambda: belongings.keys("coupons"),
-        ),
-        Projected(
-            "offers",
-            belongings.count("offers"),
-            lambda: (project_offer(offer, shop, program) for offer, shop, program in belongings.offers()),
-            lambda: belongings.keys("offers"),
-        ),
-        Projected("facts", public, facts, staging.public_ids),
-    )
+    def _shop(self, shop: ShopRecord) -> ShopDocument:
+        offers, total = self._belongings.newest_offers(shop.id, HEAD_OFFERS)
+        return project_shop(shop, offers, total, self._belongings.redirects(shop.domain))
+
+    def _facts(self, shop: ShopRecord) -> FactsDocument:
+        return project_facts(shop, self._belongings.shipping(shop.id), self._belongings.trust(shop.id))
+
+    def _coupons(self) -> Iterator[CouponDocument]:
+        return (project_coupon(coupon, shop) for coupon, shop in self._belongings.coupons())
+
+    def _offers(self) -> Iterator[OfferDocument]:
+        return (project_offer(offer, shop, program) for offer, shop, program in self._belongings.offers())
+
+    def _categories(self) -> Iterator[CategoryDocument]:
+        return map(project_category, self._shops.categories())
+
+    def _slugs(self) -> Iterator[str]:
+        return (category.slug for category in self._shops.categories())
+
+    def _count_categories(self) -> int:
+        return sum(1 for _ in self._shops.categories())
+
+    def _coupon(self, key: str) -> CouponDocument | None:
+        row = self._belongings.row("coupons", key)
+        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
+            return None
+        return project_coupon(CouponRecord.model_validate_json(row.text), shop)
+
+    def _offer(self, key: str) -> OfferDocument | None:
+        row = self._belongings.row("offers", key)
+        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
+            return None
+        program = self._belongings.program(shop.id)
+        return project_offer(OfferRecord.model_validate_json(row.text), shop, program)

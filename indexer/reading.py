@@ -1,43 +1,21 @@
-"""Reading a catalogue into the staging: shops first, as only what belongs to a public shop is kept of the rest (V1)."""
+"""Reading a whole catalogue into a fresh state, with what the former one remembers and what changed since (G3)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Final
 
-from indexer.belongings import BELONGINGS, RECORDS, RedirectRecord, ResourceAccountRecord
-from indexer.problems import Problem, ProblemLog
-from indexer.progress import Advance, stage
-from indexer.records import Record, ShopRecord
-from indexer.staged_belongings import StagedBelongings
-from indexer.staging import KeyTwiceError, Staging
+from indexer.belongings import RECORDS
+from indexer.catching_up import CaughtUp, replay
+from indexer.problems import InvalidRecordsError, Problem, ProblemLog
+from indexer.progress import stage
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sources.protocol import ChangeSource, Source
+from indexer.state.remembered import take_over
+from indexer.state.schema import KeyTwiceError
+from indexer.state.state import State
 
-
-class Numbered(Protocol):
-    """A record with the line where it stands."""
-
-    @property
-    def record(self) -> Any:  # noqa: ANN401 - of the model that was asked for
-        """The record."""
-
-    @property
-    def line(self) -> int:
-        """Its line."""
-
-
-class Source(Protocol):
-    """A catalogue."""
-
-    def kinds(self) -> tuple[str, ...]:
-        """The types that it holds, shops first."""
-
-    def name(self, kind: str) -> str:
-        """What reports call the place where a type stands."""
-
-    def size(self, kind: str) -> int:
-        """How much there is to go through, in bytes."""
-
-    def records(self, kind: str, model: type[Record], problems: ProblemLog, advance: Advance) -> Iterable[Numbered]:
-        """Read the records of a type; bad ones go to `problems`."""
+NOTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +27,9 @@ class ReadCounts:
         left_out: records by type that belong to no public shop.
         superseded: shops that a newer record of the same key replaced.
         public: public shops that have their domain.
-        lost: for each public shop without its domain, its line and the winner's.
+        lost: for the first public shops without their domain: their line and the winner's.
+        lost_domain: how many there are.
+        changes: what came of the changes that were there already.
     """
 
     read: Mapping[str, int]
@@ -57,53 +37,102 @@ class ReadCounts:
     superseded: int
     public: int
     lost: tuple[tuple[int, int], ...]
+    lost_domain: int
+    changes: CaughtUp
 
     @property
     def not_public(self) -> int:
         """Shops that the gate kept back."""
-        return self.read["shops"] - self.superseded - self.public - len(self.lost)
+        return max(0, self.read["shops"] - self.superseded - self.public - self.lost_domain)
 
 
-def read_catalogue(source: Source, staging: Staging, problems: ProblemLog) -> tuple[ReadCounts, StagedBelongings]:
-    """Read and stage everything; what is wrong goes to `problems`."""
-    read: dict[str, int] = {}
-    left_out: dict[str, int] = {}
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a catalogue is read.
 
-    def shop(record: ShopRecord, line: int) -> bool:
-        return staging.put(record, line)
+    Attributes:
+        source: the catalogue.
+        changes: its changes, if it has any.
+        former: the former state's file, if there is one to remember.
+        letters: takes changes that can't be applied.
+        skip_invalid: whether bad records are passed over.
+    """
 
-    read["shops"], superseded = _stage(source, "shops", shop, problems)
-    public = staging.settle()
-    belongings = StagedBelongings(staging.connection)
-    for kind in source.kinds()[1:]:
-        read[kind], left_out[kind] = _stage(source, kind, _putter(kind, belongings), problems)
-    return ReadCounts(read, left_out, superseded, public, tuple(staging.lost_domains())), belongings
+    source: Source
+    changes: ChangeSource | None
+    former: Path | None
+    letters: DeadLetters
+    skip_invalid: bool
 
 
-def _putter(kind: str, belongings: StagedBelongings) -> Callable[[Any, int], bool]:
-    def belonging(record: Any, line: int) -> bool:  # noqa: ANN401 - a record of this kind
-        return belongings.put(kind, record, line)
+def read_catalogue(
+    reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
+) -> ReadCounts:
+    """Read and settle everything.
 
-    def redirect(record: RedirectRecord, line: int) -> bool:
-        return belongings.put_redirect(record, line)
+    Args:
+        reading: what and how.
+        state: an empty one.
+        problems: takes what is wrong.
+        tick: called now and then.
 
-    def account(_: ResourceAccountRecord, __: int) -> bool:
-        # Checked here, kept by what answers the operations endpoints.
-        return True
+    Raises:
+        CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
+    """
+    source = reading.source
+    position = source.open_snapshot()
+    try:
+        state.connection.execute("BEGIN")
+        putters = {kind: _ticking(_putter(kind, state), tick) for kind in source.kinds()}
+        counted = {kind: _stage(source, kind, putters[kind], problems) for kind in source.kinds()}
+        state.connection.execute("COMMIT")
+    finally:
+        source.close_snapshot()
+    if problems.count and not reading.skip_invalid:
+        raise InvalidRecordsError(problems)
+    if reading.former is not None:
+        take_over(state.connection, reading.former)
+    state.index()
+    state.shops.settle()
+    state.position = position
+    changes = CaughtUp(0, 0, 0)
+    if reading.changes is not None:
+        changes = replay(state, reading.changes, reading.letters)
+    state.pending.clear()  # nothing of it is anywhere yet
+    lost, lost_domain = state.shops.lost_domains(NOTED)
+    return ReadCounts(
+        read={kind: read for kind, (read, _) in counted.items()},
+        left_out={kind: state.belongings.left_out(kind) for kind in source.kinds()[1:]},
+        superseded=counted["shops"][1],
+        public=state.shops.count(),
+        lost=lost,
+        lost_domain=lost_domain,
+        changes=changes,
+    )
 
-    if kind in BELONGINGS:
-        return belonging
-    return redirect if kind == "redirects" else account
+
+def _putter(kind: str, state: State) -> Callable[[Any, int], bool]:
+    if kind == "shops":
+        return state.shops.put
+    return lambda record, line: state.belongings.put(kind, record, line)
+
+
+def _ticking(put: Callable[[Any, int], bool], tick: Callable[[], None]) -> Callable[[Any, int], bool]:
+    def ticking(record: Any, line: int) -> bool:  # noqa: ANN401 - a record of its kind
+        tick()
+        return put(record, line)
+
+    return ticking
 
 
 def _stage(source: Source, kind: str, put: Callable[[Any, int], bool], problems: ProblemLog) -> tuple[int, int]:
-    """Read one type; returns how many were read, and for how many `put` said no."""
-    read = refused = 0
-    with stage(f"Reading {kind}", source.size(kind), "bytes") as advance:
+    """Read one type; returns how many were read, and how many of them came with a key that had come before."""
+    read = again = 0
+    with stage(f"Reading {kind}", source.size(kind), source.unit()) as advance:
         for numbered in source.records(kind, RECORDS[kind], problems, advance):
             try:
-                refused += not put(numbered.record, numbered.line)
+                again += not put(numbered.record, numbered.line)
                 read += 1
             except KeyTwiceError as error:
                 problems.add(Problem(source.name(kind), numbered.line, "id", str(error)))
-    return read, refused
+    return read, again

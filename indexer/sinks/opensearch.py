@@ -4,184 +4,218 @@ What is replaced must still be there (`must_exist`), so a publisher that was ove
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from opensearchpy import OpenSearch
-from opensearchpy.exceptions import NotFoundError, OpenSearchException
-from opensearchpy.helpers import parallel_bulk
 
-from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name, is_generation
-from index_mappings.opensearch import mapping, settings
-from index_mappings.roles import engine_values
-from indexer.sinks.protocol import SinkError
+from index_mappings.generations import (
+    RETIRED_ID,
+    STAMP,
+    STAMP_ID,
+    Stamp,
+    alias_name,
+    index_name,
+    is_generation,
+    previous_alias,
+)
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.opensearch_alignment import misplaced, realign
+from indexer.sinks.opensearch_bulk import BulkLoader, Pace
+from indexer.sinks.opensearch_lease import OpenSearchLease
+from indexer.sinks.opensearch_patience import if_there, patiently
+from indexer.sinks.opensearch_writing import KINDS, OpenSearchEditor, OpenSearchWriter, Shape
+from indexer.sinks.protocol import Generation, SinkError
+from indexer.sinks.roles import role_of
 
-_KINDS: Final = (*DOCUMENTS, STAMP)
-_CHUNK_DOCUMENTS: Final = 500
-_CHUNK_BYTES: Final = 8 * 1024 * 1024
 _TIMEOUT: Final = 60.0
+_FIRST_PATIENCE_S: Final = 3.0
+_LETTERS: Final = Path("var/dead-letters.ndjson")
 
 
 class OpenSearchSink:
     """Generations in a cluster."""
 
-    def __init__(self, urls: Sequence[str], prefix: str, shards: int = 1) -> None:
+    def __init__(
+        self, urls: Sequence[str], prefix: str, shards: int = 1, letters: Path = _LETTERS, pace: Pace | None = None
+    ) -> None:
         """Connect lazily.
 
         Args:
             urls: the cluster's nodes.
             prefix: what all index names begin with.
             shards: primary shards of each index of documents.
+            letters: the file for documents that the engine refuses.
+            pace: sizes and times of bulk requests.
         """
-        # Below these levels the client logs whole requests: shops, and the hidden ids that verification asks for.
-        logging.getLogger("opensearch").setLevel(logging.INFO)
+        # The client logs whole requests, and a traceback for each failed one that is tried again.
+        logging.getLogger("opensearch").setLevel(logging.ERROR)
         logging.getLogger("opensearchpy.trace").setLevel(logging.WARNING)
-        self._client = OpenSearch(list(urls), timeout=_TIMEOUT)
+        pace = pace or Pace()
+        # Retries are counted in one place: here and in the loader.
+        self._client = OpenSearch(
+            list(urls), timeout=_TIMEOUT, max_retries=0, retry_on_timeout=True, pool_maxsize=pace.requests + 2
+        )
         self._prefix = prefix
         self._shards = shards
+        self._letters = DeadLetters(letters)
+        self._loader = BulkLoader(self._client, self._letters, pace)
+
+    @property
+    def place(self) -> str:
+        """The cluster and the prefix."""
+        # The first question of every job: a wrong address should be told of soon.
+        found = patiently(self._client.info, "the cluster does not answer", _FIRST_PATIENCE_S)
+        return f"the indices {self._prefix} in cluster {found['cluster_uuid']}"
 
     def live(self) -> Stamp | None:
         """The stamp behind the alias."""
-        try:
-            found = self._client.get(index=alias_name(self._prefix, STAMP), id=STAMP_ID)
-            return Stamp.from_wire(found["_source"]["stamp"])
-        except NotFoundError:
-            return None
-        except (OpenSearchException, ValueError, KeyError) as error:
-            raise SinkError(f"what is live cannot be read: {error}") from error
+        return self._stamp(alias_name(self._prefix, STAMP))
 
-    def begin(self, generation: str) -> "OpenSearchWriter":
-        """Create the generation's indices, to be filled without refreshes and replicas."""
-        replaced = self.live()
-        writer = OpenSearchWriter(self._client, self._prefix, generation, replaced.generation if replaced else None)
-        try:
-            for kind in _KINDS:
-                body = {"settings": settings(kind, shards=self._shards, replicas=0), "mappings": mapping(kind)}
-                body["settings"]["refresh_interval"] = "-1"
-                self._client.indices.create(index=index_name(self._prefix, kind, generation), body=body)
-        except OpenSearchException as error:
-            writer.discard()
-            raise SinkError(f"the indices could not be created: {error}") from error
+    def generations(self) -> tuple[Generation, ...]:
+        """The generations of which an index is there."""
+        live, previous = (
+            self._behind(alias) for alias in (alias_name(self._prefix, STAMP), previous_alias(self._prefix))
+        )
+        return tuple(self._generation(name, live, previous) for name in sorted(self._indices()))
+
+    def begin(self, generation: str) -> OpenSearchWriter:
+        """Create the generation's indices: with a replica where there is more than one node for it, to lose none."""
+        live = self.live()
+        replaced = None if live is None else live.generation
+        writer = OpenSearchWriter(
+            self._client,
+            self._prefix,
+            generation,
+            self._loader,
+            publish=lambda: self.publish(generation, replaced),
+            discard=lambda: self.drop(generation),
+        )
+        health = patiently(self._client.cluster.health, "the cluster's health could not be asked for")
+        writer.create(Shape(self._shards, replicas=1 if health["number_of_data_nodes"] > 1 else 0))
         return writer
+
+    def edit(self, generation: str) -> OpenSearchEditor:
+        """Open a sealed generation."""
+        return OpenSearchEditor(self._client, self._prefix, generation, self._loader)
+
+    def publish(self, generation: str, replaced: str | None) -> None:
+        """Move all aliases at once."""
+        actions: list[dict[str, Any]] = []
+        for kind in KINDS:
+            alias = alias_name(self._prefix, kind)
+            if replaced is not None:
+                old = index_name(self._prefix, kind, replaced)
+                actions.append({"remove": {"index": old, "alias": alias, "must_exist": True}})
+            # Two first publishers have no predecessor to lose; but of a write index an alias can have only one.
+            new = index_name(self._prefix, kind, generation)
+            actions.append({"add": {"index": new, "alias": alias, "is_write_index": True}})
+        actions += self._mark_previous(replaced)
+        try:
+            patiently(
+                lambda: self._client.indices.update_aliases(body={"actions": actions}),
+                "the generation could not be published",
+            )
+        except SinkError:
+            # The answer to an earlier try may have been lost: then what it replaced is not there any more.
+            live = self.live()
+            if live is None or live.generation != generation:
+                raise
+        if_there(
+            lambda: self._client.delete(index=index_name(self._prefix, STAMP, generation), id=RETIRED_ID),
+            f"generation {generation} is live, but the mark of its retirement could not be removed",
+        )
+
+    def retire(self, generation: str, at: datetime) -> None:
+        """Write the mark beside the stamp."""
+        index, body = index_name(self._prefix, STAMP, generation), {"stamp": {"retired_at": at.isoformat()}}
+        patiently(
+            lambda: self._client.index(index=index, id=RETIRED_ID, body=body),
+            f"generation {generation} could not be marked",
+        )
+
+    def misplaced(self) -> tuple[str, ...]:
+        """Aliases that lead elsewhere than the stamp's, and a stamp that names another generation."""
+        return misplaced(self._client, self._prefix)
+
+    def realign(self) -> None:
+        """Move the aliases at once, then write the stamp anew if it was another one's."""
+        realign(self._client, self._prefix)
+
+    def drop(self, generation: str) -> None:
+        """Delete the indices, as far as they are there; the stamp's last, so that an interruption shows."""
+        for kind in KINDS:
+            self._delete(index_name(self._prefix, kind, generation), generation)
 
     def prune(self, keep: Collection[str]) -> tuple[str, ...]:
         """Delete the indices of other generations."""
-        try:
-            names = self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"})
-            others = [name for name in names if self._generation_of(name) not in (None, *keep)]
-            for name in others:
-                self._client.indices.delete(index=name, params={"ignore_unavailable": "true"})
-        except OpenSearchException as error:
-            raise SinkError(f"older generations could not be removed: {error}") from error
-        return tuple(sorted({str(self._generation_of(name)) for name in others}))
+        others = tuple(sorted(set(self._indices()) - set(keep)))
+        for generation in others:
+            self.drop(generation)
+        return others
+
+    def lease(self) -> OpenSearchLease:
+        """An asker for the prefix's lease."""
+        return OpenSearchLease(self._client, self._prefix)
 
     def close(self) -> None:
         """Close the connections."""
+        self._letters.close()
         self._client.close()
 
+    def _mark_previous(self, replaced: str | None) -> list[dict[str, Any]]:
+        """The actions that make the replaced generation the previous one."""
+        alias, before = previous_alias(self._prefix), self._behind(previous_alias(self._prefix))
+        actions: list[dict[str, Any]] = []
+        if before is not None and before != replaced:
+            actions.append({"remove": {"index": index_name(self._prefix, STAMP, before), "alias": alias}})
+        if replaced is not None:
+            actions.append({"add": {"index": index_name(self._prefix, STAMP, replaced), "alias": alias}})
+        return actions
+
+    def _delete(self, index: str, generation: str) -> None:
+        patiently(
+            lambda: self._client.indices.delete(index=index, params={"ignore_unavailable": "true"}),
+            f"generation {generation} could not be removed",
+        )
+
+    def _stamp(self, index: str) -> Stamp | None:
+        failure = f"the stamp {index} cannot be read"
+        try:
+            found = if_there(lambda: self._client.get(index=index, id=STAMP_ID), failure)
+            return None if found is None else Stamp.from_wire(found["_source"]["stamp"])
+        except (ValueError, KeyError) as error:
+            raise SinkError(f"{failure}: {type(error).__name__}") from error
+
+    def _behind(self, alias: str) -> str | None:
+        """The generation that an alias of a stamp's index leads to."""
+        failure = f"the alias {alias} cannot be read"
+        found = if_there(lambda: self._client.indices.get_alias(name=alias), failure)
+        if found is not None and len(found) != 1:
+            raise SinkError(f"{failure}: it leads to {len(found)} indices")
+        return None if found is None else self._generation_of(next(iter(found)))
+
+    def _indices(self) -> set[str]:
+        names = patiently(
+            lambda: self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"}),
+            "the generations could not be listed",
+        )
+        return {generation for name in names if (generation := self._generation_of(name)) is not None}
+
     def _generation_of(self, name: str) -> str | None:
-        for kind in _KINDS:
+        for kind in KINDS:
             generation = name.removeprefix(f"{self._prefix}-{kind}-")
             if generation != name and is_generation(generation):
                 return generation
         return None
 
-
-class OpenSearchWriter:
-    """The indices of one generation."""
-
-    def __init__(self, client: OpenSearch, prefix: str, generation: str, replaced: str | None) -> None:
-        self._client = client
-        self._prefix = prefix
-        self._generation = generation
-        self._replaced = replaced
-
-    def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Send the documents, a few requests at a time."""
-        index = self._index(kind)
-        count = 0
+    def _generation(self, name: str, live: str | None, previous: str | None) -> Generation:
+        index = index_name(self._prefix, STAMP, name)
+        found = if_there(lambda: self._client.get(index=index, id=RETIRED_ID), f"generation {name} cannot be read")
         try:
-            for _, _ in parallel_bulk(
-                self._client,
-                _actions(index, documents),
-                thread_count=2,
-                queue_size=2,
-                chunk_size=_CHUNK_DOCUMENTS,
-                max_chunk_bytes=_CHUNK_BYTES,
-            ):
-                count += 1
-        except OpenSearchException as error:
-            # The error's own text holds documents.
-            raise SinkError(f"the {kind} could not be written: {type(error).__name__}") from error
-        return count
-
-    def seal(self, stamp: Stamp) -> None:
-        """Write the stamp, refresh, and give the indices the settings with which they serve."""
-        names = ",".join(self._index(kind) for kind in _KINDS)
-        try:
-            self._client.index(index=self._index(STAMP), body={"stamp": stamp.as_wire()}, id=STAMP_ID)
-            nodes = self._client.cluster.health()["number_of_data_nodes"]
-            serving = {"refresh_interval": None, "number_of_replicas": 1 if nodes > 1 else 0}
-            self._client.indices.put_settings(body={"index": serving}, index=names)
-            self._client.indices.refresh(index=names)
-            self._client.cluster.health(index=names, params={"wait_for_status": "green"})
-        except OpenSearchException as error:
-            raise SinkError(f"the indices could not be made ready: {error}") from error
-
-    def count(self, kind: str) -> int:
-        """How many documents a search can find."""
-        try:
-            return int(self._client.count(index=self._index(kind))["count"])
-        except OpenSearchException as error:
-            raise SinkError(f"the {kind} could not be counted: {error}") from error
-
-    def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
-        """Stored parts by id."""
-        if not ids:
-            return {}  # the engine refuses to be asked for nothing
-        try:
-            found = self._client.mget(body={"ids": list(ids)}, index=self._index(kind))["docs"]
-        except OpenSearchException as error:
-            raise SinkError(f"the {kind} could not be read back: {error}") from error
-        return {document["_id"]: document["_source"] for document in found if document["found"]}
-
-    def held(self, kind: str, ids: Collection[str]) -> int:
-        """How many of these ids a search can find."""
-        try:
-            body = {"query": {"terms": {"id": list(ids)}}}
-            return int(self._client.count(index=self._index(kind), body=body)["count"])
-        except OpenSearchException as error:
-            raise SinkError(f"the {kind} could not be counted by id: {error}") from error
-
-    def publish(self) -> None:
-        """Move all aliases at once."""
-        actions: list[dict[str, Any]] = []
-        for kind in _KINDS:
-            alias = alias_name(self._prefix, kind)
-            if self._replaced is not None:
-                old = index_name(self._prefix, kind, self._replaced)
-                actions.append({"remove": {"index": old, "alias": alias, "must_exist": True}})
-            # Two first publishers have no predecessor to lose; but of a write index an alias can have only one.
-            actions.append({"add": {"index": self._index(kind), "alias": alias, "is_write_index": True}})
-        try:
-            self._client.indices.update_aliases(body={"actions": actions})
-        except OpenSearchException as error:
-            raise SinkError(f"the generation could not be published: {error}") from error
-
-    def discard(self) -> None:
-        """Delete the indices, as far as they are there."""
-        names = [self._index(kind) for kind in _KINDS]
-        try:
-            self._client.indices.delete(index=",".join(names), params={"ignore_unavailable": "true"})
-        except OpenSearchException as error:
-            raise SinkError(f"an unfinished generation could not be removed: {error}") from error
-
-    def _index(self, kind: str) -> str:
-        return index_name(self._prefix, kind, self._generation)
-
-
-def _actions(index: str, documents: Iterable[object]) -> Iterator[dict[str, Any]]:
-    for document in documents:
-        values = engine_values(document)
-        yield {"_op_type": "index", "_index": index, "_id": values["id"], "_source": values}
+            retired_at = None if found is None else datetime.fromisoformat(found["_source"]["stamp"]["retired_at"])
+        except (ValueError, KeyError):
+            retired_at = None
+        return Generation(name, role_of(name, live, previous, retired_at), self._stamp(index), retired_at)

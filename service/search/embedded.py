@@ -15,8 +15,8 @@ import tantivy
 from tantivy import Occur, Order, Query
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import STORED_COLUMN, index_directory, pointer_path, stamp_path
-from index_mappings.generations import Stamp, is_generation
+from index_mappings.embedded import STORED_COLUMN, index_directory, pointed_to, pointer_path, stamp_path
+from index_mappings.generations import Stamp
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
 from service.search.engine import Ask, Hit, Page
@@ -77,17 +77,20 @@ class TantivyEngine:
     def _read_stamp(self) -> Stamp:
         pointer = pointer_path(self._root)
         try:
-            generation = pointer.read_text(encoding="ascii").strip()
+            generation, _ = pointed_to(pointer.read_text(encoding="ascii"))
         except FileNotFoundError as error:
             raise NothingPublished(f"nothing is published in {self._root}") from error
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise BackendUnavailable(f"cannot read {pointer}") from error
-        if not is_generation(generation):
-            raise BackendUnavailable(f"{pointer} names no generation")
+        except ValueError as error:
+            raise BackendUnavailable(f"{pointer} names no generation") from error
         try:
-            return Stamp.from_wire(json.loads(stamp_path(self._root, generation).read_text(encoding="utf-8")))
+            stamp = Stamp.from_wire(json.loads(stamp_path(self._root, generation).read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
+        if stamp.generation != generation:
+            raise BackendUnavailable(f"the stamp of generation {generation} is another one's")
+        return stamp
 
     def _search(self, stamp: Stamp, ask: Ask) -> Page:
         schema, searcher = self._reader(stamp, ask.plan.kind)

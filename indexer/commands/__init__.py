@@ -1,0 +1,1 @@
+"""The commands of `shop-directory index`, one module each."""

@@ -1,0 +1,129 @@
+"""`shop-directory index build`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from index_mappings.generations import Stamp
+from index_mappings.golden import IndexPlace
+from indexer.build import BuildOptions, BuildSummary, build
+from indexer.commands.exits import list_problems, told
+from indexer.commands.parts import (
+    CatalogueOption,
+    ChangesOption,
+    DataDirOption,
+    EngineOption,
+    JsonOption,
+    LenientOption,
+    MappingOption,
+    SqlOption,
+    StateDirOption,
+    WaitOption,
+    opened,
+    settings_of,
+    source_of,
+)
+from indexer.golden import check_golden, installed_answers, read_golden
+
+
+def build_command(
+    catalogue: CatalogueOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
+    state_dir: StateDirOption = None,
+    *,
+    sql: SqlOption = False,
+    mapping: MappingOption = None,
+    changes: ChangesOption = None,
+    lenient: LenientOption = False,
+    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Build without bad records.")] = False,
+    allow_shrink: Annotated[
+        bool, typer.Option("--allow-shrink", help="Publish however many public shops are lost.")
+    ] = False,
+    fresh_state: Annotated[
+        bool, typer.Option("--fresh-state", help="Forget versions and deletions that came before this catalogue.")
+    ] = False,
+    golden: Annotated[
+        Path | None, typer.Option("--golden", help="Queries whose answers must hold before publishing.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and check everything, and write nothing.")] = False,
+    wait: WaitOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a new generation from the whole catalogue, verify it, and publish it in one step.
+
+    Example: shop-directory index build --catalogue ./my-shops
+    """
+    settings = settings_of(engine, data_dir, state_dir)
+    with told("Nothing was published"), opened(settings) as place:
+        source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
+        options = BuildOptions(
+            skip_invalid=skip_invalid,
+            allow_shrink=allow_shrink,
+            most_shrink=settings.most_shrink,
+            fresh_state=fresh_state,
+            dry_run=dry_run,
+            golden=None if golden is None else _golden(golden, place.index),
+            wait=wait,
+        )
+        summary = build(source, place.sink, place.states, options)
+    list_problems(summary.problems)
+    print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
+
+
+def _golden(path: Path, place: IndexPlace) -> Callable[[Stamp], None]:
+    queries, answers = read_golden(path), installed_answers()
+    return lambda stamp: check_golden(queries, answers(place, stamp))
+
+
+def as_wire(summary: BuildSummary) -> dict[str, Any]:
+    """The summary as `--json` prints it."""
+    return {
+        "generation": summary.stamp.generation,
+        "published": summary.published,
+        "counts": dict(summary.stamp.counts),
+        "read": dict(summary.read),
+        "left_out": dict(summary.left_out),
+        "not_public": summary.not_public,
+        "superseded": summary.superseded,
+        "lost_domain": summary.lost_domain,
+        "disputed_categories": summary.disputed_categories,
+        "skipped_invalid": summary.problems.records,
+        "changes": {
+            "applied": summary.changes.applied,
+            "older": summary.changes.older,
+            "refused": summary.changes.refused,
+        },
+        "notes": list(summary.notes),
+        "removed_generations": list(summary.removed),
+        "restarts": summary.restarts,
+        "seconds": round(summary.seconds, 3),
+    }
+
+
+def as_text(summary: BuildSummary) -> str:
+    """The summary for people."""
+    held = ", ".join(f"{count:,} {kind}" for kind, count in summary.stamp.counts.items())
+    done = f"Published generation {summary.stamp.generation}" if summary.published else "Nothing was written"
+    would = "" if summary.published else "; it would hold"
+    lines = [f"{done} in {summary.seconds:.1f} s{would}: {held}."]
+    lines.append(
+        f"Read {summary.read['shops']:,} shops: {summary.not_public:,} not public, {summary.superseded:,} superseded,"
+        f" {summary.lost_domain:,} without their domain; {summary.problems.records:,} bad records passed over."
+    )
+    lines += [
+        f"Read {count:,} {kind}: {summary.left_out[kind]:,} of no public shop."
+        for kind, count in summary.read.items()
+        if kind in summary.left_out
+    ]
+    changes = summary.changes
+    if changes.applied or changes.older or changes.refused:
+        lines.append(f"Changes: {changes.applied:,} applied, {changes.older:,} older, {changes.refused:,} refused.")
+    if summary.restarts:
+        lines.append("The engine lost an index meanwhile: the build began again in a fresh generation.")
+    if summary.removed:
+        lines.append(f"Removed older generations: {', '.join(summary.removed)}.")
+    return "\n".join([*lines, *summary.notes])

@@ -1,0 +1,139 @@
+"""`shop-directory index follow`."""
+
+import json
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from indexer.catching_up import MICRO_BATCH, CaughtUp
+from indexer.commands.exits import told
+from indexer.commands.parts import (
+    CatalogueOption,
+    DataDirOption,
+    EngineOption,
+    JsonOption,
+    LenientOption,
+    MappingOption,
+    SqlOption,
+    StateDirOption,
+    opened,
+    settings_of,
+    source_of,
+)
+from indexer.following import Following, FollowOptions, FollowSummary
+from indexer.settings import IndexerSettings
+from indexer.sources.change_file import ChangeFile
+from indexer.sources.change_stream import ChangeStream
+from indexer.sources.protocol import ChangeSource
+
+
+def follow_command(
+    catalogue: CatalogueOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
+    state_dir: StateDirOption = None,
+    *,
+    sql: SqlOption = False,
+    mapping: MappingOption = None,
+    changes: Annotated[
+        str | None, typer.Option("--changes", help="A file of changes, or - for standard input.")
+    ] = None,
+    lenient: LenientOption = False,
+    interval: Annotated[float, typer.Option("--interval", min=0.05, help="Seconds between two looks.")] = 1.0,
+    micro_batch: Annotated[
+        int, typer.Option("--micro-batch", min=1, max=100_000, help="Changes that are shown at once, at most.")
+    ] = MICRO_BATCH,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing more is there.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Apply changes to the live generation as they come, until it is told to stop.
+
+    Examples: shop-directory index follow --catalogue ./my-shops
+              tail -F changes.ndjson | shop-directory index follow --changes -
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    settings = settings_of(engine, data_dir, state_dir)
+    with told("Following ended"), opened(settings) as place:
+        source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)
+        options = FollowOptions(interval=interval, once=once, micro_batch=micro_batch)
+        following = Following(place.sink, place.states, source, options, tell=_tell)
+        try:
+            with _stopped_by_signals() as stop_event:
+                summary = following.run(stop_event)
+        finally:
+            source.close()
+    print(json.dumps(_as_wire(summary)) if as_json else _as_text(summary))
+
+
+def _changes(
+    settings: IndexerSettings,
+    catalogue: Path | None,
+    mapping: Path | None,
+    changes: str | None,
+    *,
+    sql: bool,
+    lenient: bool,
+) -> ChangeSource:
+    if changes == "-":
+        return ChangeStream(sys.stdin.buffer, "standard input", lenient=lenient)
+    if changes is not None and not sql:
+        return ChangeFile(Path(changes), lenient=lenient)
+    if changes is None and catalogue is None and not sql:
+        raise typer.BadParameter("name the changes: by --changes, or by the --catalogue or --sql that they belong to")
+    given = None if changes is None else Path(changes)
+    found = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=given, lenient=lenient).changes()
+    if found is None:
+        raise typer.BadParameter("this catalogue has no changes: name a file by --changes, or map a version column")
+    return found
+
+
+def _tell(done: CaughtUp) -> None:
+    logging.getLogger(__name__).info(
+        "%d changes applied, %d older, %d refused; %d documents written, %d removed",
+        done.applied, done.older, done.refused, done.written, done.removed,
+    )  # fmt: skip
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set: the micro-batch at work is done to its end."""
+    stop_event = threading.Event()
+    known = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in known:
+        signal.signal(number, lambda *_: stop_event.set())
+    try:
+        yield stop_event
+    finally:
+        for number, handler in known.items():
+            signal.signal(number, handler)
+
+
+def _as_wire(summary: FollowSummary) -> dict[str, object]:
+    changes = summary.changes
+    return {
+        "generation": summary.generation,
+        "applied": changes.applied,
+        "older": changes.older,
+        "refused": changes.refused,
+        "documents_written": changes.written,
+        "documents_removed": changes.removed,
+        "updates": changes.updates,
+        "failures": summary.failures,
+        "seconds": round(summary.seconds, 3),
+    }
+
+
+def _as_text(summary: FollowSummary) -> str:
+    changes = summary.changes
+    return (
+        f"Followed for {summary.seconds:.1f} s: {changes.applied:,} changes applied, {changes.older:,} older,"
+        f" {changes.refused:,} refused; {changes.written:,} documents written, {changes.removed:,} removed in"
+        f" {changes.updates:,} updates; {summary.failures:,} tries failed."
+    )

@@ -1,0 +1,148 @@
+"""`shop-directory index status`, `rollback` and `prune`: the generations that are there."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from indexer.commands.exits import Exit, told
+from indexer.commands.parts import (
+    CatalogueOption,
+    ChangesOption,
+    DataDirOption,
+    EngineOption,
+    JsonOption,
+    MappingOption,
+    Place,
+    SqlOption,
+    StateDirOption,
+    WaitOption,
+    opened,
+    settings_of,
+    source_of,
+)
+from indexer.retention import is_due, prune
+from indexer.rollback import roll_back
+from indexer.sinks.lease import holding
+from indexer.sinks.protocol import Generation, Role
+
+
+def status_command(
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
+    state_dir: StateDirOption = None,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which generations are there, what they hold, and whether the live one can be followed.
+
+    Exit code 1 when nothing is live.
+    """
+    with told("The generations could not be listed"), opened(settings_of(engine, data_dir, state_dir)) as place:
+        listed = [_described(found, place) for found in place.sink.generations()]
+    live = [found for found in listed if found["role"] == Role.LIVE.value]
+    print(json.dumps({"place": place.sink.place, "generations": listed}) if as_json else _as_text(listed))
+    if not live:
+        raise typer.Exit(Exit.CATALOGUE)
+
+
+def rollback_command(
+    catalogue: CatalogueOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
+    state_dir: StateDirOption = None,
+    *,
+    sql: SqlOption = False,
+    mapping: MappingOption = None,
+    changes: ChangesOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be live.")] = False,
+    wait: WaitOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Publish the previous generation again, without what has been hidden since.
+
+    Changes that came since are applied first; give the same source as for building and following.
+    """
+    settings = settings_of(engine, data_dir, state_dir)
+    with told("Nothing was rolled back"), opened(settings) as place:
+        read_again = catalogue is not None or sql or changes is not None
+        since = _changes(place, catalogue, changes, mapping, sql=sql) if read_again else None
+        done = roll_back(place.sink, place.states, since, wait=wait, dry_run=dry_run)
+    wire = {
+        "generation": done.stamp.generation,
+        "published": not dry_run,
+        "counts": dict(done.stamp.counts),
+        "left": done.left,
+        "changes": {
+            "applied": done.changes.applied,
+            "older": done.changes.older,
+            "refused": done.changes.refused,
+            "taken_over": done.since,
+        },
+    }
+    held = ", ".join(f"{count:,} {kind}" for kind, count in done.stamp.counts.items())
+    text = (
+        f"{'Would publish' if dry_run else 'Published'} generation {done.stamp.generation} again in the place of"
+        f" {done.left}: {held}. {done.changes.applied + done.since:,} newer records were applied first."
+    )
+    print(json.dumps(wire) if as_json else text)
+
+
+def prune_command(
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
+    state_dir: StateDirOption = None,
+    *,
+    previous: Annotated[
+        bool, typer.Option("--previous", help="The previous one too: no rollback is possible then.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
+    wait: WaitOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove generations that were retired at least a minute ago."""
+    now = datetime.now(UTC)
+    with told("Nothing was removed"), opened(settings_of(engine, data_dir, state_dir)) as place:
+        sink = place.sink
+        if dry_run:
+            removed = tuple(
+                found.name for found in sink.generations() if is_due(found, now, keep_previous=not previous)
+            )
+        else:
+            with holding(sink.lease(), "prune", wait):
+                removed = prune(sink, place.states, now, keep_previous=not previous)
+    named = ", ".join(removed) or "nothing"
+    text = f"{'Would remove' if dry_run else 'Removed'} {named}."
+    print(json.dumps({"removed_generations": list(removed), "dry_run": dry_run}) if as_json else text)
+
+
+def _changes(place: Place, catalogue: Path | None, changes: Path | None, mapping: Path | None, *, sql: bool) -> Any:  # noqa: ANN401 - a source's
+    return source_of(place.settings, catalogue, sql=sql, mapping=mapping, changes=changes).changes()
+
+
+def _described(found: Generation, place: Place) -> dict[str, Any]:
+    stamp = found.stamp
+    return {
+        "generation": found.name,
+        "role": found.role.value,
+        "schema_version": None if stamp is None else stamp.schema_version,
+        "readable": None if stamp is None else stamp.readable,
+        "sequence": None if stamp is None else stamp.sequence,
+        "data_as_of": None if stamp is None else stamp.built_at,
+        "counts": None if stamp is None else dict(stamp.counts),
+        "retired_at": None if found.retired_at is None else found.retired_at.isoformat(),
+        "can_be_followed": place.states.has(found.name),
+    }
+
+
+def _as_text(listed: list[dict[str, Any]]) -> str:
+    if not listed:
+        return "There is no generation: build one by shop-directory index build."
+    lines = []
+    for found in listed:
+        held = ", ".join(f"{count:,} {kind}" for kind, count in (found["counts"] or {}).items()) or "not sealed"
+        state = "its state is there" if found["can_be_followed"] else "without a state to follow by"
+        lines.append(f"{found['generation']}  {found['role']:<10}  data as of {found['data_as_of']}: {held}; {state}")
+    return "\n".join(lines)

@@ -1,0 +1,121 @@
+"""What the commands have in common: their options, and the parts that these and the environment name."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from pydantic import ValidationError
+
+from index_mappings.golden import EmbeddedPlace, IndexPlace, OpenSearchPlace
+from indexer.commands.exits import Exit, stop
+from indexer.settings import IndexerSettings
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import Source
+from indexer.sources.sql import SqlCatalogue
+from indexer.sources.sql_mapping import load_mapping
+from indexer.state.states import States
+
+SAMPLE: Final = Path(__file__).parent.parent / "sample"
+
+EngineOption = Annotated[
+    str | None, typer.Option("--engine", help="embedded or opensearch. [env: SHOP_DIRECTORY_ENGINE]")
+]
+DataDirOption = Annotated[
+    Path | None, typer.Option("--data-dir", help="The embedded engine's directory. [env: SHOP_DIRECTORY_DATA_DIR]")
+]
+StateDirOption = Annotated[
+    Path | None,
+    typer.Option("--state-dir", help="The private directory of the indexer's state. [env: SHOP_DIRECTORY_STATE_DIR]"),
+]
+CatalogueOption = Annotated[
+    Path | None,
+    typer.Option("--catalogue", help="A directory of NDJSON files, or one file of shops. The invented sample without."),
+]
+SqlOption = Annotated[
+    bool, typer.Option("--sql", help="Take the catalogue from the database of SHOP_DIRECTORY_SQL_URL.")
+]
+MappingOption = Annotated[
+    Path | None, typer.Option("--mapping", help="How its tables are mapped. [env: SHOP_DIRECTORY_SQL_MAPPING]")
+]
+LenientOption = Annotated[bool, typer.Option("--lenient", help="Pass over unknown fields and files.")]
+ChangesOption = Annotated[
+    Path | None, typer.Option("--changes", help="The file of changes, if it is not the catalogue's changes.ndjson.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is at work.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command works: `settings`, the sink and the states that they name, and how the service reads them."""
+
+    settings: IndexerSettings
+    sink: Sink
+    states: States
+    index: IndexPlace
+
+
+def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> IndexerSettings:
+    """The settings, with a command's options before those of the environment."""
+    options: dict[str, Any] = {"engine": engine, "data_dir": data_dir, "state_dir": state_dir}
+    try:
+        return IndexerSettings(**{name: value for name, value in options.items() if value is not None})
+    except ValidationError as error:
+        wrong = ", ".join(f"SHOP_DIRECTORY_{'_'.join(map(str, part['loc'])).upper()}" for part in error.errors())
+        stop(Exit.USAGE, f"Wrong setting: {wrong} ({error.errors()[0]['msg']}).")
+
+
+@contextmanager
+def opened(settings: IndexerSettings) -> Iterator[Place]:
+    """Open the sink and the states, and close them at the end.
+
+    Raises:
+        CatalogueError: the state directory can't be used.
+        SinkError: the engine does not answer.
+    """
+    index: IndexPlace
+    if settings.engine == "embedded":
+        sink: Sink = EmbeddedSink(settings.data_dir)
+        index = EmbeddedPlace(settings.data_dir)
+    else:
+        letters = settings.states / "dead-letters.ndjson"
+        sink = OpenSearchSink(settings.urls, settings.index_prefix, settings.opensearch_shards, letters)
+        index = OpenSearchPlace(settings.urls, settings.index_prefix)
+    try:
+        yield Place(settings, sink, States(settings.states, sink.place), index)
+    finally:
+        sink.close()
+
+
+def source_of(
+    settings: IndexerSettings,
+    catalogue: Path | None,
+    *,
+    sql: bool,
+    mapping: Path | None = None,
+    changes: Path | None = None,
+    lenient: bool = False,
+) -> Source:
+    """The catalogue that options and settings name.
+
+    Raises:
+        CatalogueError: there is none, or it can't be read.
+    """
+    if not sql:
+        if mapping is not None:
+            stop(Exit.USAGE, "--mapping goes with --sql.")
+        return NdjsonCatalogue(catalogue or SAMPLE, lenient=lenient, changes=changes)
+    if catalogue is not None or changes is not None:
+        stop(Exit.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
+    if settings.sql_url is None:
+        stop(Exit.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
+    path = mapping or settings.sql_mapping
+    return SqlCatalogue(
+        settings.sql_url.get_secret_value(), None if path is None else load_mapping(path), lenient=lenient
+    )

@@ -1,0 +1,99 @@
+"""Keeping the live generation up to date while the next one is built: the builder has the lease, so it does it (V3).
+
+A shop that goes under review during a long build must not stay visible until the build ends.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from index_mappings.generations import Stamp
+from indexer.catching_up import Follower
+from indexer.problems import CatalogueError
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.lease import LeaseLostError
+from indexer.sinks.protocol import Sink, SinkError
+from indexer.sources.protocol import ChangeSource
+from indexer.state.state import State
+from indexer.state.states import States
+
+_EVERY_S: Final = 1.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLive:
+    """The live generation and its state.
+
+    Attributes:
+        sink, states: where they are.
+        live: the stamp; None when nothing is live yet.
+        letters: takes changes that can't be applied.
+        check: raises when the lease is lost.
+    """
+
+    sink: Sink
+    states: States
+    live: Stamp | None
+    letters: DeadLetters
+    check: Callable[[], None]
+
+    def following(self, changes: ChangeSource | None) -> "LiveFollower":
+        """Follow these changes; does nothing where there are none, or the state is lost."""
+        if changes is None or self.live is None or not self.states.has(self.live.generation):
+            return LiveFollower(None, changes)
+        try:
+            state = self.states.open(self.live.generation)
+        except CatalogueError:
+            _LOG.warning("the live generation is not followed during this build: its state cannot be used")
+            return LiveFollower(None, changes)
+        return LiveFollower(self._step(self.live.generation, state, changes), changes, state)
+
+    def _step(self, generation: str, state: State, changes: ChangeSource) -> Callable[[], None]:
+        def step() -> None:
+            # Opened for each micro-batch: an embedded index has room for one writer's memory only.
+            editor = self.sink.edit(generation)
+            try:
+                Follower(state, editor, changes, self.letters, self.check).step()
+            finally:
+                editor.close()
+
+        return step
+
+
+class LiveFollower:
+    """Follows now and then, when it is told that time has passed."""
+
+    def __init__(
+        self, step: Callable[[], None] | None, changes: ChangeSource | None, state: State | None = None
+    ) -> None:
+        self._step = step
+        self._changes = changes
+        self._state = state
+        self._next = 0.0
+
+    def tick(self) -> None:
+        """Take one micro-batch, if a second has passed since the last one.
+
+        Raises:
+            LeaseLostError: another job may have begun.
+        """
+        if self._step is None or time.monotonic() < self._next:
+            return
+        try:
+            self._step()
+        except LeaseLostError:
+            raise
+        except (CatalogueError, SinkError) as error:
+            # The build goes on: it reads the same changes by itself, and the next tick tries again.
+            _LOG.warning("the live generation could not follow: %s", type(error).__name__)
+        self._next = time.monotonic() + _EVERY_S
+
+    def close(self) -> None:
+        """Let go of the state and the changes."""
+        if self._state is not None:
+            self._state.close()
+        if self._changes is not None:
+            self._changes.close()

@@ -1,0 +1,100 @@
+"""The small files of the embedded engine: pointer, stamps, marks. Each is there whole or not at all."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from index_mappings.embedded import pointed_to, pointer_path, stamp_path
+from index_mappings.generations import Stamp
+from indexer.sinks.protocol import SinkError
+
+_FRESH: Final = ".new"
+# What is renamed when it is whole: ours, and the engine's.
+_TORN: Final = (f"*{_FRESH}", ".tmp*")
+
+
+def read_pointer(root: Path) -> tuple[str | None, str | None]:
+    """The live and the previous generation.
+
+    Raises:
+        SinkError: the file cannot be read, or names no generation.
+    """
+    try:
+        return pointed_to(pointer_path(root).read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return None, None
+    except (OSError, ValueError) as error:
+        raise SinkError(f"what is live in {root} cannot be read: {error}") from error
+
+
+def read_stamp(root: Path, generation: str) -> Stamp:
+    """A generation's stamp.
+
+    Raises:
+        SinkError: there is none, it is damaged, or another generation's.
+    """
+    stamp = read_any_stamp(root, generation)
+    if stamp.generation != generation:
+        raise SinkError(f"the stamp {stamp_path(root, generation)} is another generation's")
+    return stamp
+
+
+def read_any_stamp(root: Path, generation: str) -> Stamp:
+    """The stamp that lies with a generation, whatever generation it names.
+
+    Raises:
+        SinkError: there is none, or it is damaged.
+    """
+    path = stamp_path(root, generation)
+    try:
+        return Stamp.from_wire(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise SinkError(f"the stamp {path} cannot be read: {error}") from error
+
+
+@contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """Keep other publishers out; the lock ends with its holder, however that ends."""
+    try:
+        directory = os.open(root, os.O_RDONLY)
+    except OSError as error:
+        raise SinkError(f"{root} cannot be locked: {error.strerror}") from error
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is there whole or not at all, also after a loss of power.
+
+    Raises:
+        SinkError: it cannot be written.
+    """
+    fresh = path.with_name(f"{path.name}.{os.getpid()}{_FRESH}")
+    try:
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise SinkError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def remove_torn(directories: Iterable[Path]) -> None:
+    """Remove the files that killed jobs were writing in these directories; call it under the lease."""
+    for directory in directories:
+        for torn in (path for pattern in _TORN for path in directory.glob(pattern)):
+            with suppress(OSError):
+                torn.unlink()

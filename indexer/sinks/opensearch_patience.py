@@ -1,0 +1,64 @@
+"""Asking a cluster that may be in trouble: while it elects a manager or moves shards, the same is asked again.
+
+Everything that is asked this way is safe to be done twice. No error says a word of a document (V1).
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from opensearchpy.exceptions import ConflictError, NotFoundError, OpenSearchException
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from indexer.sinks.opensearch_watch import trouble_of
+from indexer.sinks.protocol import SinkError
+
+# A node that is killed is missed at once, one that hangs or is cut off only after half a minute.
+PATIENCE_S: Final = 60.0
+
+_LONGEST_PAUSE_S: Final = 5.0
+_FINAL: Final = (NotFoundError, ConflictError)
+
+Answer = TypeVar("Answer")
+
+
+class IncompleteError(OpenSearchException):
+    """A part of an answer is missing; raised by what is asked, to be asked again."""
+
+
+def patiently(ask: Callable[[], Answer], failure: str, patience: float = PATIENCE_S) -> Answer:
+    """Ask, and again while that may help.
+
+    Args:
+        ask: makes one request; raises the client's errors, or IncompleteError.
+        failure: what the error says then.
+        patience: for how many seconds.
+
+    Raises:
+        SinkError: `failure` and the kind of the cause, never its text; the cause is the client's error.
+    """
+    retrying = Retrying(
+        retry=retry_if_exception(_passes),
+        stop=stop_after_delay(patience),
+        wait=wait_random_exponential(multiplier=0.2, max=_LONGEST_PAUSE_S),
+        reraise=True,
+    )
+    try:
+        return retrying(ask)
+    except OpenSearchException as error:
+        raise SinkError(f"{failure}: {type(error).__name__}") from error
+
+
+def if_there(ask: Callable[[], Answer], failure: str) -> Answer | None:
+    """As `patiently`; None when what is asked for is not there."""
+    try:
+        return patiently(ask, failure)
+    except SinkError as error:
+        if isinstance(error.__cause__, NotFoundError):
+            return None
+        raise
+
+
+def _passes(error: BaseException) -> bool:
+    if not isinstance(error, OpenSearchException) or isinstance(error, _FINAL):
+        return False
+    return isinstance(error, IncompleteError) or trouble_of(error).passes

@@ -1,0 +1,165 @@
+"""Applying changes to a settled state: the newest record of a key stands, in whatever order they arrive (G3).
+
+Everything whose document may look different afterwards is noted as pending in the same transaction: the shop, what
+belongs to it, the shop that gets or loses its domain, the other ends of redirects, the categories.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from indexer.records import ShopRecord
+from indexer.sources.protocol import Change
+from indexer.state.belongings import BelongingRow
+from indexer.state.pending import UNSEATED
+from indexer.state.schema import Origin, Presence, Standing
+from indexer.state.shops import ShopRow
+from indexer.state.state import State
+
+_OWNED_KINDS: Final = ("coupons", "offers")
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What came of some changes.
+
+    Attributes:
+        applied: how many were newer than what the state knew.
+        older: how many were not, repeated ones included.
+    """
+
+    applied: int
+    older: int
+
+
+def apply_changes(state: State, changes: Iterable[Change]) -> Applied:
+    """Apply changes; within a transaction of the caller's."""
+    changing = _Changing(state)
+    outcomes = [changing.apply(change) for change in changes]
+    return Applied(sum(outcomes), len(outcomes) - sum(outcomes))
+
+
+def write_shop(state: State, row: ShopRow) -> None:
+    """Put a shop's row in the place of what is known, whatever the versions say; within the caller's transaction."""
+    _Changing(state).replace_shop(row)
+
+
+def write_belonging(state: State, row: BelongingRow) -> None:
+    """The same for a belonging."""
+    _Changing(state).replace_belonging(row)
+
+
+class _Changing:
+    def __init__(self, state: State) -> None:
+        self._db = state.connection
+        self._shops = state.shops
+        self._belongings = state.belongings
+        self._pending = state.pending
+
+    def apply(self, change: Change) -> bool:
+        if change.type == "shops":
+            return self._apply_to_shop(change)
+        known = self._belongings.row(change.type, change.key)
+        if change.record is None:
+            row = BelongingRow.tombstone(change.type, change.key, change.order)
+        else:
+            row = BelongingRow.of(change.type, change.record, change.order, Origin.CHANGE, 0)
+        if known is not None and _standing(row, hides=False) <= _standing(known, hides=False):
+            return False
+        self.replace_belonging(row, known)
+        return True
+
+    def _apply_to_shop(self, change: Change) -> bool:
+        known = self._shops.row(change.key)
+        if isinstance(change.record, ShopRecord):
+            row = ShopRow.of(change.record, change.order, Origin.CHANGE, 0)
+        else:
+            row = ShopRow.tombstone(change.key, change.order)
+        if known is not None and _standing(row, hides=not row.shown) <= _standing(known, hides=not known.shown):
+            return False
+        self.replace_shop(row, known)
+        return True
+
+    def replace_shop(self, row: ShopRow, known: ShopRow | None = None) -> None:
+        known = known or self._shops.row(row.id)
+        self._unseat(row.id)
+        self._shops.write(row)
+        for domain in {row.domain, None if known is None else known.domain} - {None}:
+            self._seat(str(domain))
+
+    def replace_belonging(self, row: BelongingRow, known: BelongingRow | None = None) -> None:
+        known = known or self._belongings.row(row.type, row.key)
+        self._belongings.write(row)
+        owners = {owner for owner in (row.owner, known.owner if known else None) if owner is not None}
+        if row.type == "redirects":
+            ends = {end for end in (row.other, known.other if known else None) if end is not None}
+            self._touch_domains(owners | ends)
+            return
+        if row.type in _OWNED_KINDS:
+            self._pending.add(row.type, row.key)
+        for owner in owners:
+            self._touch_by_belonging(row.type, owner)
+
+    def _touch_by_belonging(self, kind: str, owner: str) -> None:
+        match kind:
+            case "offers":
+                self._pending.add("shops", owner)  # it shows its newest ones (A1)
+            case "shipping" | "trust":
+                self._pending.add("facts", owner)
+            case "affiliate_programs":
+                self._pending.add_owned("offers", owner)
+
+    def _seat(self, domain: str) -> None:
+        """Give a domain to the best shop that claims it."""
+        asked = "SELECT id, rank, line FROM shops WHERE domain = ? AND shown ORDER BY rank LIMIT 1"
+        best = self._db.execute(asked, (domain,)).fetchone()
+        holder = self._shops.has_domain(domain)
+        if holder is not None and (best is None or best[0] != holder):
+            self._unseat(holder)
+        if best is None or best[0] == holder:
+            return
+        shop_id, rank, line = best
+        self._db.execute("INSERT INTO winners VALUES (?, ?, ?, ?)", (shop_id, rank, domain, line))
+        self._count_categories(shop_id, 1)
+        self._touch_shop(shop_id)
+        self._touch_domains({domain, *self._belongings.linked_domains(domain)})
+
+    def _unseat(self, shop_id: str) -> None:
+        """Take a shop's domain, if it has one."""
+        row = self._db.execute("SELECT domain FROM winners WHERE id = ?", (shop_id,)).fetchone()
+        if row is None:
+            return
+        self._count_categories(shop_id, -1)
+        self._db.execute("DELETE FROM winners WHERE id = ?", (shop_id,))
+        self._touch_shop(shop_id)
+        self._pending.add(UNSEATED, shop_id)
+        self._touch_domains({row[0], *self._belongings.linked_domains(row[0])})
+
+    def _touch_shop(self, shop_id: str) -> None:
+        self._pending.add("shops", shop_id)
+        self._pending.add("facts", shop_id)
+        for kind in _OWNED_KINDS:
+            self._pending.add_owned(kind, shop_id)
+
+    def _touch_domains(self, domains: Iterable[str]) -> None:
+        for domain in domains:
+            if (holder := self._shops.has_domain(domain)) is not None:
+                self._pending.add("shops", holder)
+
+    def _count_categories(self, shop_id: str, by: int) -> None:
+        record = self._shops.row(shop_id)
+        shop = None if record is None else record.record
+        for category in () if shop is None else shop.categories:
+            self._db.execute(
+                "INSERT INTO category_names VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET shops = shops + ?3",
+                (category.slug, category.name, by),
+            )
+            self._pending.add("categories", category.slug)
+        self._db.execute("DELETE FROM category_names WHERE shops <= 0")
+
+
+def _standing(row: ShopRow | BelongingRow, *, hides: bool) -> Standing:
+    if row.presence is Presence.THERE:
+        return Standing(row.order, int(hides), row.text or "")
+    # That a catalogue did not have it is no statement of its own: whatever comes with the same version is no news.
+    return Standing(row.order, 2, "")

@@ -1,0 +1,97 @@
+"""What a new state takes over from the former one, so that an old catalogue does not undo newer changes (G3).
+
+A key's former record stays if it is newer than the catalogue's. A key that the catalogue does not have stays if a
+change brought it and its version is above all that the catalogue has of its type; otherwise a tombstone remembers its
+version, so that a late change of the past does not bring it back.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from indexer.state.schema import Origin, Presence
+
+# A former row of another kind of order stands only if a change brought it: an operator may begin to state versions.
+_NEWER: Final = f"""
+(former.kind = fresh.kind AND former.kind > 0 AND (former.number > fresh.number
+    OR (former.number = fresh.number AND former.presence = {Presence.DELETED:d})))
+OR (former.kind > fresh.kind AND former.origin = {Origin.CHANGE:d})
+"""
+_STAYS: Final = f"""
+former.presence <> {Presence.THERE:d}
+OR (former.origin = {Origin.CHANGE:d} AND (former.kind > :kind OR (former.kind = :kind AND former.number > :number)))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table whose rows are taken over.
+
+    Attributes:
+        name: its name.
+        rows: which of its rows are meant.
+        key: the column that names a record among them.
+        columns: all columns, in order.
+        tombstone: what a tombstone has in the columns, given the former row.
+    """
+
+    name: str
+    rows: str
+    key: str
+    columns: str
+    tombstone: str
+
+
+_MISSING: Final = f"kind, number, {Origin.CATALOGUE:d}, 0, {Presence.MISSING:d}"
+_SHOPS: Final = _Table(
+    name="shops",
+    rows="TRUE",
+    key="id",
+    columns="id, kind, number, origin, line, presence, shown, rank, domain, record",
+    tombstone=f"id, {_MISSING}, 0, NULL, NULL, NULL",
+)
+_BELONGINGS: Final = _Table(
+    name="belongings",
+    rows="type = :type",
+    key="key",
+    columns="type, key, kind, number, origin, line, presence, owner, other, rank, record",
+    tombstone=f"type, key, {_MISSING}, NULL, NULL, NULL, NULL",
+)
+
+
+def take_over(db: sqlite3.Connection, former: Path) -> None:
+    """Take over into a state that holds a catalogue and is not settled yet.
+
+    Args:
+        db: the new state.
+        former: the former state's file; it is only read.
+    """
+    db.execute("ATTACH DATABASE ? AS former_state", (f"file:{quote(str(former))}?mode=ro",))
+    _take_over(db, _SHOPS, "")
+    for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
+        _take_over(db, _BELONGINGS, kind)
+    db.execute("DETACH DATABASE former_state")
+
+
+def _take_over(db: sqlite3.Connection, table: _Table, kind: str) -> None:
+    newest = f"SELECT kind, number FROM main.{table.name} WHERE {table.rows} ORDER BY kind DESC, number DESC LIMIT 1"
+    newest_kind, number = db.execute(newest, {"type": kind}).fetchone() or (0, 0)
+    given = {"type": kind, "kind": newest_kind, "number": number}
+    statements = (
+        f"""
+        INSERT OR REPLACE INTO main.{table.name}
+        SELECT former.* FROM (SELECT * FROM former_state.{table.name} WHERE {table.rows}) AS former
+        JOIN (SELECT * FROM main.{table.name} WHERE {table.rows}) AS fresh USING ({table.key}) WHERE {_NEWER}
+        """,
+        f"""
+        CREATE TEMP TABLE lacking AS SELECT former.*, ({_STAYS}) AS stays FROM former_state.{table.name} AS former
+        WHERE {table.rows} AND {table.key} NOT IN (SELECT {table.key} FROM main.{table.name} WHERE {table.rows})
+        """,
+        f"INSERT INTO main.{table.name} SELECT {table.columns} FROM temp.lacking WHERE stays",
+        f"INSERT INTO main.{table.name} SELECT {table.tombstone} FROM temp.lacking WHERE NOT stays AND kind > 0",
+        "DROP TABLE temp.lacking",
+    )
+    for statement in statements:
+        db.execute(statement, given)
