@@ -75,7 +75,7 @@ def _value(field: str, value: Any, *, is_postgres: bool) -> object:  # noqa: ANN
     return Decimal(str(value)) if field in NUMBERS else value
 
 
-def _load(database: Database, catalogue: Path) -> None:
+def load(database: Database, catalogue: Path) -> None:
     for kind, model in RECORDS.items():
         lines = [json.loads(line) for line in (catalogue / f"{kind}.ndjson").read_text().splitlines()]
         stated = [field for field in model.model_fields if any(field in line for line in lines)]
@@ -98,7 +98,7 @@ def _all(source: SqlCatalogue | NdjsonCatalogue, kind: str) -> tuple[list[Record
 
 
 def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(database: Database) -> None:
-    _load(database, SAMPLE)
+    load(database, SAMPLE)
     lines, rows = NdjsonCatalogue(SAMPLE), SqlCatalogue(database.url)
     assert rows.kinds() == lines.kinds() == tuple(RECORDS)
     rows.open_snapshot()
