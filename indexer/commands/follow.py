@@ -28,6 +28,8 @@ from indexer.commands.parts import (
     source_of,
 )
 from indexer.following import Following, FollowOptions, FollowSummary
+from indexer.reconcile_found import Found
+from indexer.reconcile_slices import RATE, Reconciler
 from indexer.settings import IndexerSettings
 from indexer.sources.change_file import ChangeFile
 from indexer.sources.change_stream import ChangeStream
@@ -50,6 +52,12 @@ def follow_command(
     micro_batch: Annotated[
         int, typer.Option("--micro-batch", min=1, max=100_000, help="Changes that are shown at once, at most.")
     ] = MICRO_BATCH,
+    reconcile: Annotated[
+        float,
+        typer.Option(
+            "--reconcile", min=0, help="Documents a second that are compared, and repaired, meanwhile; 0 for none."
+        ),
+    ] = RATE,
     once: Annotated[bool, typer.Option("--once", help="End when nothing more is there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,13 +71,15 @@ def follow_command(
     with told("Following ended"), opened(settings) as place:
         source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)
         options = FollowOptions(interval=interval, once=once, micro_batch=micro_batch)
-        following = Following(place.sink, place.states, source, options, tell=_tell)
+        reconciler = Reconciler(place.sink, rate=reconcile) if reconcile and not once else None
+        following = Following(place.sink, place.states, source, options, reconciling=reconciler, tell=_tell)
         try:
             with _stopped_by_signals() as stop_event:
                 summary = following.run(stop_event)
         finally:
             source.close()
-    print(json.dumps(_as_wire(summary)) if as_json else _as_text(summary))
+    found = Found() if reconciler is None else reconciler.total
+    print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
 
 
 def _changes(
@@ -115,7 +125,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _as_wire(summary: FollowSummary) -> dict[str, object]:
+def _as_wire(summary: FollowSummary, found: Found) -> dict[str, object]:
     changes = summary.changes
     return {
         "generation": summary.generation,
@@ -126,14 +136,16 @@ def _as_wire(summary: FollowSummary) -> dict[str, object]:
         "documents_removed": changes.removed,
         "updates": changes.updates,
         "failures": summary.failures,
+        "reconciled": {"checked": found.checked, "found": found.total, "repaired": found.repaired},
         "seconds": round(summary.seconds, 3),
     }
 
 
-def _as_text(summary: FollowSummary) -> str:
+def _as_text(summary: FollowSummary, found: Found) -> str:
     changes = summary.changes
     return (
         f"Followed for {summary.seconds:.1f} s: {changes.applied:,} changes applied, {changes.older:,} older,"
         f" {changes.refused:,} refused; {changes.written:,} documents written, {changes.removed:,} removed in"
-        f" {changes.updates:,} updates; {summary.failures:,} tries failed."
+        f" {changes.updates:,} updates; {summary.failures:,} tries failed. Compared {found.checked:,} documents:"
+        f" {found.total:,} differed, {found.repaired:,} were repaired."
     )

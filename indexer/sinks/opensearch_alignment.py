@@ -66,8 +66,8 @@ def _actions(aliases: _Aliases, astray: Collection[str], prefix: str) -> list[di
     actions: list[dict[str, Any]] = []
     for kind in astray:
         alias, right = alias_name(prefix, kind), index_name(prefix, kind, str(aliases.live))
-        for wrong in sorted(aliases.leading[kind] - {right}):
-            actions.append({"remove": {"index": wrong, "alias": alias, "must_exist": True}})
+        wrong = sorted(aliases.leading[kind] - {right})
+        actions += ({"remove": {"index": name, "alias": alias, "must_exist": True}} for name in wrong)
         actions.append({"add": {"index": right, "alias": alias, "is_write_index": True}})
     return actions
 

@@ -10,12 +10,13 @@ from opensearchpy.exceptions import ConflictError, NotFoundError, OpenSearchExce
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from indexer.sinks.opensearch_watch import trouble_of
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.protocol import IndexLostError, SinkError
 
 # A node that is killed is missed at once, one that hangs or is cut off only after half a minute.
 PATIENCE_S: Final = 60.0
 
 _LONGEST_PAUSE_S: Final = 5.0
+_NO_INDEX: Final = "index_not_found_exception"
 _FINAL: Final = (NotFoundError, ConflictError)
 
 Answer = TypeVar("Answer")
@@ -34,7 +35,9 @@ def patiently(ask: Callable[[], Answer], failure: str, patience: float = PATIENC
         patience: for how many seconds.
 
     Raises:
-        SinkError: `failure` and the kind of the cause, never its text; the cause is the client's error.
+        IndexLostError: an index that it is about is not there (any more).
+        SinkError: in any other case. Both say `failure` and the kind of the cause, never its text; the cause is the
+            client's error.
     """
     retrying = Retrying(
         retry=retry_if_exception(_passes),
@@ -45,7 +48,8 @@ def patiently(ask: Callable[[], Answer], failure: str, patience: float = PATIENC
     try:
         return retrying(ask)
     except OpenSearchException as error:
-        raise SinkError(f"{failure}: {type(error).__name__}") from error
+        kind = IndexLostError if isinstance(error, NotFoundError) and error.error == _NO_INDEX else SinkError
+        raise kind(f"{failure}: {type(error).__name__}") from error
 
 
 def if_there(ask: Callable[[], Answer], failure: str) -> Answer | None:

@@ -201,6 +201,7 @@ def test_follow_once_tells_what_it_applied_and_where_what_it_could_not_is_kept(o
         {
             "generation": operator.live, "applied": 1, "older": 1, "refused": 1, "documents_written": 3,
             "documents_removed": 0, "updates": 1, "failures": 0,
+            "reconciled": {"checked": 0, "found": 0, "repaired": 0},
         },
     )  # fmt: skip
     assert "zqcanaryzq" not in done.output
@@ -258,9 +259,33 @@ def test_follow_ends_well_when_it_is_told_to_by_a_signal(operator: Operator) -> 
         os.kill(following.pid, signal.SIGTERM)
         out, _ = following.communicate(timeout=30)
     assert (following.returncode, out.startswith("Followed for ")) == (0, True)
-    assert (
-        ": 1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed in 1 updates; 0 tries failed." in out
-    )
+    done = "1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed in 1 updates; 0 tries failed."
+    assert f": {done} Compared " in out
+
+
+@pytest.mark.rule("G3")
+def test_verify_is_exit_code_6_when_something_differs_and_0_once_it_is_repaired(operator: Operator) -> None:
+    operator.build(LAMP, BOOK)
+    clean = operator.told("verify")
+    assert clean.pop("seconds") >= 0
+    assert clean == {"generation": operator.live, "faults": {}, "found": 0, "repaired": 0, "refused": 0, "checked": 5}
+    editor = operator.sink.edit(operator.live)
+    editor.write("shops", (), ["lamp"])
+    editor.show()
+    editor.close()
+    done = operator.run("verify")
+    assert done.exit_code == 6
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith(f"Compared 5 documents of generation {operator.live} in ")
+    assert (first.endswith(" s: 1 differ, 0 were repaired."), rest) == (True, ["1 missing in shops"])
+    repaired = operator.told("verify", "--repair")
+    assert (repaired["faults"], repaired["repaired"]) == ({"missing": {"shops": 1}}, 1)
+    operator.write(LAMP, BOOK, shop("Vase", id="vase"))
+    lost = operator.run("verify", "--catalogue", str(operator.catalogue), "--json")
+    assert (lost.exit_code, json.loads(lost.stdout)["faults"]) == (6, {"lost_change": {"shops": 1}})
+    mended = operator.told("verify", "--catalogue", str(operator.catalogue), "--repair")
+    assert mended["repaired"] == 1
+    assert operator.told("status")["generations"][-1]["counts"]["shops"] == 3
 
 
 def test_a_wrong_setting_is_named(operator: Operator) -> None:

@@ -1,0 +1,82 @@
+"""`shop-directory index verify`."""
+
+import json
+import logging
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from indexer.commands.exits import Exit, told
+from indexer.commands.parts import (
+    CatalogueOption,
+    ChangesOption,
+    DataDirOption,
+    EngineOption,
+    JsonOption,
+    LenientOption,
+    MappingOption,
+    SqlOption,
+    StateDirOption,
+    WaitOption,
+    opened,
+    settings_of,
+    source_of,
+)
+from indexer.progress import stage
+from indexer.reconcile_live import Verified, VerifyOptions, verify_live
+
+
+# Leaves a following job its turns.
+_RATE: Final = 5_000.0
+
+
+def verify_command(
+    catalogue: CatalogueOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
+    state_dir: StateDirOption = None,
+    *,
+    sql: SqlOption = False,
+    mapping: MappingOption = None,
+    changes: ChangesOption = None,
+    lenient: LenientOption = False,
+    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Pass over bad records of the source.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Put right what differs.")] = False,
+    rate: Annotated[float, typer.Option("--rate", min=1, help="Documents a second, at most.")] = _RATE,
+    wait: WaitOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the live index with the indexer's state, and with the source where one is named.
+
+    Exit code 6 when something differs and was not repaired.
+
+    Example: shop-directory index verify --catalogue ./my-shops --repair --rate 2000
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
+    settings = settings_of(engine, data_dir, state_dir)
+    with told("Nothing was verified to its end"), opened(settings) as place:
+        named = catalogue is not None or sql
+        source = (
+            source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
+            if named
+            else None
+        )
+        options = VerifyOptions(repair=repair, rate=rate, skip_invalid=skip_invalid, wait=wait)
+        live = place.sink.live()
+        total = 0 if live is None else sum(live.counts.values())
+        with stage("Comparing", total, "documents") as advance:
+            done = verify_live(place.sink, place.states, source, options, tick=advance)
+    wire = {"generation": done.generation, **done.found.as_wire()}
+    print(json.dumps(wire) if as_json else _as_text(done))
+    if done.found.left:
+        raise typer.Exit(Exit.DIFFERENT)
+
+
+def _as_text(done: Verified) -> str:
+    found = done.found
+    head = (
+        f"Compared {found.checked:,} documents of generation {done.generation} in {found.seconds:.1f} s:"
+        f" {found.total:,} differ, {found.repaired:,} were repaired."
+    )
+    return "\n".join([head, *(f"{count.number:,} {count.fault.value} in {count.kind}" for count in found.faults)])
