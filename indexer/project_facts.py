@@ -1,15 +1,26 @@
 """Projection of shipping and trust: one document a public shop, stating what is known and what is not (A7, A8)."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from index_mappings.documents import FactsDocument
 from index_mappings.moments import optional_moment
 from index_mappings.trust import TRUST_KINDS
 from indexer.belongings import ShippingRecord, TrustRecord
-from indexer.records import ShopRecord
 
 
-def project_facts(shop: ShopRecord, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]) -> FactsDocument:
+class Named(Protocol):
+    """A public shop, as far as its facts have to know it."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def domain(self) -> str:
+        """Its reduced domain."""
+
+
+def project_facts(shop: Named, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]) -> FactsDocument:
     """The facts of a public shop."""
     rows = {row.kind: row for row in trust}
     signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)

@@ -42,11 +42,11 @@ class Projector:
         """All kinds, as of now."""
         shops, belongings = self._shops, self._belongings
         return (
-            Projected("shops", shops.count(), lambda: map(self._shop, shops.winners()), shops.public_ids),
+            Projected("shops", shops.count(), self._all_shops, shops.public_ids),
             Projected("categories", self._count_categories(), self._categories, self._slugs),
             Projected("coupons", belongings.count("coupons"), self._coupons, lambda: belongings.keys("coupons")),
             Projected("offers", belongings.count("offers"), self._offers, lambda: belongings.keys("offers")),
-            Projected("facts", shops.count(), lambda: map(self._facts, shops.winners()), shops.public_ids),
+            Projected("facts", shops.count(), self._all_facts, shops.public_ids),
         )
 
     def document(self, kind: str, document_id: str) -> Document | None:
@@ -65,6 +65,14 @@ class Projector:
                 return self._offer(document_id)
             case _:
                 raise ValueError(f"there are no documents of the kind {kind}")
+
+    def _all_shops(self) -> Iterator[ShopDocument]:
+        for shop, has_offers, has_redirects in self._shops.winners_and_ties():
+            offers, total = self._belongings.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
+            yield project_shop(shop, offers, total, self._belongings.redirects(shop.domain) if has_redirects else ())
+
+    def _all_facts(self) -> Iterator[FactsDocument]:
+        return (project_facts(*known) for known in self._belongings.facts())
 
     def _shop(self, shop: ShopRecord) -> ShopDocument:
         offers, total = self._belongings.newest_offers(shop.id, HEAD_OFFERS)

@@ -22,6 +22,7 @@ from indexer.state.changing import write_belonging, write_shop
 from indexer.state.schema import Origin, Presence
 from indexer.state.shops import ShopRow
 from indexer.state.state import State
+from indexer.state.states import READ_ANEW
 from indexer.update import update
 from indexer.verification import batches
 
@@ -100,7 +101,8 @@ def read_anew(
     Raises:
         CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
     """
-    with TemporaryDirectory(prefix="shop-directory-") as directory:
+    # Beside the state: it holds the same secrets, and what a killed one leaves is removed with old states.
+    with TemporaryDirectory(prefix=READ_ANEW, dir=known.parent) as directory:
         letters = DeadLetters(Path(directory) / "dead-letters.ndjson")  # what follows has kept its own
         changes = source.changes()
         state = State.create(Path(directory) / "state.sqlite")

@@ -66,6 +66,8 @@ def _said(text: str) -> str:
 
 
 def _host(text: str) -> str:
+    if _HOST.fullmatch(text) and "xn--" not in text and not text.startswith("www."):
+        return text  # is reduced already
     host = reduce_host(clean(text))
     if host is None or _HOST.fullmatch(host) is None:
         raise ValueError("must be a host name with at least two labels")

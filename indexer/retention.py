@@ -31,6 +31,7 @@ def remove_remains(sink: Sink, states: States | None, now: datetime) -> tuple[st
             sink.retire(found.name, now)  # its successor's job was killed before it could
     if states is not None:
         states.prune({found.name for found in there} - set(remains))
+        states.remove_torn(now)
     return remains
 
 

@@ -26,7 +26,6 @@ from indexer.commands.parts import (
 from indexer.progress import stage
 from indexer.reconcile_live import Verified, VerifyOptions, verify_live
 
-
 # Leaves a following job its turns.
 _RATE: Final = 5_000.0
 

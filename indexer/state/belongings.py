@@ -6,6 +6,9 @@ A belonging of a shop that is not public waits here, so that it comes back with 
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from index_mappings.moments import microseconds
@@ -35,7 +38,22 @@ _BOTH_ENDS: Final = """
 FROM belongings JOIN winners AS one ON one.domain = owner JOIN winners AS two ON two.domain = other
 WHERE type = 'redirects'
 """
+# The public shops in the order of their rank, each once for each of its statements and at least once.
+_FACTS: Final = """
+SELECT winners.id, winners.domain, type, record FROM winners
+LEFT JOIN belongings ON owner = winners.id AND type IN ('shipping', 'trust')
+ORDER BY winners.rank, type, belongings.rank, key
+"""
+_PUT: Final = "INSERT INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _WRITE: Final = "INSERT OR REPLACE INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class ShopKey:
+    """What names a public shop: its id and its domain."""
+
+    id: str
+    domain: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,27 +112,20 @@ class StateBelongings:
             KeyTwiceError: the key came before, and the versions do not differ.
         """
         row = BelongingRow.of(kind, record, order_of(record), Origin.CATALOGUE, line)
+        if self._db.execute(_PUT, _columns(row)).rowcount:
+            return True
         asked = "SELECT kind, number, line FROM belongings WHERE type = ? AND key = ?"
-        before = self._db.execute(asked, (kind, row.key)).fetchone()
-        if before is not None:
-            known_kind, number, first_line = before
-            known = order_from(known_kind, number)
-            if known == row.order or NO_ORDER in (known, row.order):
-                raise KeyTwiceError(first_line)
-            if known > row.order:
-                return False
-        self.write(row)
-        return before is None
+        known_kind, number, first_line = self._db.execute(asked, (kind, row.key)).fetchone()
+        known = order_from(known_kind, number)
+        if known == row.order or NO_ORDER in (known, row.order):
+            raise KeyTwiceError(first_line)
+        if known < row.order:
+            self.write(row)
+        return False
 
     def write(self, row: BelongingRow) -> None:
         """Keep a row in the place of any with its key."""
-        self._db.execute(
-            _WRITE,
-            (
-                row.type, row.key, *row.order, row.origin, row.line, row.presence, row.owner, row.other, row.rank,
-                row.text,
-            ),
-        )  # fmt: skip
+        self._db.execute(_WRITE, _columns(row))
 
     def row(self, kind: str, key: str) -> BelongingRow | None:
         """What is known of a belonging, whoever owns it."""
@@ -149,14 +160,26 @@ class StateBelongings:
     def coupons(self) -> Iterator[tuple[CouponRecord, ShopRecord]]:
         """All coupons of public shops with their shops."""
         for record, shop in self._db.execute(f"SELECT belongings.record, shops.record {_OF_PUBLIC}", ("coupons",)):
-            yield CouponRecord.model_validate_json(record), ShopRecord.model_validate_json(shop)
+            yield CouponRecord.model_validate_json(record), _shop(shop)
 
     def offers(self) -> Iterator[tuple[OfferRecord, ShopRecord, AffiliateProgramRecord | None]]:
         """All offers of public shops with their shops and the shops' programmes."""
         asked = f"SELECT belongings.record, shops.record {_OF_PUBLIC}"
         for record, shop in self._db.execute(asked, ("offers",)):
             offer = OfferRecord.model_validate_json(record)
-            yield offer, ShopRecord.model_validate_json(shop), self.program(offer.shop_id)
+            yield offer, _shop(shop), self.program(offer.shop_id)
+
+    def facts(self) -> Iterator[tuple[ShopKey, ShippingRecord | None, tuple[TrustRecord, ...]]]:
+        """All public shops in the order of their rank, with their shipping statements and trust rows."""
+        for (shop_id, domain), rows in groupby(self._db.execute(_FACTS), key=itemgetter(0, 1)):
+            shipping: ShippingRecord | None = None
+            trust: list[TrustRecord] = []
+            for _, _, kind, record in rows:
+                if kind == "shipping":
+                    shipping = ShippingRecord.model_validate_json(record)
+                elif kind == "trust":
+                    trust.append(TrustRecord.model_validate_json(record))
+            yield ShopKey(shop_id, domain), shipping, tuple(trust)
 
     def newest_offers(self, shop_id: str, most: int) -> tuple[tuple[OfferRecord, ...], int]:
         """A shop's newest offers, and how many it has."""
@@ -192,6 +215,19 @@ class StateBelongings:
         """A shop's programme: of several the first network by name, as the key is shop and network."""
         row = self._db.execute(_OWNED, ("affiliate_programs", shop_id)).fetchone()
         return AffiliateProgramRecord.model_validate_json(row[0]) if row else None
+
+
+@lru_cache(maxsize=64)
+def _shop(text: str) -> ShopRecord:
+    """The shop of a belonging: belongings of one shop often follow one another."""
+    return ShopRecord.model_validate_json(text)
+
+
+def _columns(row: BelongingRow) -> tuple[object, ...]:
+    order, number = row.order
+    return (
+        row.type, row.key, order, number, row.origin, row.line, row.presence, row.owner, row.other, row.rank, row.text,
+    )  # fmt: skip
 
 
 def _ends(record: Record) -> tuple[str | None, str | None]:

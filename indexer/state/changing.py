@@ -161,5 +161,8 @@ class _Changing:
 def _standing(row: ShopRow | BelongingRow, *, hides: bool) -> Standing:
     if row.presence is Presence.THERE:
         return Standing(row.order, int(hides), row.text or "")
-    # That a catalogue did not have it is no statement of its own: whatever comes with the same version is no news.
+    if row.presence is Presence.MISSING:
+        # That a catalogue did not have it is no statement of its own. A change of the same version is one, and a build
+        # that reads the same catalogue and the same changes once more must come to the same.
+        return Standing(row.order, -1, "")
     return Standing(row.order, 2, "")

@@ -9,14 +9,16 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
-from indexer.state.schema import Origin, Presence
+from indexer.state.schema import STATE_VERSION, Origin, Presence
+from indexer.state.state import StateError, database_uri
 
 # A former row of another kind of order stands only if a change brought it: an operator may begin to state versions.
+# Of equal versions the one stands that hides more, as among changes.
 _NEWER: Final = f"""
 (former.kind = fresh.kind AND former.kind > 0 AND (former.number > fresh.number
-    OR (former.number = fresh.number AND former.presence = {Presence.DELETED:d})))
+    OR (former.number = fresh.number AND (former.presence = {Presence.DELETED:d}
+        OR (former.presence = {Presence.THERE:d} AND former.origin = {Origin.CHANGE:d} AND {{hidden}})))))
 OR (former.kind > fresh.kind AND former.origin = {Origin.CHANGE:d})
 """
 _STAYS: Final = f"""
@@ -35,6 +37,7 @@ class _Table:
         key: the column that names a record among them.
         columns: all columns, in order.
         tombstone: what a tombstone has in the columns, given the former row.
+        hidden: whether a former row is not public by itself.
     """
 
     name: str
@@ -42,6 +45,7 @@ class _Table:
     key: str
     columns: str
     tombstone: str
+    hidden: str
 
 
 _MISSING: Final = f"kind, number, {Origin.CATALOGUE:d}, 0, {Presence.MISSING:d}"
@@ -51,6 +55,7 @@ _SHOPS: Final = _Table(
     key="id",
     columns="id, kind, number, origin, line, presence, shown, rank, domain, record",
     tombstone=f"id, {_MISSING}, 0, NULL, NULL, NULL",
+    hidden="NOT former.shown",
 )
 _BELONGINGS: Final = _Table(
     name="belongings",
@@ -58,6 +63,7 @@ _BELONGINGS: Final = _Table(
     key="key",
     columns="type, key, kind, number, origin, line, presence, owner, other, rank, record",
     tombstone=f"type, key, {_MISSING}, NULL, NULL, NULL, NULL",
+    hidden="FALSE",
 )
 
 
@@ -67,12 +73,31 @@ def take_over(db: sqlite3.Connection, former: Path) -> None:
     Args:
         db: the new state.
         former: the former state's file; it is only read.
+
+    Raises:
+        StateError: it is damaged, or of another version of this program.
     """
-    db.execute("ATTACH DATABASE ? AS former_state", (f"file:{quote(str(former))}?mode=ro",))
-    _take_over(db, _SHOPS, "")
-    for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
-        _take_over(db, _BELONGINGS, kind)
-    db.execute("DETACH DATABASE former_state")
+    try:
+        db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
+        _refuse_unusable(db, former)
+        _take_over(db, _SHOPS, "")
+        for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
+            _take_over(db, _BELONGINGS, kind)
+        db.execute("DETACH DATABASE former_state")
+    except sqlite3.Error as error:
+        raise _unusable(former, str(error)) from error
+
+
+def _refuse_unusable(db: sqlite3.Connection, former: Path) -> None:
+    notes = dict(db.execute("SELECT name, value FROM former_state.meta").fetchall())
+    if notes.get("version") != STATE_VERSION or notes.get("sealed") is None:
+        raise _unusable(former, "unfinished or of another version")
+
+
+def _unusable(former: Path, why: str) -> StateError:
+    # Forgetting it unasked could bring back what a change has hidden since the catalogue was written.
+    advice = "to do without the versions and deletions that it remembers, build with --fresh-state"
+    return StateError(f"the former state {former} cannot be taken over ({why}): {advice}")
 
 
 def _take_over(db: sqlite3.Connection, table: _Table, kind: str) -> None:
@@ -83,7 +108,8 @@ def _take_over(db: sqlite3.Connection, table: _Table, kind: str) -> None:
         f"""
         INSERT OR REPLACE INTO main.{table.name}
         SELECT former.* FROM (SELECT * FROM former_state.{table.name} WHERE {table.rows}) AS former
-        JOIN (SELECT * FROM main.{table.name} WHERE {table.rows}) AS fresh USING ({table.key}) WHERE {_NEWER}
+        JOIN (SELECT * FROM main.{table.name} WHERE {table.rows}) AS fresh USING ({table.key})
+        WHERE {_NEWER.format(hidden=table.hidden)}
         """,
         f"""
         CREATE TEMP TABLE lacking AS SELECT former.*, ({_STAYS}) AS stays FROM former_state.{table.name} AS former

@@ -56,7 +56,7 @@ class Standing(NamedTuple):
 
     Attributes:
         order: what the records say of their age.
-        hides: 0 public, 1 not public, 2 deleted.
+        hides: -1 a later catalogue did not have it, 0 public, 1 not public, 2 deleted.
         text: the record's text.
     """
 

@@ -31,7 +31,15 @@ _LOST: Final = """
 SELECT shops.line, winners.line FROM shops JOIN winners USING (domain)
 WHERE shops.shown AND shops.id <> winners.id ORDER BY shops.line LIMIT ?
 """
+_WITH_TIES: Final = """
+SELECT record,
+    EXISTS (SELECT 1 FROM belongings WHERE owner = winners.id AND type = 'offers'),
+    EXISTS (SELECT 1 FROM belongings WHERE owner = winners.domain AND type = 'redirects')
+        OR EXISTS (SELECT 1 FROM belongings WHERE other = winners.domain AND type = 'redirects')
+FROM winners JOIN shops USING (id) ORDER BY winners.rank
+"""
 _COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
+_PUT: Final = "INSERT INTO shops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _WRITE: Final = "INSERT OR REPLACE INTO shops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -111,28 +119,23 @@ class StateShops:
             KeyTwiceError: the key came before, and the versions do not differ.
         """
         row = ShopRow.of(shop, order_of(shop), Origin.CATALOGUE, line)
-        before = self._db.execute("SELECT kind, number, line FROM shops WHERE id = ?", (shop.id,)).fetchone()
-        if before is not None:
-            kind, number, first_line = before
-            known = order_from(kind, number)
-            if known == row.order or NO_ORDER in (known, row.order):
-                if not row.shown:
-                    # Nobody knows which of the two holds: a build that passes over bad records must not show the shop.
-                    self.write(row)
-                raise KeyTwiceError(first_line)
-            if known > row.order:
-                return False
-        self.write(row)
-        return before is None
+        if self._db.execute(_PUT, _columns(row)).rowcount:
+            return True
+        asked = "SELECT kind, number, line FROM shops WHERE id = ?"
+        kind, number, first_line = self._db.execute(asked, (shop.id,)).fetchone()
+        known = order_from(kind, number)
+        if known == row.order or NO_ORDER in (known, row.order):
+            if not row.shown:
+                # Nobody knows which of the two holds: a build that passes over bad records must not show the shop.
+                self.write(row)
+            raise KeyTwiceError(first_line)
+        if known < row.order:
+            self.write(row)
+        return False
 
     def write(self, row: ShopRow) -> None:
         """Keep a row in the place of any with its id."""
-        self._db.execute(
-            _WRITE,
-            (
-                row.id, *row.order, row.origin, row.line, row.presence, row.shown, row.rank, row.domain, row.text,
-            ),
-        )  # fmt: skip
+        self._db.execute(_WRITE, _columns(row))
 
     def settle(self) -> None:
         """Decide who has which domain, and count the categories, from nothing."""
@@ -160,6 +163,11 @@ class StateShops:
         """The public shops in the order of their rank (M1)."""
         rows = self._db.execute("SELECT record FROM winners JOIN shops USING (id) ORDER BY winners.rank")
         return (ShopRecord.model_validate_json(record) for (record,) in rows)
+
+    def winners_and_ties(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
+        """The same shops, each with whether it has offers and whether redirects are stated of its domain."""
+        for record, offers, redirects in self._db.execute(_WITH_TIES):
+            yield ShopRecord.model_validate_json(record), bool(offers), bool(redirects)
 
     def has_domain(self, domain: str) -> str | None:
         """The public shop that has a domain: its id."""
@@ -194,6 +202,11 @@ class StateShops:
         asked = "SELECT name, shops FROM category_names WHERE slug = ? ORDER BY shops DESC, name"
         named = self._db.execute(asked, (slug,)).fetchall()
         return _carried(slug, named) if named else None
+
+
+def _columns(row: ShopRow) -> tuple[object, ...]:
+    order, number = row.order
+    return row.id, order, number, row.origin, row.line, row.presence, row.shown, row.rank, row.domain, row.text
 
 
 def _carried(slug: str, named: list[tuple[str, int]]) -> CarriedCategory:

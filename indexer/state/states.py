@@ -4,7 +4,9 @@ A rollback finds the state of the generation that it goes back to. The directory
 one place that generations are written to.
 """
 
+import shutil
 from collections.abc import Collection
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,10 @@ from indexer.state.state import State, StateError
 _PLACE_FILE: Final = "place"
 _DEAD_LETTERS: Final = "dead-letters.ndjson"
 _ENDING: Final = ".sqlite"
+# What the directories begin with in which a source is read anew to be compared.
+READ_ANEW: Final = "read-anew-"
+# No reading takes as long.
+_READING_S: Final = 24 * 3_600
 
 
 class States:
@@ -67,6 +73,12 @@ class States:
         """Remove a generation's state, as far as it is there."""
         for ending in ("", "-journal", "-wal", "-shm"):
             Path(f"{self.path(generation)}{ending}").unlink(missing_ok=True)
+
+    def remove_torn(self, now: datetime) -> None:
+        """Remove what a reading anew that was killed has left; one at work has no lease, so the age tells."""
+        for path in self.directory.glob(f"{READ_ANEW}*"):
+            if now.timestamp() - path.stat().st_mtime > _READING_S:
+                shutil.rmtree(path, ignore_errors=True)
 
     def prune(self, keep: Collection[str]) -> tuple[str, ...]:
         """Remove the states of all other generations; returns these."""

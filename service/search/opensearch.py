@@ -8,17 +8,19 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
-from opensearchpy import AsyncOpenSearch
-from opensearchpy.exceptions import NotFoundError, OpenSearchException, TransportError
+from opensearchpy.exceptions import ConnectionTimeout, NotFoundError, OpenSearchException, TransportError
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
+from service.search.opensearch_nodes import connect
 from service.search.opensearch_queries import every_body, presence_bodies, search_body, tier_of
 from service.search.plan import Clause, Plan
 from service.search.planned import PlannedBackend
 
 _EVERY_PAGE: Final = 5_000
+_STAMP_TRIES: Final = 3
 _WHOLE_OR_NOTHING: Final = {"allow_partial_search_results": "false"}
 
 
@@ -43,13 +45,13 @@ class OpenSearchEngine:
     def __init__(self, urls: Sequence[str], prefix: str, timeout: float) -> None:
         self._prefix = prefix
         self._timeout_ms = int(timeout * 1000)
-        # The client would retry three times unasked: load and waiting multiply just when the cluster is in trouble.
-        self._client = AsyncOpenSearch(list(urls), timeout=timeout, max_retries=0, retry_on_timeout=False)
+        self._stamp_timeout = timeout / _STAMP_TRIES
+        self._client = connect(urls, timeout)
 
     async def live(self) -> Stamp:
         """The stamp document behind the alias."""
         try:
-            found = await self._client.get(index=alias_name(self._prefix, STAMP), id=STAMP_ID)
+            found = await self._stamp()
         except NotFoundError as error:
             raise NothingPublished("nothing is published under the stamp's alias") from error
         except OpenSearchException as error:
@@ -58,6 +60,21 @@ class OpenSearchEngine:
             return Stamp.from_wire(found["_source"]["stamp"])
         except (KeyError, TypeError, ValueError) as error:
             raise BackendUnavailable("the stamp's document is damaged") from error
+
+    async def _stamp(self) -> dict[str, Any]:
+        """The stamp's document.
+
+        A copy on a node that hangs would hold up everybody, and a small document is had at once or not at all: the time
+        for it is that of several tries, of which another may meet another copy.
+        """
+        alias, params = alias_name(self._prefix, STAMP), {"request_timeout": self._stamp_timeout}
+
+        async def ask() -> dict[str, Any]:
+            found: dict[str, Any] = await self._client.get(index=alias, id=STAMP_ID, params=dict(params))
+            return found
+
+        again = retry_if_exception_type(ConnectionTimeout)
+        return await AsyncRetrying(retry=again, stop=stop_after_attempt(_STAMP_TRIES), reraise=True)(ask)
 
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches in one request."""

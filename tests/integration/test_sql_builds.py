@@ -18,7 +18,8 @@ from indexer.sources.sql import SqlCatalogue
 from indexer.sources.sql_mapping import load_mapping
 from indexer.state.states import States
 from tests.integration.conftest import Engine
-from tests.integration.test_sql_source import SAMPLE, Database, database, load, postgres_database, sqlite_database
+from tests.integration.test_sql_source import SAMPLE, database, load, postgres_database, sqlite_database
+from tests.sql_databases import Database
 
 # The fixtures are asked for by their names.
 __all__ = ["database", "postgres_database", "sqlite_database"]
@@ -90,11 +91,11 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_identical_indices(
 
     assert _built(NdjsonCatalogue(folder), engine.sink, states) == from_rows
     records = ({**renamed, "name": "Renamed"}, {**hidden, "visibility": "removed"})
-    with (folder / "changes.ndjson").open("w", encoding="utf-8") as file:
+    with (folder / "changes.ndjson").open("w", encoding="utf-8") as lines:
         for number, record in enumerate(records):
             record.pop("version", None)
             record.pop("updated_at", None)
             change = {"op": "upsert", "type": "shops", "record": record, "version": newer + number}
-            file.write(f"{json.dumps(change)}\n")
+            lines.write(f"{json.dumps(change)}\n")
     changed_lines = _followed(NdjsonCatalogue(folder).changes(), engine.sink, states)
     assert changed_lines == changed_rows != from_rows

@@ -1,0 +1,145 @@
+"""Where generations are kept, in words that a process can be given, and what may be left there by no job."""
+
+import json
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from opensearchpy import OpenSearch
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.embedded import stamp_path
+from index_mappings.generations import RETIRED_FILE, STAMP, STAMP_FILE, index_name
+from indexer.retention import prune
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.protocol import Role, Sink
+from indexer.state.states import States
+from service.search.embedded import EmbeddedBackend
+from service.search.opensearch import OpenSearchBackend
+from service.search.protocol import SearchBackend
+
+EMBEDDED: Final = "embedded"
+OPENSEARCH: Final = "opensearch"
+# What the embedded engine keeps in an index beside its segments, and the latter's files.
+_KEPT: Final = re.compile(r"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock")
+_SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An engine's index, the states that belong to it, and a directory for temporary files.
+
+    Attributes:
+        kind: embedded or opensearch.
+        target: the index directory, or the cluster's URL.
+        prefix: what all index names begin with.
+        folder: holds the states and the temporary files.
+    """
+
+    kind: str
+    target: str
+    prefix: str
+    folder: Path
+
+    @property
+    def temporary(self) -> Path:
+        """The temporary directory of the place's jobs."""
+        return self.folder / "temporary"
+
+    def sink(self) -> Sink:
+        """A sink of one's own."""
+        if self.kind == EMBEDDED:
+            return EmbeddedSink(Path(self.target))
+        return OpenSearchSink([self.target], self.prefix, letters=self.folder / "letters")
+
+    def states(self) -> States:
+        """The states."""
+        return States(self.folder / "states", self.kind)
+
+    def backend(self) -> SearchBackend:
+        """What the service asks."""
+        if self.kind == EMBEDDED:
+            return EmbeddedBackend(Path(self.target))
+        return OpenSearchBackend([self.target], self.prefix, timeout=10.0)
+
+    def words(self) -> list[str]:
+        """The place in words."""
+        return [self.kind, self.target, self.prefix, str(self.folder)]
+
+    def settings(self) -> dict[str, str]:
+        """What the service has to be told."""
+        if self.kind == EMBEDDED:
+            return {"ENGINE": EMBEDDED, "DATA_DIR": self.target}
+        return {"ENGINE": OPENSEARCH, "OPENSEARCH_URLS": self.target, "INDEX_PREFIX": self.prefix}
+
+    def remains(self) -> list[str]:
+        """What is here beside the live generation, the one before and their states, once the grace is over."""
+        sink = self.sink()
+        try:
+            prune(sink, self.states(), datetime.now(UTC) + timedelta(hours=1))
+            found = sink.generations()
+            kept = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
+            others = [one.name for one in found if one.name not in kept]
+        finally:
+            sink.close()
+        states = {"place", *(f"{name}.sqlite" for name in kept)}
+        others += sorted({path.name for path in (self.folder / "states").iterdir()} ^ states)
+        others += sorted(path.name for path in self.temporary.iterdir())
+        others += [path.name for path in self.folder.iterdir() if path.name not in {"states", "temporary", "index"}]
+        return others + (_embedded_remains if self.kind == EMBEDDED else _opensearch_remains)(self, kept)
+
+
+def _embedded_remains(place: Place, kept: list[str]) -> list[str]:
+    root = Path(place.target)
+    expected = {"live", "indexer.lock", "generations"}
+    found = [path.name for path in root.iterdir() if path.name not in expected]
+    for name in kept:
+        directory = stamp_path(root, name).parent
+        found += [path.name for path in directory.iterdir() if path.name not in {*DOCUMENTS, STAMP_FILE, RETIRED_FILE}]
+        for kind in DOCUMENTS:
+            found += [f"{kind}/{unused}" for unused in _unused(directory / kind)]
+    holder = (root / "indexer.lock").read_text(encoding="utf-8")
+    return found + ([f"indexer.lock of {holder}"] if holder else [])
+
+
+def _unused(index: Path) -> list[str]:
+    """Files in an index's directory that its last commit does not name."""
+    listed = json.loads((index / "meta.json").read_text(encoding="utf-8"))["segments"]
+    known = {segment["segment_id"].replace("-", "") for segment in listed}
+    names = [path.name for path in index.iterdir() if not _KEPT.fullmatch(path.name)]
+    return [name for name in names if not _SEGMENT.match(name) or name[:32] not in known]
+
+
+def _opensearch_remains(place: Place, kept: list[str]) -> list[str]:
+    lease = f"{place.prefix}-lease"
+    expected = {lease, *(index_name(place.prefix, kind, name) for kind in (*DOCUMENTS, STAMP) for name in kept)}
+    with OpenSearch([place.target]) as client:
+        found = set(client.indices.get(index=f"{place.prefix}-*", params={"expand_wildcards": "all"}))
+        token = client.get(index=lease, id="lease")["_source"]["token"]
+    return sorted(found ^ expected) + ([f"lease of {token}"] if token else [])
+
+
+@contextmanager
+def embedded_place(folder: Path) -> Iterator[Place]:
+    """A place of the embedded engine, in a folder of its own."""
+    place = Place(EMBEDDED, str(folder / "place" / "index"), "-", folder / "place")
+    place.temporary.mkdir(parents=True)
+    yield place
+
+
+@contextmanager
+def opensearch_place(url: str, folder: Path) -> Iterator[Place]:
+    """A place in an OpenSearch; emptied at the end."""
+    place = Place(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "place")
+    place.temporary.mkdir(parents=True)
+    yield place
+    with OpenSearch([url]) as client:
+        names = list(client.indices.get(index=f"{place.prefix}-*", params={"expand_wildcards": "all"}))
+        if names:
+            client.indices.delete(index=",".join(names))

@@ -1,0 +1,160 @@
+"""What is kept of old generations, and what the remains of killed jobs become (G2)."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from index_mappings.generations import Stamp, first_stamp, new_generation
+from indexer.retention import GRACE, is_due, prune, remove_remains
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.protocol import Generation, Role
+from indexer.state.states import States
+
+pytestmark = pytest.mark.rule("G2")
+
+NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
+NAME: Final = new_generation(NOON)
+
+
+class Place:
+    """Generations without documents, an hour apart, each with its state."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sink = EmbeddedSink(folder / "index")
+        self.states = States(folder / "state", self.sink.place)
+        self._births = self._hours()
+
+    def sealed(self) -> Stamp:
+        """One that is not published."""
+        born = next(self._births)
+        stamp = first_stamp(new_generation(born), born)
+        self.sink.begin(stamp.generation).seal(stamp)
+        self.states.create(stamp.generation).close()
+        return stamp
+
+    def published(self, *, retire: bool = True) -> str:
+        """One that is live; the one before was live until now, unless its successor's job did not get to say so."""
+        stamp, before = self.sealed(), self.sink.live()
+        self.sink.publish(stamp.generation, None if before is None else before.generation)
+        if before is not None and retire:
+            self.sink.retire(before.generation, NOON)
+        return stamp.generation
+
+    def roles(self) -> dict[str, Role]:
+        return {found.name: found.role for found in self.sink.generations()}
+
+    def kept_states(self) -> list[str]:
+        return sorted(path.stem for path in self.states.directory.glob("*.sqlite"))
+
+    @staticmethod
+    def _hours() -> Iterator[datetime]:
+        for hours in range(100):
+            yield NOON - timedelta(hours=100 - hours)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("role", "retired", "due", "due_without_previous"),
+    [
+        (Role.LIVE, None, False, False),
+        (Role.LIVE, timedelta(days=9), False, False),
+        (Role.PREVIOUS, timedelta(days=9), False, True),
+        (Role.PREVIOUS, timedelta(seconds=59), False, False),
+        (Role.PREVIOUS, None, False, False),
+        (Role.RETIRED, timedelta(seconds=59), False, False),
+        (Role.RETIRED, timedelta(seconds=60), True, True),
+        (Role.RETIRED, timedelta(seconds=-60), False, False),
+        (Role.UNFINISHED, None, False, False),
+    ],
+)
+def test_what_has_not_been_live_for_a_minute_is_due_but_for_the_live_one_and_the_one_before(
+    role: Role,
+    retired: timedelta | None,
+    due: bool,  # noqa: FBT001 - a parameter
+    due_without_previous: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    found = Generation(NAME, role, None, None if retired is None else NOON - retired)
+    assert timedelta(seconds=60) == GRACE
+    for now in (NOON, NOON.astimezone(timezone(timedelta(hours=9)))):
+        assert is_due(found, now, keep_previous=True) is due
+        assert is_due(found, now, keep_previous=False) is due_without_previous
+
+
+def test_pruning_removes_what_is_due_with_its_state_and_nothing_else(place: Place) -> None:
+    oldest, older, previous, live = (place.published() for _ in range(4))
+    unfinished = place.sealed().generation
+    assert place.roles() == {
+        oldest: Role.RETIRED,
+        older: Role.RETIRED,
+        previous: Role.PREVIOUS,
+        live: Role.LIVE,
+        unfinished: Role.UNFINISHED,
+    }
+    assert prune(place.sink, place.states, NOON + timedelta(seconds=59)) == ()
+    assert len(place.roles()) == 5
+    place.sink.retire(older, NOON + timedelta(seconds=1))
+    assert prune(place.sink, place.states, NOON + timedelta(seconds=60)) == (oldest,)
+    assert prune(place.sink, place.states, NOON + timedelta(days=1)) == (older,)
+    assert place.roles() == {previous: Role.PREVIOUS, live: Role.LIVE, unfinished: Role.UNFINISHED}
+    assert place.kept_states() == [previous, live, unfinished]
+    assert prune(place.sink, None, NOON + timedelta(days=1)) == ()
+
+
+def test_the_previous_generation_goes_when_it_is_not_to_be_kept_but_not_before_its_time(place: Place) -> None:
+    previous, live = place.published(), place.published()
+    assert prune(place.sink, place.states, NOON + timedelta(seconds=59), keep_previous=False) == ()
+    assert prune(place.sink, place.states, NOON, keep_previous=False, grace=timedelta()) == (previous,)
+    assert (place.roles(), place.kept_states()) == ({live: Role.LIVE}, [live])
+
+
+def test_the_remains_of_killed_builds_go_with_their_states_and_all_others_stay(place: Place) -> None:
+    retired, previous, live = (place.published() for _ in range(3))
+    remains = tuple(place.sealed().generation for _ in range(2))
+    begun = new_generation(NOON)
+    place.sink.begin(begun)
+    lonely = new_generation(NOON)
+    place.states.create(lonely).close()
+    assert sorted(remove_remains(place.sink, place.states, NOON)) == sorted([*remains, begun])
+    assert place.roles() == {retired: Role.RETIRED, previous: Role.PREVIOUS, live: Role.LIVE}
+    assert place.kept_states() == [retired, previous, live]
+    assert remove_remains(place.sink, None, NOON) == ()
+
+
+def test_a_previous_generation_whose_successors_job_was_killed_is_kept_a_minute_from_when_that_is_found(
+    place: Place,
+) -> None:
+    previous, live = place.published(), place.published(retire=False)
+    later = NOON + timedelta(days=1)
+    assert remove_remains(place.sink, place.states, later) == ()
+    assert [found.retired_at for found in place.sink.generations()] == [later, None]
+    latest = place.published()
+    assert remove_remains(place.sink, place.states, later) == ()
+    assert prune(place.sink, place.states, later + timedelta(seconds=59)) == ()
+    assert prune(place.sink, place.states, later + timedelta(seconds=60)) == (previous,)
+    assert place.roles() == {live: Role.PREVIOUS, latest: Role.LIVE}
+
+
+def test_a_mark_that_is_there_is_left_as_it_is(place: Place) -> None:
+    place.published()
+    place.published()
+    remove_remains(place.sink, place.states, NOON + timedelta(days=1))
+    assert [found.retired_at for found in place.sink.generations()] == [NOON, None]
+
+
+def test_what_a_killed_reading_left_beside_the_states_is_removed_after_a_day(place: Place) -> None:
+    for name, age in (("read-anew-old", timedelta(days=2)), ("read-anew-young", timedelta(hours=2))):
+        left = place.states.directory / name
+        left.mkdir()
+        (left / "state.sqlite").touch()
+        at = (NOON - age).timestamp()
+        os.utime(left, (at, at))
+    remove_remains(place.sink, place.states, NOON)
+    assert [path.name for path in place.states.directory.glob("read-anew-*")] == ["read-anew-young"]
