@@ -82,10 +82,10 @@ class State:
             state = cls(path, db)
             version, sealed = state.get("version"), state.get("sealed")
         except sqlite3.Error as error:
-            raise StateError(f"the state {path} is damaged: {advice}") from error
+            raise StateError(f"the state {path} is damaged: {advice} --fresh-state") from error
         if version != STATE_VERSION or sealed is None:
             db.close()
-            raise StateError(f"the state {path} is unfinished or of another version: {advice}")
+            raise StateError(f"the state {path} is unfinished or of another version: {advice} --fresh-state")
         return state
 
     def seal(self) -> None:

@@ -14,6 +14,7 @@ from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.search.reference import ReferenceBackend
 from tests.catalogues import Lines, build_into, write_catalogue_directory
+from tests.emptying import empty_place
 
 Opened = AbstractAsyncContextManager[SearchBackend]
 
@@ -63,7 +64,7 @@ def opensearch_at(url: str) -> Opener:
             yield backend
         finally:
             await backend.close()
-            sink.prune(keep=())
             sink.close()
+            empty_place([url], prefix)
 
     return opensearch

@@ -24,6 +24,7 @@ from service.limits.policy import QuotaClass
 from service.settings import Settings
 from tests.catalogues import build_into, write_catalogue_directory
 from tests.e2e.served import served
+from tests.emptying import empty_place
 from tests.indistinguishable.doors import Service
 from tests.indistinguishable.subjects import Records
 
@@ -105,9 +106,9 @@ def _world(records: Records, directory: Path, opensearch_url: str | None) -> Ite
         with served(create_app(settings)) as base:
             yield World(Service(base, issued_token(directory)), directory, settings)
     finally:
-        if opensearch_url is not None:
-            sink.prune(keep=())
         sink.close()
+        if opensearch_url is not None:
+            empty_place([opensearch_url], prefix)
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])

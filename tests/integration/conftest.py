@@ -15,6 +15,7 @@ from service.search.engine import Engine as PlannedEngine
 from service.search.opensearch import OpenSearchEngine
 from service.search.planned import PlannedBackend
 from service.search.protocol import SearchBackend
+from tests.emptying import empty_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ async def opensearch_engine(opensearch_place: OpenSearchPlace) -> AsyncIterator[
     backend = PlannedBackend(reader)
     yield Engine(sink, backend, reader)
     await backend.close()
-    sink.prune(keep=())
     sink.close()
+    empty_place([opensearch_place.url], opensearch_place.prefix)
 
 
 @pytest.fixture

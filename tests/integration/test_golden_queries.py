@@ -17,13 +17,14 @@ from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp, index_name
 from index_mappings.golden import EmbeddedPlace, GoldenFailure, GoldenQuery, IndexPlace, OpenSearchPlace
-from indexer.__main__ import SAMPLE
+from indexer.commands.parts import SAMPLE
 from indexer.golden import GoldenQueriesFailedError, check_golden, read_golden
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
 from indexer.sinks.protocol import Sink, SinkError
 from service.golden import GenerationAnswers, open_answers
 from tests.catalogues import build_into, shop
+from tests.emptying import empty_place
 from tests.integration import conftest
 from tests.integration.generations import Documents, projected, publish, sealed
 from tests.real.sources import REPOSITORY
@@ -70,8 +71,8 @@ def opensearch(opensearch_place: conftest.OpenSearchPlace, documents: Documents)
     sink = OpenSearchSink(place.urls, place.prefix)
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
     yield Built(sink, place, sealed(sink, documents)[0])
-    sink.prune(keep=())
     sink.close()
+    empty_place(place.urls, place.prefix)
 
 
 @pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])

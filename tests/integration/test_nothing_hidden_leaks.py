@@ -21,7 +21,6 @@ from index_mappings.embedded import STORED_COLUMN, columns, index_directory
 from index_mappings.roles import engine_fields
 from indexer.__main__ import index
 from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
 from tests.catalogues import (
     coupon,
     offer,
@@ -32,6 +31,7 @@ from tests.catalogues import (
     trust,
     write_catalogue_directory,
 )
+from tests.emptying import empty_place
 
 CANARY: Final = "zqcanary"
 EVERYTHING: Final = 10_000
@@ -231,9 +231,7 @@ def prefix(opensearch_url: str) -> Iterator[str]:
     """An index prefix that nobody else uses, gone with its indices afterwards."""
     name = f"test-{secrets.token_hex(6)}"
     yield name
-    sink = OpenSearchSink([opensearch_url], name)
-    sink.prune(keep=())
-    sink.close()
+    empty_place([opensearch_url], name)
 
 
 @pytest.fixture

@@ -19,8 +19,7 @@ from indexer.project import project_shop
 from indexer.records import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch_bulk import BulkLoader, Loaded, Pace
-from indexer.sinks.protocol import IndexLostError
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.protocol import IndexLostError, SinkError
 from tests.catalogues import shop
 from tests.integration.bulk_relay import THROUGH, Relay, Sent, Spoil, relay_to
 from tests.real.process import free_ports

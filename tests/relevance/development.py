@@ -18,6 +18,7 @@ from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.settings import Settings
 from tests.catalogues import build_into
+from tests.emptying import empty_place
 from tests.relevance.measures import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
 
 
@@ -58,8 +59,8 @@ async def opensearch_engine(data: Path, url: str) -> AsyncIterator[SearchBackend
         yield backend
     finally:
         await backend.close()
-        sink.prune(keep=())
         sink.close()
+        empty_place([url], prefix)
 
 
 async def measure(backend: SearchBackend, data: Path) -> Report:

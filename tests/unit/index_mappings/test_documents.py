@@ -122,7 +122,7 @@ def test_a_structure_is_carried_along_and_a_bound_can_be_compared() -> None:
 @pytest.mark.rule("X4")
 def test_the_embedded_engine_has_term_columns_and_one_blob() -> None:
     assert columns("categories") == (
-        Column("id", whole=False, sortable=False),
+        Column("id", whole=False, sortable=True),
         Column("rank", whole=False, sortable=True),
     )
     assert Column("valid_until_us", whole=True, sortable=False) in columns("coupons")

@@ -10,7 +10,8 @@ import pytest
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import is_generation
-from indexer.build import BuildSummary, build
+from indexer.build import BuildOptions, BuildSummary, build
+from indexer.catching_up import CaughtUp
 from indexer.problems import LISTED, InvalidRecordsError
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
@@ -39,9 +40,11 @@ def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
     return MemorySink() if request.param == "memory" else EmbeddedSink(tmp_path / "index")
 
 
-def _build(sink: Sink, folder: Path, shops: Shops, *, skip_invalid: bool = False, minute: int = 0) -> BuildSummary:
+def _build(
+    sink: Sink, folder: Path, shops: Shops, *, skip_invalid: bool = False, after: timedelta = timedelta()
+) -> BuildSummary:
     source = NdjsonCatalogue(write_catalogue(folder / "shops.ndjson", shops))
-    return build(source, sink, skip_invalid=skip_invalid, clock=lambda: NOON + timedelta(minutes=minute))
+    return build(source, sink, options=BuildOptions(skip_invalid=skip_invalid), clock=lambda: NOON + after)
 
 
 def _world() -> list[dict[str, Any]]:
@@ -70,15 +73,18 @@ def test_a_build_publishes_public_shops_that_won_their_domain_and_tells_the_rest
             source_position=None,
             counts={"shops": 2, "categories": 2, "coupons": 0, "offers": 0, "facts": 2},
         ),
+        published=True,
         read={"shops": 6},
         left_out={},
         not_public=2,
         superseded=1,
         lost_domain=1,
         disputed_categories=0,
+        changes=CaughtUp(0, 0, 0),
         notes=("shops.ndjson:6: left out, its domain belongs to the shop of line 1",),
         problems=summary.problems,
         removed=(),
+        restarts=0,
         seconds=summary.seconds,
     )
     assert (summary.problems.count, sink.live()) == (0, summary.stamp)
@@ -174,14 +180,17 @@ def test_a_key_that_comes_twice_is_a_bad_record_told_by_its_lines(sink: Sink, tm
     ]
 
 
-@pytest.mark.rule("G1")
-def test_the_previous_generation_is_kept_and_older_ones_are_removed(tmp_path: Path) -> None:
+@pytest.mark.rule("G1", "G2")
+@pytest.mark.parametrize(("pause", "removed"), [(59, 0), (60, 1)])
+def test_the_previous_generation_is_kept_and_older_ones_are_removed_a_minute_after_they_were_live(
+    tmp_path: Path, pause: int, removed: int
+) -> None:
     root = tmp_path / "index"
     sink = EmbeddedSink(root)
-    summaries = [_build(sink, tmp_path, [shop("A")], minute=minute) for minute in range(3)]
+    summaries = [_build(sink, tmp_path, [shop("A")], after=timedelta(seconds=pause) * turn) for turn in range(3)]
     names = [summary.stamp.generation for summary in summaries]
-    assert [summary.removed for summary in summaries] == [(), (), (names[0],)]
-    assert sorted(path.name for path in (root / "generations").iterdir()) == names[1:]
+    assert [summary.removed for summary in summaries] == [(), (), tuple(names[:removed])]
+    assert sorted(path.name for path in (root / "generations").iterdir()) == names[removed:]
     assert sink.live() == summaries[-1].stamp
 
 
@@ -199,21 +208,42 @@ def test_the_remains_of_a_killed_build_are_removed_by_the_next_one(tmp_path: Pat
 @pytest.mark.rule("G1")
 def test_the_embedded_pointer_names_the_live_generation_and_nothing_half_written_is_left(tmp_path: Path) -> None:
     root = tmp_path / "index"
-    summary = _build(EmbeddedSink(root), tmp_path, [shop("A")])
-    assert (root / "live").read_text() == f"{summary.stamp.generation}\n"
-    assert sorted(path.name for path in root.iterdir()) == ["generations", "live"]
-    inside = root / "generations" / summary.stamp.generation
-    assert sorted(path.name for path in inside.iterdir()) == [
-        "categories", "coupons", "facts", "offers", "shops", "stamp.json",
-    ]  # fmt: skip
+    first, second = (
+        _build(EmbeddedSink(root), tmp_path, [shop("A")], after=after).stamp.generation
+        for after in (timedelta(), timedelta(minutes=1))
+    )
+    assert (root / "live").read_text() == f"{second}\n{first}\n"
+    assert sorted(path.name for path in root.iterdir()) == ["generations", "indexer.lock", "live"]
+    kinds = ["categories", "coupons", "facts", "offers", "shops"]
+    inside = {path.name: sorted(part.name for part in path.iterdir()) for path in (root / "generations").iterdir()}
+    assert inside == {first: sorted([*kinds, "retired", "stamp.json"]), second: [*kinds, "stamp.json"]}
 
 
 @pytest.mark.rule("G1")
-def test_a_damaged_pointer_stops_the_build_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_first_build_has_no_previous_generation_to_point_to(tmp_path: Path) -> None:
+    live = _build(EmbeddedSink(tmp_path / "index"), tmp_path, [shop("A")]).stamp
+    assert (tmp_path / "index" / "live").read_text() == f"{live.generation}\n"
+
+
+@pytest.mark.rule("G1")
+def test_a_damaged_stamp_stops_the_build_before_anything_is_written(tmp_path: Path) -> None:
     root = tmp_path / "index"
     live = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp
     stamp = root / "generations" / live.generation / "stamp.json"
     stamp.write_text("{}")
     with pytest.raises(SinkError, match="cannot be read: not a stamp document"):
-        _build(EmbeddedSink(root), tmp_path, [shop("B")], minute=1)
+        _build(EmbeddedSink(root), tmp_path, [shop("B")], after=timedelta(minutes=1))
     assert [path.name for path in (root / "generations").iterdir()] == [live.generation]
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("text", ["", "live\n", "\n", "{first}\n{first}\n{first}\n"])
+def test_a_damaged_pointer_stops_the_build_before_anything_is_written(tmp_path: Path, text: str) -> None:
+    root = tmp_path / "index"
+    live = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp
+    damaged = text.format(first=live.generation)
+    (root / "live").write_text(damaged)
+    with pytest.raises(SinkError, match=r"what is live in .* cannot be read: names no generation"):
+        _build(EmbeddedSink(root), tmp_path, [shop("B")], after=timedelta(minutes=1))
+    assert [path.name for path in (root / "generations").iterdir()] == [live.generation]
+    assert (root / "live").read_text() == damaged

@@ -3,7 +3,9 @@
 The sinks here pass everything on to the embedded one and are interrupted at one moment, as by Ctrl-C.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +16,13 @@ from indexer.build import build
 from indexer.problems import ProblemLog
 from indexer.progress import Advance
 from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.protocol import GenerationWriter, Sink, SinkError
+from indexer.sinks.embedded_writing import EmbeddedEditor, EmbeddedWriter
+from indexer.sinks.protocol import SinkError
 from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
+from indexer.state.states import States
 from tests.catalogues import build_into, shop, write_catalogue
 
-MOMENTS: Final = ("add", "seal", "count", "read", "before publish")
+MOMENTS: Final = ("add", "seal", "count", "read", "edit", "before publish")
 
 
 class InterruptedSource(NdjsonCatalogue):
@@ -32,47 +35,53 @@ class InterruptedSource(NdjsonCatalogue):
         raise KeyboardInterrupt
 
 
-class InterruptedSink:
+class InterruptedSink(EmbeddedSink):
     """Is interrupted at one moment of the writing."""
 
-    def __init__(self, sink: Sink, moment: str) -> None:
-        self._sink = sink
+    def __init__(self, root: Path, moment: str) -> None:
+        super().__init__(root)
         self._moment = moment
-        self.live: Callable[[], Stamp | None] = sink.live
-        self.prune = sink.prune
-        self.close = sink.close
 
-    def begin(self, generation: str) -> GenerationWriter:
-        return InterruptedWriter(self._sink.begin(generation), self._moment)
+    def begin(self, generation: str) -> EmbeddedWriter:
+        return InterruptedWriter(self._root, generation, super().begin(generation), self._moment)
+
+    def edit(self, generation: str) -> EmbeddedEditor:
+        if self._moment == "edit":
+            raise KeyboardInterrupt
+        return super().edit(generation)
+
+    def retire(self, generation: str, at: datetime) -> None:
+        if self._moment == "retire":
+            raise KeyboardInterrupt
+        super().retire(generation, at)
 
 
-class InterruptedWriter:
+class InterruptedWriter(EmbeddedWriter):
     """The writer of it."""
 
-    def __init__(self, writer: GenerationWriter, moment: str) -> None:
+    def __init__(self, root: Path, generation: str, writer: EmbeddedWriter, moment: str) -> None:
+        super().__init__(root, generation, self._publish, writer.discard)
         self._writer = writer
         self._moment = moment
-        self.discard = writer.discard
-        self.held = writer.held
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
-        added = self._writer.add(kind, documents)
+        added = super().add(kind, documents)
         self._reach("add")
         return added
 
     def seal(self, stamp: Stamp) -> None:
-        self._writer.seal(stamp)
+        super().seal(stamp)
         self._reach("seal")
 
     def count(self, kind: str) -> int:
         self._reach("count")
-        return self._writer.count(kind)
+        return super().count(kind)
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
         self._reach("read")
-        return self._writer.read(kind, ids)
+        return super().read(kind, ids)
 
-    def publish(self) -> None:
+    def _publish(self) -> None:
         self._reach("before publish")
         self._writer.publish()
         self._reach("after publish")
@@ -82,12 +91,11 @@ class InterruptedWriter:
             raise KeyboardInterrupt
 
 
-class UntidySink(MemorySink):
+class UntidySink(EmbeddedSink):
     """Cannot remove older generations."""
 
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        del keep
-        raise SinkError("older generations could not be removed")
+    def drop(self, generation: str) -> None:
+        raise SinkError(f"generation {generation} could not be removed: TheReason")
 
 
 @pytest.fixture
@@ -99,7 +107,7 @@ def catalogue(tmp_path: Path) -> Path:
 def test_a_build_that_is_interrupted_while_reading_writes_nothing(tmp_path: Path, catalogue: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         build(InterruptedSource(catalogue), EmbeddedSink(tmp_path / "index"))
-    assert not (tmp_path / "index").exists()
+    assert [path.name for path in (tmp_path / "index").iterdir()] == ["indexer.lock"]
 
 
 @pytest.mark.rule("G1")
@@ -110,28 +118,48 @@ def test_a_build_that_is_interrupted_while_writing_leaves_the_live_generation_an
     root = tmp_path / "index"
     live = build_into(EmbeddedSink(root), catalogue).stamp
     with pytest.raises(KeyboardInterrupt):
-        build_into(InterruptedSink(EmbeddedSink(root), moment), catalogue)
+        build_into(InterruptedSink(root, moment), catalogue)
     assert EmbeddedSink(root).live() == live
     assert [kept.name for kept in (root / "generations").iterdir()] == [live.generation]
 
 
 @pytest.mark.rule("G1")
+@pytest.mark.parametrize("moment", ["after publish", "retire"])
 def test_a_generation_that_is_live_is_kept_though_its_publisher_was_interrupted(
-    tmp_path: Path, catalogue: Path
+    tmp_path: Path, catalogue: Path, moment: str
 ) -> None:
     root = tmp_path / "index"
     before = build_into(EmbeddedSink(root), catalogue).stamp
     with pytest.raises(KeyboardInterrupt):
-        build_into(InterruptedSink(EmbeddedSink(root), "after publish"), catalogue)
+        build_into(InterruptedSink(root, moment), catalogue)
     live = EmbeddedSink(root).live()
     assert live is not None
     assert live.generation > before.generation
     assert {kept.name for kept in (root / "generations").iterdir()} == {before.generation, live.generation}
 
 
+@pytest.mark.rule("G1", "G2")
+def test_older_generations_that_can_not_be_removed_are_a_note_and_no_failure(tmp_path: Path, catalogue: Path) -> None:
+    sink = UntidySink(tmp_path / "index")
+    hours = (datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(3))
+    summaries = [build(NdjsonCatalogue(catalogue), sink, clock=repeat(hour).__next__) for hour in hours]
+    oldest, _, last = summaries
+    assert (sink.live(), last.published, last.removed) == (last.stamp, True, ())
+    told = f"generation {oldest.stamp.generation} could not be removed: TheReason"
+    note = f"published, but older generations could not be removed ({told}); the next job tries again"
+    assert [summary.notes for summary in summaries] == [(), (), (note,)]
+
+
 @pytest.mark.rule("G1")
-def test_older_generations_that_can_not_be_removed_are_a_note_and_no_failure(catalogue: Path) -> None:
-    sink = UntidySink()
-    summary = build_into(sink, catalogue)
-    assert (sink.live(), summary.removed) == (summary.stamp, ())
-    assert summary.notes == ("published, but older generations could not be removed; the next build tries again",)
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_build_that_is_interrupted_leaves_the_states_of_the_generations_that_are_there(
+    tmp_path: Path, catalogue: Path, moment: str
+) -> None:
+    sink = InterruptedSink(tmp_path / "index", "never")
+    states = States(tmp_path / "state", sink.place)
+    live = build(NdjsonCatalogue(catalogue), sink, states).stamp
+    with pytest.raises(KeyboardInterrupt):
+        build(NdjsonCatalogue(catalogue), InterruptedSink(tmp_path / "index", moment), states)
+    assert sorted(path.name for path in states.directory.iterdir()) == sorted([f"{live.generation}.sqlite", "place"])
+    again = build(NdjsonCatalogue(catalogue), sink, states).stamp
+    assert (sink.live(), states.has(again.generation)) == (again, True)

@@ -34,7 +34,9 @@ class DefectiveSink(MemorySink):
         self.defect = self._later
 
     def begin(self, generation: str) -> "DefectiveWriter":
-        return DefectiveWriter(self, generation)
+        writer = DefectiveWriter(self, generation)
+        self._unpublished[generation] = writer
+        return writer
 
 
 class DefectiveWriter(MemoryWriter):

@@ -15,7 +15,8 @@ from tests.catalogues import coupon, shop, write_catalogue, write_catalogue_dire
 
 CANARY: Final = "zqcanaryzq"
 UNSET: Final = dict.fromkeys(
-    f"SHOP_DIRECTORY_{name}" for name in ("ENGINE", "DATA_DIR", "OPENSEARCH_URLS", "INDEX_PREFIX", "OPENSEARCH_SHARDS")
+    f"SHOP_DIRECTORY_{name}"
+    for name in ("ENGINE", "DATA_DIR", "STATE_DIR", "OPENSEARCH_URLS", "INDEX_PREFIX", "OPENSEARCH_SHARDS")
 )
 
 
@@ -52,6 +53,7 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
         0,
         {
             "generation": live.generation,
+            "published": True,
             "counts": {"shops": 1, "categories": 1, "coupons": 0, "offers": 0, "facts": 1},
             "read": {"shops": 2},
             "left_out": {},
@@ -60,8 +62,10 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
             "lost_domain": 1,
             "disputed_categories": 0,
             "skipped_invalid": 0,
+            "changes": {"applied": 0, "older": 0, "refused": 0},
             "notes": ["shops.ndjson:2: left out, its domain belongs to the shop of line 1"],
             "removed_generations": [],
+            "restarts": 0,
         },
     )
 
@@ -104,10 +108,11 @@ def test_bad_records_are_exit_code_1_and_told_without_any_of_their_values(tmp_pa
         "checkout_hosts.0", "visibility", "source",
     ]  # fmt: skip
     assert done.stderr.endswith(
-        "Nothing was built: 1 bad records: mend them, or build without them by --skip-invalid.\n"
+        "Nothing was published: 1 bad records: mend them, or build without them by --skip-invalid.\n"
     )
     assert CANARY not in done.output.lower()
-    assert not (tmp_path / "index").exists()
+    assert [path.name for path in (tmp_path / "index").iterdir()] == ["indexer.lock"]
+    assert [path.name for path in (tmp_path / "index.state").iterdir()] == ["place"]
 
 
 def test_more_than_a_hundred_problems_are_counted_and_a_hundred_listed(tmp_path: Path) -> None:
@@ -131,7 +136,7 @@ def test_no_usable_catalogue_is_exit_code_1(tmp_path: Path, made: bool) -> None:
         path.mkdir()
     done = _run(tmp_path, "--catalogue", str(path))
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("Nothing was built: ")
+    assert done.stderr.startswith("Nothing was published: ")
 
 
 @pytest.mark.parametrize(
@@ -174,4 +179,4 @@ def test_a_cluster_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
             environment={"SHOP_DIRECTORY_OPENSEARCH_URLS": url},
         )
     assert (done.exit_code, done.stdout) == (3, "")
-    assert "Nothing was published: what is live cannot be read" in done.stderr
+    assert "Nothing was published: the cluster does not answer: ConnectionError" in done.stderr

@@ -6,7 +6,7 @@ from index_mappings.documents import CategoryDocument, ShopDocument
 from index_mappings.rank import rank_key
 from indexer.project import project_category, project_shop
 from indexer.records import ShopRecord
-from indexer.staging import CarriedCategory
+from indexer.state.shops import CarriedCategory
 from tests.catalogues import shop
 
 

@@ -1,0 +1,204 @@
+"""What belongs to shops is read only where its shop is public, and the newest record of a key counts."""
+
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.belongings import RECORDS, CouponRecord, OfferRecord, RedirectRecord
+from indexer.records import ShopRecord
+from indexer.sources.protocol import VERSION, Order
+from indexer.state.belongings import BelongingRow, StateBelongings
+from indexer.state.schema import KeyTwiceError, Origin, Presence
+from indexer.state.state import State
+from tests.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+
+CANARY = "zqcanaryzq"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """Two public shops, one under review, one removed, one that lost its domain."""
+    shops = [
+        shop("A", "a.internal", id="a", popularity=1),
+        shop("B", "b.internal", id="b"),
+        shop("Hidden", "h.internal", id="h", version=1, visibility="under_review"),
+        shop("Removed", "r.internal", id="r", visibility="removed"),
+        shop("Loser", "a.internal", id="l"),
+    ]
+    with State.create(tmp_path / "state" / "new.sqlite") as created:
+        created.index()
+        for line, fields in enumerate(shops, start=1):
+            created.shops.put(ShopRecord.model_validate(fields), line)
+        created.shops.settle()
+        yield created
+
+
+@pytest.fixture
+def belongings(state: State) -> StateBelongings:
+    return state.belongings
+
+
+def _put(belongings: StateBelongings, kind: str, line: int = 1, /, **fields: Any) -> bool:  # noqa: ANN401 - JSON
+    return belongings.put(kind, RECORDS[kind].model_validate(fields), line)
+
+
+def _codes(belongings: StateBelongings) -> list[tuple[str, str]]:
+    return [(found.code, its_shop.id) for found, its_shop in belongings.coupons()]
+
+
+def _of_each_kind(owner: str) -> dict[str, dict[str, Any]]:
+    return {
+        "coupons": coupon("A", owner, id="c1"),
+        "offers": offer("o1", owner),
+        "shipping": shipping(owner),
+        "trust": trust(owner, "registrar", "R"),
+        "affiliate_programs": program(owner, "Net"),
+    }
+
+
+@pytest.mark.rule("V1.dependents")
+@pytest.mark.parametrize("owner", ["h", "r", "l", "nobody"])
+def test_what_belongs_to_no_public_shop_is_left_out_and_kept_from_every_answer(
+    belongings: StateBelongings, owner: str
+) -> None:
+    lines = _of_each_kind(owner)
+    assert [_put(belongings, kind, **fields) for kind, fields in lines.items()] == [True] * 5
+    assert [belongings.count(kind) for kind in lines] == [0] * 5
+    assert [belongings.left_out(kind) for kind in lines] == [1] * 5
+    assert [list(belongings.keys(kind)) for kind in lines] == [[]] * 5
+    assert (list(belongings.coupons()), list(belongings.offers())) == ([], [])
+
+
+@pytest.mark.rule("V1.dependents", "G3")
+def test_what_belongs_to_a_hidden_shop_waits_and_comes_back_with_it(state: State, belongings: StateBelongings) -> None:
+    lines = _of_each_kind("h")
+    for kind, fields in lines.items():
+        _put(belongings, kind, **fields)
+    shown = ShopRecord.model_validate(shop("Hidden", "h.internal", id="h", version=2))
+    state.shops.put(shown, 9)
+    state.shops.settle()
+    records = {kind: RECORDS[kind].model_validate(fields) for kind, fields in lines.items()}
+    assert list(belongings.coupons()) == [(records["coupons"], shown)]
+    assert list(belongings.offers()) == [(records["offers"], shown, records["affiliate_programs"])]
+    assert belongings.newest_offers("h", 3) == ((records["offers"],), 1)
+    assert (belongings.shipping("h"), belongings.trust("h")) == (records["shipping"], (records["trust"],))
+    assert [(belongings.count(kind), belongings.left_out(kind)) for kind in lines] == [(1, 0)] * 5
+
+
+@pytest.mark.rule("G3")
+@pytest.mark.parametrize("owner", ["a", "h"])
+def test_a_row_says_all_that_is_known_of_a_record_whoever_owns_it(belongings: StateBelongings, owner: str) -> None:
+    fields = coupon("A", owner, id="c1", version=4)
+    _put(belongings, "coupons", 7, **fields)
+    text = CouponRecord.model_validate(fields).model_dump_json()
+    assert belongings.row("coupons", "c1") == BelongingRow(
+        "coupons", "c1", Order(VERSION, 4), Origin.CATALOGUE, 7, Presence.THERE, owner, None, None, text
+    )
+    tombstone = BelongingRow.tombstone("coupons", "c1", Order(VERSION, 5))
+    belongings.write(tombstone)
+    assert belongings.row("coupons", "c1") == tombstone
+    assert (belongings.count("coupons"), belongings.left_out("coupons"), list(belongings.coupons())) == (0, 0, [])
+    assert belongings.row("coupons", "c2") is None
+
+
+@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
+def test_the_newest_version_wins_in_any_order_of_arrival(
+    belongings: StateBelongings, order: tuple[int, int, int]
+) -> None:
+    for line, version in enumerate(order, start=1):
+        _put(belongings, "coupons", line, **coupon(f"CODE{version}", "a", id="c1", version=version))
+    assert _codes(belongings) == [("CODE3", "a")]
+
+
+@pytest.mark.rule("V1.dependents")
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+@pytest.mark.parametrize(
+    ("owners", "kept"), [(("a", "b"), [("NEW", "b")]), (("a", "h"), []), (("h", "b"), [("NEW", "b")])]
+)
+def test_a_record_that_moved_belongs_to_its_new_shop_alone(
+    belongings: StateBelongings, order: tuple[int, int], owners: tuple[str, str], kept: list[tuple[str, str]]
+) -> None:
+    lines = {
+        version: (coupon(code, owner, id="c1", version=version), offer("o1", owner, title=code, version=version))
+        for version, code, owner in ((1, "OLD", owners[0]), (2, "NEW", owners[1]))
+    }
+    for line, version in enumerate(order, start=1):
+        _put(belongings, "coupons", line, **lines[version][0])
+        _put(belongings, "offers", line, **lines[version][1])
+    assert _codes(belongings) == kept
+    assert [(found.title, its_shop.id) for found, its_shop, _ in belongings.offers()] == kept
+    assert [belongings.newest_offers(owner, 3)[1] for owner in ("a", "b")] == [0, len(kept)]
+    assert (belongings.count("coupons"), list(belongings.keys("coupons"))) == (len(kept), ["c1"] * len(kept))
+
+
+@pytest.mark.parametrize(("first", "second"), [(None, None), (5, 5), (5, None), (None, 5)])
+@pytest.mark.parametrize("owner", ["a", "h"])
+def test_a_key_that_comes_twice_without_a_newer_version_is_an_error_that_names_no_value(
+    belongings: StateBelongings, first: int | None, second: int | None, owner: str
+) -> None:
+    _put(belongings, "coupons", 3, **coupon("A", owner, id=CANARY, version=first))
+    with pytest.raises(KeyTwiceError) as error:
+        _put(belongings, "coupons", 9, **coupon("B", "a", id=CANARY, version=second))
+    assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
+
+
+def test_the_same_key_of_another_type_is_another_record(belongings: StateBelongings) -> None:
+    _put(belongings, "coupons", **coupon("A", "a", id="x"))
+    _put(belongings, "offers", **offer("x", "b"))
+    assert (belongings.count("coupons"), belongings.count("offers")) == (1, 1)
+
+
+@pytest.mark.rule("M11.other_lists", "A1.offers")
+def test_a_shops_newest_offers_come_first_and_all_are_counted(belongings: StateBelongings) -> None:
+    times = {"o1": None, "o2": "2031-05-06T07:08:09Z", "o3": "2031-05-06T09:08:09+02:00", "o4": "2031-05-07T00:00:00Z"}
+    for offer_id, time in times.items():
+        _put(belongings, "offers", **offer(offer_id, "a", updated_at=time))
+    _put(belongings, "offers", **offer("o5", "b", updated_at="2032-01-01T00:00:00Z"))
+    newest, total = belongings.newest_offers("a", 3)
+    assert ([found.id for found in newest], total) == (["o4", "o2", "o3"], 4)
+
+
+def test_offers_come_with_their_shop_and_its_first_programme_by_network(belongings: StateBelongings) -> None:
+    for network in ("Zeta", "Alpha"):
+        _put(belongings, "affiliate_programs", **program("a", network))
+    _put(belongings, "affiliate_programs", **program("h", "Aaa"))
+    for offer_id, owner in (("o1", "a"), ("o2", "b")):
+        _put(belongings, "offers", **offer(offer_id, owner))
+    assert [
+        (found.id, its_shop.id, its_program and its_program.network)
+        for found, its_shop, its_program in belongings.offers()
+    ] == [("o1", "a", "Alpha"), ("o2", "b", None)]
+
+
+@pytest.mark.rule("A12", "V1.dependents")
+def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(belongings: StateBelongings) -> None:
+    kept = redirect("https://www.a.internal/x", "b.internal")
+    hidden = [
+        redirect("a.internal", "h.internal"),
+        redirect("r.internal", "a.internal"),
+        redirect("a.internal", "x.internal"),
+        redirect("a.internal", "A.internal."),
+    ]
+    for line, fields in enumerate((kept, *hidden), start=1):
+        assert _put(belongings, "redirects", line, **fields)
+    found = (RedirectRecord(from_domain="a.internal", to_domain="b.internal"),)
+    assert [belongings.redirects(domain) for domain in ("a.internal", "b.internal")] == [found, found]
+    assert belongings.left_out("redirects") == len(hidden)
+    assert sorted(belongings.linked_domains("a.internal")) == [
+        "a.internal", "b.internal", "h.internal", "r.internal", "x.internal",
+    ]  # fmt: skip
+
+
+def test_what_is_read_back_is_what_was_put(belongings: StateBelongings) -> None:
+    fields = coupon(
+        "A", "a", valid_until="2031-05-06T07:08:09.000001+02:00", discount={"kind": "percent", "value": "5"}
+    )
+    offered = offer("o1", "a", price={"amount": "9.90", "currency": "EUR"})
+    _put(belongings, "coupons", **fields)
+    _put(belongings, "offers", **offered)
+    ((found, _),) = belongings.coupons()
+    ((found_offer, _, _),) = belongings.offers()
+    assert (found, found_offer) == (CouponRecord.model_validate(fields), OfferRecord.model_validate(offered))
