@@ -1,0 +1,85 @@
+"""An indexer that falls at a moment that the test names, as if its process had ended there."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from index_mappings.generations import Stamp
+from indexer.sinks.protocol import GenerationEditor
+
+
+class Moment(Enum):
+    """Where it falls."""
+
+    TAKEN = "taken"  # the state has the changes, the engine nothing
+    WRITING = "writing"  # the engine has some of the documents
+    WRITTEN = "written"  # it has all, and shows none
+    SHOWN = "shown"  # it shows them, and the stamp has not risen
+    COMMITTED = "committed"  # the stamp has risen, and the documents are still pending
+
+
+class FallenError(Exception):
+    """It fell."""
+
+
+def falling_check(moment: Moment) -> Callable[[], None]:
+    """A check of the lease that falls before the first write, or never."""
+
+    def check() -> None:
+        if moment is Moment.TAKEN:
+            raise FallenError
+
+    return check
+
+
+class BreakingEditor:
+    """A real editor up to the moment."""
+
+    def __init__(self, editor: GenerationEditor, moment: Moment | None = None, writes: int = 0) -> None:
+        """Note when to fall, if at all: of Moment.WRITING after so many writes of a kind."""
+        self._editor = editor
+        self._moment = moment
+        self._writes = writes
+
+    @property
+    def stamp(self) -> Stamp:
+        return self._editor.stamp
+
+    def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
+        if self._moment is Moment.WRITING and self._writes == 0:
+            raise FallenError
+        self._writes -= 1
+        return self._editor.write(kind, documents, removed)
+
+    def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
+        self._editor.remove_of_shops(kind, shop_ids)
+
+    def show(self) -> None:
+        if self._moment is Moment.WRITTEN:
+            raise FallenError
+        self._editor.show()
+
+    def commit(self, stamp: Stamp) -> None:
+        if self._moment is Moment.SHOWN:
+            raise FallenError
+        self._editor.commit(stamp)
+        if self._moment is Moment.COMMITTED:
+            raise FallenError
+
+    def close(self) -> None:
+        self._editor.close()
+
+    def count(self, kind: str) -> int:
+        return self._editor.count(kind)
+
+    def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
+        return self._editor.read(kind, ids)
+
+    def held(self, kind: str, ids: Collection[str]) -> int:
+        return self._editor.held(kind, ids)
+
+    def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        return self._editor.scan(kind)
+
+    def page(self, kind: str, after: str, most: int) -> list[tuple[str, dict[str, Any]]]:
+        return self._editor.page(kind, after, most)

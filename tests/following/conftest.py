@@ -1,0 +1,64 @@
+"""Both real engines as places to write to, each with nothing in it."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine.
+
+    Attributes:
+        sink: where generations are written.
+        settings: of a service that reads them.
+    """
+
+    sink: Sink
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSearchPlace:
+    """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
+
+    url: str
+    prefix: str
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Engine:
+    """The embedded engine."""
+    return Engine(EmbeddedSink(tmp_path / "index"), Settings(data_dir=tmp_path / "index", request_timeout=10.0))
+
+
+@pytest.fixture
+def opensearch_place(opensearch_url: str) -> OpenSearchPlace:
+    """A place in the session's OpenSearch."""
+    return OpenSearchPlace(opensearch_url, f"test-{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+def opensearch(opensearch_place: OpenSearchPlace, tmp_path: Path) -> Iterator[Engine]:
+    """OpenSearch; emptied at the end."""
+    url, prefix = opensearch_place.url, opensearch_place.prefix
+    sink = OpenSearchSink([url], prefix, letters=tmp_path / "states" / "dead-letters.ndjson")
+    settings = Settings(engine="opensearch", opensearch_urls=(url,), index_prefix=prefix, request_timeout=10.0)
+    yield Engine(sink, settings)
+    sink.prune(keep=())
+    sink.close()
+
+
+@pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in its turn."""
+    found: Engine = request.getfixturevalue(request.param)
+    return found
