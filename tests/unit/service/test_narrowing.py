@@ -55,7 +55,9 @@ def _shops_and_clauses(draw: st.DrawFn) -> tuple[Fields, list[Clause]]:
         st.builds(Prefix, st.sampled_from(("full", "keys", "words")), text),
         st.builds(Infix, st.just("infixes"), text),
     )
-    return shop, draw(st.lists(st.recursive(look_ups, _several, max_leaves=5), min_size=1, max_size=4))
+    # Look-ups too, not only what is made of them: of two of those one follows more often.
+    clauses = st.one_of(look_ups, st.recursive(look_ups, _several, max_leaves=5))
+    return shop, draw(st.lists(clauses, min_size=2, max_size=8))
 
 
 def _several(parts: st.SearchStrategy[Clause]) -> st.SearchStrategy[Clause]:
