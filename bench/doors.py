@@ -84,11 +84,17 @@ def median_ms(port: int, request: Request, count: int) -> float:
 
 
 @contextmanager
-def service(index: Path) -> Iterator[int]:
-    """The service over an embedded index, in a process of its own; yields its port."""
+def service(index: Path, settings: Mapping[str, str] | None = None) -> Iterator[int]:
+    """The service in a process of its own; yields its port.
+
+    Args:
+        index: the embedded index that it serves, unless the settings name another engine.
+        settings: environment variables.
+    """
     port = _free_port()
     command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
     environment = {**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index), "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
+    environment |= settings or {}
     with _process(command, environment, lambda: _answers(port, "/ready")):
         yield port
 

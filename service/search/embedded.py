@@ -21,6 +21,7 @@ from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
+from service.search.narrowing import union
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
 from service.search.planned import PlannedBackend
 
@@ -96,25 +97,14 @@ class TantivyEngine:
         schema, searcher = self._reader(stamp, ask.plan.kind)
         counts = tuple(_count(searcher, _whole(schema, ask.plan, clause)) for clause in exclusive(ask.sorts))
         plan = replace(ask.plan, excluded=(*ask.plan.excluded, *ask.sorts))
-        hits: list[Hit] = []
-        passed = 0
-        for position, (tier, clause) in enumerate(plan.tiers):
-            better = tuple(other for _, other in plan.tiers[:position])
-            counted = ask.total or ask.offset > passed
-            found = searcher.search(
-                _whole(schema, replace(plan, excluded=(*plan.excluded, *better)), clause),
-                limit=max(1, ask.limit - len(hits)),
-                offset=max(0, ask.offset - passed),
-                count=counted,
-                order_by_field=sort_field(plan.kind),
-                order=Order.Asc,
-            )
-            room = ask.limit - len(hits)
-            hits += [Hit(tier, _stored(searcher, address)) for _, address in found.hits[:room]]
-            passed += (cast("_Counted", found).count or 0) if counted else len(found.hits)
-            if len(hits) == ask.limit and not ask.total:
-                break
-        return Page(hits=tuple(hits), total=passed if ask.total else None, counts=counts)
+        total: int | None = None
+        wanted = ask.limit
+        if ask.total:
+            # Counting is cheap and ordering is not: with one count of all tiers at once, only those are ordered whose
+            # hits are shown.
+            total = _count(searcher, _whole(schema, plan, union([clause for _, clause in plan.tiers])))
+            wanted = min(ask.limit, max(0, total - ask.offset))
+        return Page(_hits(schema, searcher, plan, offset=ask.offset, wanted=wanted), total, counts)
 
     def _every(self, stamp: Stamp, plan: Plan) -> tuple[Hit, ...]:
         schema, searcher = self._reader(stamp, plan.kind)
@@ -159,6 +149,30 @@ def _whole(schema: tantivy.Schema, plan: Plan, clause: Clause) -> Query:
     """One clause under the plan's filters and without what it excludes."""
     needed = [(Occur.Must, _query(schema, part)) for part in (clause, *plan.filters)]
     return Query.boolean_query([*needed, *((Occur.MustNot, _query(schema, part)) for part in plan.excluded)])
+
+
+def _hits(
+    schema: tantivy.Schema, searcher: tantivy.Searcher, plan: Plan, *, offset: int, wanted: int
+) -> tuple[Hit, ...]:
+    """Hits tier by tier, until there are as many as are wanted or no tier is left."""
+    hits: list[Hit] = []
+    passed = 0
+    for position, (tier, clause) in enumerate(plan.tiers):
+        if len(hits) >= wanted:
+            break
+        better = union([other for _, other in plan.tiers[:position]]).clauses
+        counted = offset > passed
+        found = searcher.search(
+            _whole(schema, replace(plan, excluded=(*plan.excluded, *better)), clause),
+            limit=wanted - len(hits),
+            offset=max(0, offset - passed),
+            count=counted,
+            order_by_field=sort_field(plan.kind),
+            order=Order.Asc,
+        )
+        hits += [Hit(tier, _stored(searcher, address)) for _, address in found.hits]
+        passed += (cast("_Counted", found).count or 0) if counted else len(found.hits)
+    return tuple(hits)
 
 
 def _count(searcher: tantivy.Searcher, query: Query) -> int:

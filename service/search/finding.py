@@ -10,6 +10,7 @@ from index_mappings.text import fold
 from index_mappings.tiers import SUGGEST_CUT
 from service.search.categories import CategoryTable
 from service.search.engine import Ask, Engine, Page
+from service.search.narrowing import narrowed
 from service.search.plan import (
     Exact,
     filter_clauses,
@@ -69,7 +70,7 @@ class Finding:
     async def _page(self, query: FindQuery, forms: QueryForms) -> Page:
         slugs = self._table.resolve(forms.words, self._cap).slugs
         plan = find_plan(forms, slugs, filter_clauses(query.country, query.category))
-        return await self._ask(Ask(plan, query.limit, offset=query.offset, total=True))
+        return await self._ask(Ask(narrowed(plan), query.limit, offset=query.offset, total=True))
 
     async def _missing_words(self, forms: QueryForms) -> tuple[str, ...] | None:
         """The words that no public shop has evidence of; None when the whole query matches some shop."""

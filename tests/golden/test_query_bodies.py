@@ -8,6 +8,7 @@ import pytest
 from index_mappings.forms import query_forms
 from service.search.belongings import coupon_plan, coupon_sorts
 from service.search.engine import Ask
+from service.search.narrowing import narrowed
 from service.search.opensearch_queries import every_body, presence_bodies, search_body
 from service.search.plan import (
     EVERYTHING,
@@ -31,7 +32,7 @@ ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_str
 def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filters: str | None) -> Plan:
     query = query_forms(text)
     meant = {word: (slugs or {}).get(word, ()) for word in query.words}
-    return find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category")))
+    return narrowed(find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category"))))
 
 
 def _suggest(text: str, slugs: Mapping[str, tuple[str, ...]]) -> Plan:

@@ -1,0 +1,135 @@
+"""One-character `find_shop` with its exact total: how long it takes, and whether the total is right.
+
+Every total is held against a plain count over the catalogue by the contract's own forms (M3).
+"""
+
+import asyncio
+import http.client
+import json
+import math
+import string
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+from index_mappings.forms import query_forms, shop_forms
+from index_mappings.text import is_ideographic, words_of
+from service.search.protocol import FindQuery, SearchBackend
+
+# All letters, a digit, one whose mark is folded away, and one of a script in which a part of a name is enough.
+CHARACTERS: Final = (*string.ascii_lowercase, "7", "ü", "東")
+_PAGE: Final = 50
+
+
+class WrongTotalError(Exception):
+    """An engine counted otherwise than the plain count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds of sequential calls, sorted."""
+
+    sorted_ms: tuple[float, ...]
+
+    def percentile(self, share: float) -> float:
+        """The smallest time that this share of the calls did not exceed."""
+        return self.sorted_ms[max(1, math.ceil(share * len(self.sorted_ms))) - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Times of the characters that shops are found by, and of those that find none (and ask for known words: M6)."""
+
+    found: Times
+    empty: Times
+
+
+def plain_totals(shops: Iterable[Mapping[str, Any]], characters: Sequence[str] = CHARACTERS) -> dict[str, int]:
+    """How many of the catalogue's public shops each character finds, every shop looked at.
+
+    Args:
+        shops: lines of `shops`; no two of the same domain.
+        characters: what is asked for.
+    """
+    asked = {character: query_forms(character).spaced for character in characters}
+    totals = dict.fromkeys(characters, 0)
+    for shop in shops:
+        if shop["visibility"] != "public":
+            continue
+        evidence = _evidence(shop)
+        for character, folded in asked.items():
+            totals[character] += folded in evidence
+    return totals
+
+
+def time_backend(backend: SearchBackend, totals: Mapping[str, int], rounds: int) -> Timed:
+    """Call a search backend, one call after the other, after a first round that is not timed.
+
+    Raises:
+        WrongTotalError: a total is not the expected one.
+    """
+
+    async def calls() -> list[tuple[str, float]]:
+        times: list[tuple[str, float]] = []
+        for number in range(rounds + 1):
+            for character, total in totals.items():
+                started = time.perf_counter()
+                snapshot = await backend.snapshot()
+                found = await snapshot.find(FindQuery(character, country=None, category=None, offset=0, limit=_PAGE))
+                spent = time.perf_counter() - started
+                _check(character, found.total, total)
+                times += [(character, spent)] if number else []
+        await backend.close()
+        return times
+
+    return _timed(asyncio.run(calls()), totals)
+
+
+def time_service(port: int, totals: Mapping[str, int], rounds: int) -> Timed:
+    """Call the whole service over one keep-alive connection, after a first round that is not timed.
+
+    Raises:
+        WrongTotalError: a total is not the expected one.
+        RuntimeError: an answer was not 200.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    times: list[tuple[str, float]] = []
+    for number in range(rounds + 1):
+        for character, total in totals.items():
+            body = json.dumps({"query": character, "limit": _PAGE})
+            started = time.perf_counter()
+            connection.request("POST", "/tool/find_shop", body, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            spent = time.perf_counter() - started
+            if answer.status != HTTPStatus.OK:
+                raise RuntimeError(f"find_shop answered {answer.status}")
+            _check(character, json.loads(text)["total_count"], total)
+            times += [(character, spent)] if number else []
+    connection.close()
+    return _timed(times, totals)
+
+
+def _evidence(shop: Mapping[str, Any]) -> set[str]:
+    """The single characters that are evidence of a shop (M3): beginnings, one-letter categories, ideographs inside."""
+    forms = shop_forms(shop["name"], shop["aliases"], shop["domain"])
+    named = [word for category in shop["categories"] for text in category.values() for word in words_of(text)]
+    return {
+        *(text[0] for text in (*forms.full, *forms.keys, *forms.words)),
+        *(word for word in named if len(word) == 1),
+        *(character for text in forms.infixes for character in text if is_ideographic(character)),
+    }
+
+
+def _check(character: str, total: int, expected: int) -> None:
+    if total != expected:
+        raise WrongTotalError(f"{character!r} finds {expected:,} shops, but the engine counted {total:,}")
+
+
+def _timed(times: Sequence[tuple[str, float]], totals: Mapping[str, int]) -> Timed:
+    def of(*, found: bool) -> Times:
+        return Times(tuple(sorted(spent * 1000 for character, spent in times if (totals[character] > 0) is found)))
+
+    return Timed(found=of(found=True), empty=of(found=False))

@@ -1,0 +1,153 @@
+"""Indices of many invented shops, built once by the operator's own command and found again by later runs.
+
+What a build took is kept beside the index. Another schema version has another folder: what is old is never measured.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from opensearchpy import OpenSearch
+
+from bench.invented import invented_shops, write_invented
+from bench.letters import plain_totals
+from index_mappings.documents import SCHEMA_VERSION
+from tests.real.opensearch import OpenSearchNode, choose_places
+from tests.real.sources import Missing, find_local_nodes
+
+_PREFIX: Final = "scale"
+_MEGABYTE: Final = 1_000_000
+# The tests' nodes collect garbage late, and what is garbage already would count against requests.
+_NODE_SETTINGS: Final = {"indices.breaker.total.use_real_memory": "false"}
+
+
+class EngineMissingError(Exception):
+    """The engine cannot be had on this machine; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build took.
+
+    Attributes:
+        seconds: the whole job.
+        peak_mb: the most memory that the indexer held, in megabytes; the engine's own server not counted.
+        index_mb: the size of all indices of the generation, in megabytes.
+    """
+
+    seconds: float
+    peak_mb: float
+    index_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An index that can be asked.
+
+    Attributes:
+        settings: the settings by which the indexer and the service find it.
+        built: what its build took.
+    """
+
+    settings: Mapping[str, str]
+    built: Built
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings as environment variables."""
+        return environment_of(self.settings)
+
+
+class Shops:
+    """That many invented shops in one folder: the catalogue, what is expected of it, and the indices."""
+
+    def __init__(self, directory: Path, count: int) -> None:
+        self._folder = directory / f"{count}-shops-v{SCHEMA_VERSION}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._count = count
+
+    def totals(self) -> dict[str, int]:
+        """The plain counts of one-character queries."""
+        return _kept(self._folder / "totals.json", lambda: plain_totals(invented_shops(self._count)))
+
+    @contextmanager
+    def embedded(self) -> Iterator[Place]:
+        """The embedded index."""
+        index = self._folder / "embedded"
+        settings = {"engine": "embedded", "data_dir": str(index)}
+        yield Place(settings, self._built("embedded", settings, lambda: _size_mb(index)))
+
+    @contextmanager
+    def opensearch(self, heap: str) -> Iterator[Place]:
+        """The indices in a node of our own, which is stopped at the end; its data stay.
+
+        Args:
+            heap: the node's heap, as `-Xmx` takes it.
+
+        Raises:
+            EngineMissingError: no node can be started here.
+        """
+        nodes = find_local_nodes()
+        if isinstance(nodes, Missing):
+            raise EngineMissingError(f"no OpenSearch: {nodes.reason}")
+        (place,) = choose_places(self._folder / "opensearch", 1)
+        with OpenSearchNode(nodes.build(), place, heap=heap, settings=_NODE_SETTINGS) as node:
+            settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
+            yield Place(settings, self._built("opensearch", settings, lambda: _stored_mb(node.url)))
+
+    def _built(self, name: str, settings: Mapping[str, str], size_mb: Callable[[], float]) -> Built:
+        def build() -> dict[str, float]:
+            catalogue = self._folder / "shops.ndjson"
+            if not catalogue.exists():
+                write_invented(catalogue.with_suffix(".new"), self._count).replace(catalogue)
+            seconds, peak_mb = _run_indexer(catalogue, settings)
+            return asdict(Built(seconds, peak_mb, size_mb()))
+
+        return Built(**_kept(self._folder / f"{name}.json", build))
+
+
+def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings as environment variables."""
+    return {f"SHOP_DIRECTORY_{name.upper()}": value for name, value in settings.items()}
+
+
+def _run_indexer(catalogue: Path, settings: Mapping[str, str]) -> tuple[float, float]:
+    """Run the operator's command to its end: seconds, and the most memory in megabytes."""
+    command = [sys.executable, "-m", "shop_directory", "index", "build", "--catalogue", str(catalogue)]
+    started = time.perf_counter()
+    process = subprocess.Popen(command, env=os.environ | environment_of(settings), stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError("the index could not be built")
+    return time.perf_counter() - started, usage.ru_maxrss * 1024 / _MEGABYTE
+
+
+def _kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The values of a file of JSON, which is made first where it is missing."""
+    if not path.exists():
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(make()), encoding="utf-8")
+        fresh.replace(path)
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
+
+
+def _size_mb(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / _MEGABYTE
+
+
+def _stored_mb(url: str) -> float:
+    client = OpenSearch([url])
+    try:
+        stored: int = client.indices.stats(index=f"{_PREFIX}-*")["_all"]["total"]["store"]["size_in_bytes"]
+        return stored / _MEGABYTE
+    finally:
+        client.close()

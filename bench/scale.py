@@ -1,0 +1,112 @@
+"""One-letter `find_shop` on very many shops: `python -m bench.scale --shops 1000000`; part of `make soak`.
+
+Builds invented shops in both engines, or takes what an earlier run built in the same folder, and times calls of one
+character with exact totals: through the search backend, and through the whole service over HTTP. A wrong total, or a
+99th percentile over the bound, ends with status 1.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.doors import service
+from bench.letters import Timed, WrongTotalError, time_backend, time_service
+from bench.places import Built, Place, Shops, environment_of
+from service.app import open_search
+from service.settings import Settings
+
+_NO_QUOTA: Final = {
+    "SHOP_DIRECTORY_QUOTA_ANONYMOUS": '{"reads": 1000000000, "suggest": 1000000000, "reports": 0}',
+}
+
+
+def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
+    """Time the calls of one engine.
+
+    Args:
+        place: its index.
+        totals: the expected ones, by character.
+        rounds: how often each character is asked for, each way.
+        scratch: where the service may keep its own files.
+
+    Returns:
+        By the way in which it is asked.
+
+    Raises:
+        WrongTotalError: the engine counted otherwise.
+    """
+    files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
+    # Wider than a caller's bound, so that a slow answer is a figure and no failure.
+    settings = Settings(**{**place.settings, **files, "request_timeout": "20"})  # type: ignore[arg-type]  # parsed
+    backend = time_backend(open_search(settings), totals, rounds)
+    with service(settings.data_dir, {**place.environment, **environment_of(files), **_NO_QUOTA}) as port:
+        return {"search backend": backend, "over HTTP": time_service(port, totals, rounds)}
+
+
+def figures(measured: dict[str, tuple[Built, dict[str, Timed]]]) -> Table:
+    """The times as a table."""
+    table = Table("engine", "asked", "answers", "calls", "p50 ms", "p99 ms", "max ms")
+    for engine, (_, ways) in measured.items():
+        for way, timed in ways.items():
+            for answers, times in (("with shops", timed.found), ("empty", timed.empty)):
+                if times.sorted_ms:
+                    cells = [f"{times.percentile(share):.1f}" for share in (0.5, 0.99, 1.0)]
+                    table.add_row(engine, way, answers, f"{len(times.sorted_ms):,}", *cells)
+    return table
+
+
+def _builds(measured: dict[str, tuple[Built, dict[str, Timed]]], count: int) -> Table:
+    table = Table("engine", "build s", "shops/s", "indexer's peak MB", "index MB")
+    for engine, (built, _) in measured.items():
+        cells = (built.seconds, count / built.seconds, built.peak_mb, built.index_mb)
+        table.add_row(engine, *(f"{cell:,.0f}" for cell in cells))
+    return table
+
+
+def _options() -> argparse.Namespace:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--shops", type=int, default=1_000_000, help="how many invented shops")
+    options.add_argument("--engine", choices=("embedded", "opensearch", "both"), default="both")
+    options.add_argument("--directory", type=Path, help="where indices are kept for later runs; removed without")
+    options.add_argument("--rounds", type=int, default=10, help="how often each character is asked for, each way")
+    options.add_argument("--within", type=float, default=300.0, help="the bound of the 99th percentile, milliseconds")
+    options.add_argument("--heap", default="3g", help="the heap of the OpenSearch node")
+    return options.parse_args()
+
+
+def main() -> int:
+    """Build, measure and print; returns the exit status."""
+    given = _options()
+    console = Console()
+    measured: dict[str, tuple[Built, dict[str, Timed]]] = {}
+    with TemporaryDirectory() as scratch:
+        shops = Shops(given.directory or Path(scratch), given.shops)
+        places = {"embedded": shops.embedded(), "opensearch": shops.opensearch(given.heap)}
+        for engine in places if given.engine == "both" else (given.engine,):
+            with places[engine] as place:
+                try:
+                    measured[engine] = place.built, measure(place, shops.totals(), given.rounds, Path(scratch))
+                except WrongTotalError as error:
+                    console.print(f"{engine}: {error}")
+                    return 1
+    console.print(_builds(measured, given.shops), figures(measured))
+    console.print(f"Load average of the last minute: {os.getloadavg()[0]:.1f}; every total was the plain count's.")
+    slow = [
+        f"{engine}, {way}"
+        for engine, (_, ways) in measured.items()
+        for way, timed in ways.items()
+        if timed.found.percentile(0.99) > given.within
+    ]
+    if slow:
+        console.print(f"Over {given.within:g} ms at the 99th percentile: {'; '.join(slow)}")
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
