@@ -6,6 +6,11 @@ PORT ?= 8080
 CATALOGUE ?=
 INDEX ?= var/index
 PYTEST_ARGS ?=
+# The tests that have a longer form than CI's.
+SOAKED := tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
+  tests/e2e/test_all_tools_three_doors.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
+  tests/judges/test_schemathesis.py tests/following tests/endurance/test_kills.py \
+  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py
 VENV := .venv
 BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
@@ -44,13 +49,15 @@ relevance: $(VENV)/.dev  ## the development queries through both engines: succes
 bench: $(VENV)/.dev  ## ratios measured in one run
 	@$(BIN)/python -m bench
 
-soak: $(VENV)/.dev  ## what is too long for CI
+soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of tests) does a part
 	@SHOP_DIRECTORY_AGREEMENT=100x20 SHOP_DIRECTORY_DOOR_CALLS=5000 SHOP_DIRECTORY_KILLS=20 \
-	  SHOP_DIRECTORY_SCHEMATHESIS=20000 $(BIN)/python -m pytest --require-real -p no:cacheprovider \
-	  tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
-	  tests/e2e/test_all_tools_three_doors.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
-	  tests/judges/test_schemathesis.py
-	@$(BIN)/python -m bench --timing
+	  SHOP_DIRECTORY_SCHEMATHESIS=20000 SHOP_DIRECTORY_CHANGES=10000 SHOP_DIRECTORY_INDEX_KILLS=50 \
+	  SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 SHOP_DIRECTORY_NODE_KILLS=all \
+	  SHOP_DIRECTORY_LEASE_TURNS=40 \
+	  $(BIN)/python -m pytest --require-real -p no:cacheprovider -o timeout=7200 $(or $(SOAK),$(SOAKED))
+	@$(if $(SOAK),,$(BIN)/python -m bench --timing)
+	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)
+	@$(if $(SOAK),,$(BIN)/python -m bench.scale --shops 1000000)
 
 lock: $(VENV)/.dev  ## pin the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \

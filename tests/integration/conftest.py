@@ -48,9 +48,10 @@ def opensearch_place(opensearch_url: str) -> OpenSearchPlace:
 
 
 @pytest.fixture
-async def opensearch_engine(opensearch_place: OpenSearchPlace) -> AsyncIterator[Engine]:
+async def opensearch_engine(opensearch_place: OpenSearchPlace, tmp_path: Path) -> AsyncIterator[Engine]:
     """OpenSearch with nothing published; emptied at the end."""
-    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix)
+    letters = tmp_path / "dead-letters.ndjson"
+    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix, letters=letters)
     reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0)
     backend = PlannedBackend(reader)
     yield Engine(sink, backend, reader)

@@ -6,7 +6,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import STAMP, alias_name, index_name
+from index_mappings.generations import STAMP, alias_name, index_name, previous_alias
 from indexer.sinks.protocol import SinkError
 from tests.catalogues import shop
 from tests.conformance.asking import find, names
@@ -59,6 +59,7 @@ async def test_an_overtaken_publisher_moves_no_alias(
     opensearch_engine: Engine, opensearch_place: OpenSearchPlace, documents: Documents
 ) -> None:
     prefix = opensearch_place.prefix
+    before: set[tuple[str, str]] = set()
     for _ in range(2):
         _, slow = sealed(opensearch_engine.sink, documents)
         winner, quick = sealed(opensearch_engine.sink, documents)
@@ -68,5 +69,7 @@ async def test_an_overtaken_publisher_moves_no_alias(
         with OpenSearch([opensearch_place.url]) as client:
             listed = client.cat.aliases(name=f"{prefix}-*", params={"format": "json"})
         assert {(row["alias"], row["index"]) for row in listed} == {
-            (alias_name(prefix, kind), index_name(prefix, kind, winner.generation)) for kind in (*DOCUMENTS, STAMP)
+            *((alias_name(prefix, kind), index_name(prefix, kind, winner.generation)) for kind in (*DOCUMENTS, STAMP)),
+            *before,
         }
+        before = {(previous_alias(prefix), index_name(prefix, STAMP, winner.generation))}
