@@ -25,13 +25,9 @@ def main() -> None:
         if given.timing:
             console.print(_timing(Path(directory), given.timings))
             return
-        built = indexing.measure(Path(directory), given.shops)
-        console.print(
-            f"Indexing {built.shops:,} shops, embedded: {built.whole:.1f} s ({built.shops / built.whole:,.0f}/s)"
-            f" for the whole job, of it {built.projection:.1f} s before the engine;"
-            f" raw engine {built.raw:.1f} s, that is {built.raw / built.whole:.2f} of the whole."
-        )
-        console.print(_doors(Path(directory) / "whole", given.requests))
+        built = indexing.measure("embedded", Path(directory), given.shops, rounds=1)
+        console.print(indexing.speed_table([built]))
+        console.print(_doors(Path(directory) / indexing.EMBEDDED_INDEX, given.requests))
 
 
 def _doors(index: Path, count: int) -> Table:

@@ -1,47 +1,212 @@
-"""How fast a whole build is, beside the raw engine that is given the same finished documents, in one run."""
+"""How fast a whole build is beside the engine alone, given the same finished documents; and what memory it takes.
 
-import time
-from collections.abc import Callable
+Both ways run in turns, each as a process of its own; only ratios of one run say something.
+"""
+
+import argparse
+import shutil
+import statistics
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
-from bench.invented import write_invented
-from indexer.build import build
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.memory import MemorySink
-from indexer.sources.ndjson import NdjsonCatalogue
+from rich.console import Console
+from rich.table import Table
+
+from bench.children import Ended, processor_seconds, run
+from bench.invented import write_catalogue
+from tests.real.opensearch import OpenSearchNode, choose_places
+from tests.real.sources import Missing, find_local_nodes
+
+ENGINES: Final = ("embedded", "opensearch")
+EMBEDDED_INDEX: Final = "embedded-index"
+_PREFIX: Final = "bench"
 
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """Seconds for the same shops.
+    """Medians of one run.
 
     Attributes:
-        shops: how many public ones.
-        whole: reading, gate, projection, writing, verification, publishing.
-        projection: the same without any engine.
-        raw: only writing the finished documents.
+        engine: which one.
+        documents: how many a build writes.
+        whole: seconds of a build: reading, gate, projection, writing, verification, publishing.
+        raw: seconds of only writing the finished documents.
+        whole_processor, raw_processor: seconds of processor time, OpenSearch's own included; a build's are those of the
+            whole command, start of the interpreter included.
     """
 
-    shops: int
+    engine: str
+    documents: int
     whole: float
-    projection: float
     raw: float
+    whole_processor: float
+    raw_processor: float
+
+    @property
+    def ratio(self) -> float:
+        """The raw engine's seconds as a share of the whole build's."""
+        return self.raw / self.whole
 
 
-def measure(directory: Path, count: int) -> Indexing:
-    """Build `count` invented shops in the embedded engine."""
-    catalogue = write_invented(directory / "shops.ndjson", count)
-    memory = MemorySink()
-    projection = _seconds(lambda: build(NdjsonCatalogue(catalogue), memory))
-    whole = _seconds(lambda: build(NdjsonCatalogue(catalogue), EmbeddedSink(directory / "whole")))
-    writer = EmbeddedSink(directory / "raw").begin("raw")
-    shops = memory.documents["shops"]
-    raw = _seconds(lambda: writer.add("shops", shops))
-    return Indexing(len(shops), whole, projection, raw)
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one build took: `shops`, and the peaks that `Ended` tells of."""
+
+    engine: str
+    shops: int
+    ended: Ended
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+class _Place:
+    """Where one engine's generations go."""
+
+    def __init__(self, engine: str, directory: Path, node: OpenSearchNode | None) -> None:
+        self.engine = engine
+        self.node = node
+        self._index = directory / EMBEDDED_INDEX
+        self._state = directory / f"{engine}-state"
+        self._raw = directory / f"{engine}-raw"
+
+    def build(self, catalogue: Path) -> Ended:
+        """Build from nothing."""
+        self._clear()
+        settings = {"SHOP_DIRECTORY_INDEX_PREFIX": _PREFIX}
+        if self.node is not None:
+            settings["SHOP_DIRECTORY_OPENSEARCH_URLS"] = self.node.url
+        options = ["--engine", self.engine, "--data-dir", str(self._index), "--state-dir", str(self._state), "--json"]
+        return run(["shop_directory", "index", "build", "--catalogue", str(catalogue), *options], settings)
+
+    def load(self, finished: Path) -> Any:  # noqa: ANN401 - a Spent, as JSON
+        """Write the finished documents alone; returns seconds and processor seconds."""
+        self._clear()
+        where = ["--directory", str(self._raw)] if self.node is None else ["--url", self.node.url]
+        return run(["bench.raw", str(finished), *where]).answer
+
+    def engine_processor(self) -> float:
+        """The processor time of the engine, where it is a process of its own."""
+        return 0.0 if self.node is None else processor_seconds(self.node.process.pid)
+
+    def _clear(self) -> None:
+        """Remove the last build: what is left of it would slow the next one down."""
+        for directory in (self._index, self._state, self._raw):
+            shutil.rmtree(directory, ignore_errors=True)
+        if self.node is not None:
+            with _client(self.node.url) as client:
+                client.indices.delete(index=f"{_PREFIX}-*", params={"expand_wildcards": "all"})
+
+
+def measure(engine: str, directory: Path, count: int, rounds: int) -> Indexing:
+    """Build and load that many invented shops in turns."""
+    catalogue = directory / f"catalogue-{count}"
+    finished = directory / f"finished-{count}"
+    if not catalogue.exists():
+        write_catalogue(catalogue, count)
+        run(["bench.raw", str(finished), "--finish", str(catalogue)])
+    whole: list[tuple[float, float]] = []
+    raw: list[tuple[float, float]] = []
+    documents = 0
+    with _place(engine, directory) as place:
+        place.build(catalogue)  # warms the engine up
+        for _ in range(rounds):
+            before = place.engine_processor()
+            seconds, processor = place.load(finished)
+            raw.append((seconds, processor + place.engine_processor() - before))
+            before = place.engine_processor()
+            ended = place.build(catalogue)
+            whole.append((ended.answer["seconds"], ended.processor + place.engine_processor() - before))
+            documents = sum(ended.answer["counts"].values())
+    return Indexing(engine, documents, *_medians(whole, raw, part=0), *_medians(whole, raw, part=1))
+
+
+def memory(engine: str, directory: Path, counts: Iterable[int]) -> Iterator[Memory]:
+    """Build so many shops, one build a count, and tell what memory each took."""
+    with _place(engine, directory) as place:
+        for count in counts:
+            catalogue = directory / f"catalogue-{count}"
+            if not catalogue.exists():
+                write_catalogue(catalogue, count)
+            yield Memory(engine, count, place.build(catalogue))
+
+
+def _medians(*samples: list[tuple[float, float]], part: int) -> tuple[float, ...]:
+    return tuple(statistics.median(sample[part] for sample in one) for one in samples)
+
+
+@contextmanager
+def _place(engine: str, directory: Path) -> Iterator[_Place]:
+    if engine == "embedded":
+        yield _Place(engine, directory, None)
+        return
+    found = find_local_nodes()
+    if isinstance(found, Missing):
+        raise SystemExit(f"no node can be started: {found.reason}")
+    (place,) = choose_places(directory, 1)
+    # The collector of a node of the tests leaves garbage lying, which the node would count as memory in use and turn
+    # requests away: parallel_bulk ends with the first one.
+    counted = {"indices.breaker.total.use_real_memory": "false"}
+    with OpenSearchNode(found.build(), place, heap="2g", settings=counted) as node:
+        yield _Place(engine, directory, node)
+
+
+@contextmanager
+def _client(url: str) -> Iterator[Any]:
+    from opensearchpy import OpenSearch  # noqa: PLC0415 - kept out of the process whose children's memory is measured
+
+    client = OpenSearch([url], timeout=60)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def speed_table(found: Iterable[Indexing]) -> Table:
+    """Speeds for people."""
+    table = Table("engine", "documents", "whole, s", "documents/s", "raw, s", "raw / whole", "processor, raw / whole")
+    for one in found:
+        table.add_row(
+            one.engine,
+            f"{one.documents:,}",
+            f"{one.whole:.1f}",
+            f"{one.documents / one.whole:,.0f}",
+            f"{one.raw:.1f}",
+            f"{one.ratio:.2f}",
+            f"{one.raw_processor:.1f} s / {one.whole_processor:.1f} s",
+        )
+    return table
+
+
+def memory_table(found: Iterable[Memory]) -> Table:
+    """Memory for people."""
+    table = Table("engine", "shops", "seconds", "peak, MiB", "of its own, MiB", "mapped files, MiB")
+    for one in found:
+        ended = one.ended
+        sizes = f"{ended.peak_mib:.0f}", f"{ended.own_mib:.0f}", f"{ended.mapped_mib:.0f}"
+        table.add_row(one.engine, f"{one.shops:,}", f"{ended.answer['seconds']:.0f}", *sizes)
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--shops", type=int, default=50_000, help="how many invented shops")
+    options.add_argument("--rounds", type=int, default=3, help="how often each way is taken")
+    options.add_argument("--engine", choices=ENGINES, action="append", help="one engine only")
+    options.add_argument("--memory", type=int, nargs="+", help="measure the memory of builds of so many shops instead")
+    options.add_argument("--directory", type=Path, help="where everything is kept, instead of a temporary directory")
+    given = options.parse_args()
+    engines = given.engine or ENGINES
+    with TemporaryDirectory() as temporary:
+        directory = given.directory or Path(temporary)
+        if given.memory:
+            table = memory_table(one for engine in engines for one in memory(engine, directory, given.memory))
+        else:
+            table = speed_table(measure(engine, directory, given.shops, given.rounds) for engine in engines)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

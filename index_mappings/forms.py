@@ -96,13 +96,15 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     unspaced = [joined(form) for form in spaced]
     parts = domain_parts(domain)
     spelt_main = unicode_host(parts.main_label)
-    main_forms = _label_forms(parts.main_label)
+    label_forms = {label: _label_forms(label) for label in parts.labels}  # the main label is one of them
+    main_forms = label_forms[parts.main_label]
     domains = {domain, unicode_host(domain)}
     pieces = [piece for part in spelt_main.split("-") for piece in fold(part).split()]
-    label_keys = [form for label in parts.labels for form in _label_forms(label)]
     return ShopForms(
         full=_unique(named, unspaced, domains, map(fold, domains), main_forms),
-        keys=_unique(named, (tail for form in spaced for tail in _tails(form)), unspaced, domains, label_keys, pieces),
+        keys=_unique(
+            named, (tail for form in spaced for tail in _tails(form)), unspaced, domains, *label_forms.values(), pieces
+        ),
         words=_unique((word for form in spaced for word in form.split()), pieces),
         infixes=_unique(unspaced, [joined(fold(unicode_host(parts.without_suffix)))]),
     )
@@ -117,6 +119,9 @@ def _name_forms(text: str) -> Iterator[str]:
         yield plain
         return
     for reading in dict.fromkeys((text, text.translate(_AND))):
+        if reading.isascii():
+            yield fold(reading)  # there is nothing to spell in another way
+            continue
         for variant in dict.fromkeys((reading, normalize("NFC", reading).translate(_UMLAUTS), anyascii(reading))):
             if folded := fold(variant):
                 yield folded
@@ -137,4 +142,4 @@ def _tails(form: str) -> Iterator[str]:
 
 
 def _unique(*groups: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({form for group in groups for form in group if form}))
+    return tuple(sorted(set().union(*groups) - {""}))

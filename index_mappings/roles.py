@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum, Flag, auto
 from functools import cache
+from itertools import accumulate
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 # A query is cut at 64 characters (M9), and a typo may lengthen what it is compared with by two.
@@ -104,6 +105,7 @@ def engine_fields(document: type) -> tuple[EngineField, ...]:
 def engine_values(document: object) -> dict[str, Any]:
     """The finished document as both engines are given it: field name to value or list of terms."""
     values: dict[str, Any] = {}
+    beginnings: dict[str, list[str]] = {}  # many texts are in several fields
     document_class: type = type(document)
     for plan in _value_plans(document_class):
         value = getattr(document, plan.field)
@@ -113,7 +115,7 @@ def engine_values(document: object) -> dict[str, Any]:
             continue
         texts = (value,) if isinstance(value, str) else value
         if plan.edges is not None and plan.long is not None:
-            values[plan.edges] = _edges(texts)
+            values[plan.edges] = _edges(texts, beginnings)
             values[plan.long] = [text for text in texts if len(text) > EDGE_MAX]
         if plan.suffixes is not None:
             values[plan.suffixes] = sorted({text[start:] for text in texts for start in range(len(text))})
@@ -176,18 +178,24 @@ def _value_plans(document: type) -> tuple[_ValuePlan, ...]:
     return tuple(plans)
 
 
-def _edges(texts: Iterable[str]) -> list[str]:
-    """All beginnings, sorted, each once."""
+def _edges(texts: Iterable[str], beginnings: dict[str, list[str]]) -> list[str]:
+    """All beginnings, sorted, each once; those of single texts are kept in `beginnings`."""
     edges: list[str] = []
     before = ""
     # Of sorted texts each adds just the beginnings that it does not share with the one before, and in order.
     for whole in sorted(texts):
         text = whole[:EDGE_MAX]
-        shared = 0
-        for one, other in zip(before, text, strict=False):
-            if one != other:
-                break
-            shared += 1
-        edges += [text[:end] for end in range(shared + 1, len(text) + 1)]
+        same = len(before) if text.startswith(before) else _shared(before, text)
+        if (own := beginnings.get(text)) is None:
+            own = beginnings[text] = list(accumulate(text))
+        edges += own[same:]
         before = text
     return edges
+
+
+def _shared(before: str, text: str) -> int:
+    """How many characters two texts begin with in common."""
+    for place, (one, other) in enumerate(zip(before, text, strict=False)):
+        if one != other:
+            return place
+    return min(len(before), len(text))

@@ -32,7 +32,8 @@ def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
     except ValueError:
         # Also an integer of more digits than Python reads.
         raise NotStrictJsonError("is not valid JSON") from None
-    if "\\u" in text or "[" in text or "{" in text:
+    # Only an escape can make half a pair, and only so many brackets so many levels.
+    if "\\u" in text or text.count("[") + text.count("{") > MAX_DEPTH:
         _check(value, MAX_DEPTH)
     return value
 

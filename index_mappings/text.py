@@ -4,6 +4,7 @@ Both sides call the same function, so that no engine's analyzer takes part in ma
 """
 
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -42,6 +43,36 @@ _ASCII_PUNCTUATION: Final = {
     code: " " for code in range(128) if not chr(code).isalnum() and chr(code) not in _APOSTROPHES
 } | {ord(mark): None for mark in _APOSTROPHES if ord(mark) < 128}  # noqa: PLR2004 - the end of ASCII
 
+# Alphabets, marks and punctuation, without the many thousands of ideographs.
+_REMEMBERED: Final = 0x3000
+
+
+class _Characters(dict[int, str | None]):
+    """For `str.translate`: what becomes of each character, decided when it is first met.
+
+    Only so many are remembered: queries may hold any character there is.
+    """
+
+    def __init__(self, becomes: Callable[[str], str | None]) -> None:
+        super().__init__()
+        self._becomes = becomes
+
+    def __missing__(self, code: int) -> str | None:
+        becomes = self._becomes(chr(code))
+        if code < _REMEMBERED:
+            self[code] = becomes
+        return becomes
+
+
+def _is_format(char: str) -> bool:
+    return unicodedata.category(char) == "Cf"
+
+
+_WITHOUT_FORMAT: Final = _Characters(lambda char: None if _is_format(char) else char)
+_KEPT: Final = _Characters(lambda char: None if _is_format(char) or char in _APOSTROPHES else char)
+_BARE: Final = _Characters(lambda char: None if "\u0300" <= char <= "\u036f" else char)
+_SPACED: Final = _Characters(lambda char: char if unicodedata.category(char)[0] in "LMN" else " ")
+
 _IDEOGRAPHIC_NAMES: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "IDEOGRAPHIC")
 
 
@@ -49,7 +80,7 @@ def without_format_characters(text: str) -> str:
     """Drop format characters (general category Cf): joiners, soft hyphens, direction marks."""
     if text.isascii():
         return text
-    return "".join(char for char in text if unicodedata.category(char) != "Cf")
+    return text.translate(_WITHOUT_FORMAT)
 
 
 def is_blank(text: str) -> bool:
@@ -71,6 +102,8 @@ def fold(text: str) -> str:
     current = text
     while (folded := _fold_once(current)) != current:
         current = folded
+        if current.isascii():
+            break  # as it is folded already, once more changes nothing
     return current or without_format_characters(text).strip().lower()
 
 
@@ -87,6 +120,8 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def has_word_character(text: str) -> bool:
     """Whether any letter, mark or number is in the text as folding sees it."""
+    if text.isascii():
+        return text.isalnum() or any(map(str.isalnum, text))
     return any(unicodedata.category(char)[0] in "LMN" for char in text) and _fold_once(text) != ""
 
 
@@ -98,12 +133,10 @@ def is_ideographic(text: str) -> bool:
 def _fold_once(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().translate(_ASCII_PUNCTUATION).split())
-    kept = "".join(char for char in text if unicodedata.category(char) != "Cf" and char not in _APOSTROPHES)
-    folded = unicodedata.normalize("NFKC", kept).casefold()
-    decomposed = unicodedata.normalize("NFD", folded)
-    bare = "".join(char for char in decomposed if not "\u0300" <= char <= "\u036f")
+    folded = unicodedata.normalize("NFKC", text.translate(_KEPT)).casefold()
+    bare = unicodedata.normalize("NFD", folded).translate(_BARE)
     composed = unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSABLE)
-    if any(char in _APOSTROPHES or unicodedata.category(char) == "Cf" for char in composed):
+    if composed.isascii() or composed.translate(_KEPT) != composed:
         # Compatibility forms of an apostrophe (｀) appear only now: they are dropped, not made a space.
         return _fold_once(composed)
-    return " ".join("".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in composed).split())
+    return " ".join(composed.translate(_SPACED).split())

@@ -14,7 +14,7 @@ from indexer.sinks.protocol import GenerationReader, SinkError
 from indexer.state.state import State
 
 _SAMPLE: Final = 200
-_BATCH: Final = 1_000
+_BATCH: Final = 5_000
 
 Thing = TypeVar("Thing")
 

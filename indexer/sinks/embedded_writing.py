@@ -20,7 +20,10 @@ from indexer.sinks.embedded_files import read_stamp, remove_torn, write_whole
 from indexer.sinks.embedded_reading import EmbeddedReader
 from indexer.sinks.protocol import SinkError
 
-_BUILD_HEAP_BYTES: Final = 128_000_000
+_BUILD_HEAP_BYTES: Final = 64_000_000
+# The engine takes documents much faster than it indexes them where it gets little of the processors: so many terms wait
+# at most, which is some thousands of shops.
+_COMMIT_TERMS: Final = 1_400_000
 _EDIT_HEAP_BYTES: Final = 32_000_000
 
 
@@ -36,15 +39,20 @@ class EmbeddedWriter(EmbeddedReader):
         """Write one kind's index."""
         directory = index_directory(self._root, self._generation, kind)
         names = [column.name for column in columns(kind)]
-        count = 0
+        count = waiting = 0
         try:
             directory.mkdir()
             index = tantivy.Index(_schema(kind), path=str(directory))
             # One thread keeps the documents in the order in which they come, which is that of their rank.
             writer = index.writer(heap_size=_BUILD_HEAP_BYTES, num_threads=1)
             for document in documents:
-                writer.add_document(_document(document, names))
+                finished, terms = _document(document, names)
+                writer.add_document(finished)
                 count += 1
+                waiting += terms
+                if waiting > _COMMIT_TERMS:
+                    writer.commit()
+                    waiting = 0
             writer.commit()
             writer.wait_merging_threads()
         except (OSError, ValueError) as error:
@@ -80,7 +88,7 @@ class EmbeddedEditor(EmbeddedReader):
                 writer.delete_documents_by_term("id", document_id)
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
-                writer.add_document(_document(document, names))
+                writer.add_document(_document(document, names)[0])
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0
@@ -140,7 +148,9 @@ def _schema(kind: str) -> tantivy.Schema:
     return builder.build()
 
 
-def _document(document: object, names: Collection[str]) -> tantivy.Document:
+def _document(document: object, names: Collection[str]) -> tuple[tantivy.Document, int]:
+    """The document as the engine takes it, and how many terms are in its lists."""
     values = engine_values(document)
     terms = {name: values[name] for name in names}
-    return tantivy.Document(**terms, **{STORED_COLUMN: orjson.dumps(stored_part(document))})
+    finished = tantivy.Document(**terms, **{STORED_COLUMN: orjson.dumps(stored_part(document))})
+    return finished, sum(len(value) for value in terms.values() if isinstance(value, list))

@@ -28,6 +28,7 @@ from indexer.sources.protocol import NO_ORDER, Order, order_of
 from indexer.state.schema import KeyTwiceError, Origin, Presence, order_from
 
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
+_PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
 _OF_PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner JOIN shops ON shops.id = owner WHERE type = ?"
 _REDIRECTS: Final = """
 SELECT record FROM belongings JOIN winners ON winners.domain = other WHERE type = 'redirects' AND owner = ?1
@@ -138,7 +139,7 @@ class StateBelongings:
 
     def count(self, kind: str) -> int:
         """How many records of a kind belong to public shops."""
-        (count,) = self._db.execute(f"SELECT COUNT(*) {_OF_PUBLIC}", (kind,)).fetchone()
+        (count,) = self._db.execute(f"SELECT COUNT(*) {_PUBLIC}", (kind,)).fetchone()
         return int(count)
 
     def left_out(self, kind: str) -> int:
@@ -155,7 +156,7 @@ class StateBelongings:
 
     def keys(self, kind: str) -> Iterator[str]:
         """The keys of those that belong to public shops, in order."""
-        return (key for (key,) in self._db.execute(f"SELECT key {_OF_PUBLIC} ORDER BY key", (kind,)))
+        return (key for (key,) in self._db.execute(f"SELECT key {_PUBLIC} ORDER BY key", (kind,)))
 
     def coupons(self) -> Iterator[tuple[CouponRecord, ShopRecord]]:
         """All coupons of public shops with their shops."""

@@ -165,7 +165,7 @@ def test_a_state_that_cannot_be_used_is_refused_with_advice(tmp_path: Path, dama
     inflict(path)
     with pytest.raises(StateError, match=told) as error:
         State.open(path)
-    assert str(error.value).endswith(ADVICE)
+    assert str(error.value).endswith(f"{ADVICE} --fresh-state")
     assert str(path) in str(error.value)
 
 
