@@ -113,11 +113,16 @@ class OpenSearchSink:
             new = index_name(self._prefix, kind, generation)
             actions.append({"add": {"index": new, "alias": alias, "is_write_index": True}})
         actions += self._mark_previous(replaced)
+
+        def move() -> None:
+            # Each time anew: an earlier try may have taken effect, and a publisher that was overtaken need not wait.
+            if (live := self._behind(alias_name(self._prefix, STAMP))) not in {replaced, generation}:
+                raise SinkError(f"the generation could not be published: {live or 'none'} is live by now")
+            if live != generation:
+                self._client.indices.update_aliases(body={"actions": actions})
+
         try:
-            patiently(
-                lambda: self._client.indices.update_aliases(body={"actions": actions}),
-                "the generation could not be published",
-            )
+            patiently(move, "the generation could not be published")
         except SinkError:
             # The answer to an earlier try may have been lost: then what it replaced is not there any more.
             live = self.live()

@@ -191,7 +191,7 @@ def _opensearch_terms(client: OpenSearch, alias: str, field: str, *, sortable: b
         body = {"size": 0, "aggs": {"all": {"terms": {"field": field, "size": EVERYTHING}}}}
         answer = client.search(index=alias, body=body)["aggregations"]["all"]
         assert answer["sum_other_doc_count"] == 0
-        yield from (bucket["key"] for bucket in answer["buckets"])
+        yield from (f"{alias}.{field}: {bucket['key']}" for bucket in answer["buckets"])
         return
     mapped = client.indices.get_mapping(index=alias).popitem()[1]["mappings"]["properties"][field]
     if mapped["type"] == "keyword" and mapped.get("index", True):
