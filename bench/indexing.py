@@ -105,6 +105,7 @@ def measure(engine: str, directory: Path, count: int, rounds: int) -> Indexing:
     finished = directory / f"finished-{count}"
     if not catalogue.exists():
         write_catalogue(catalogue, count)
+    if not finished.exists():
         run(["bench.raw", str(finished), "--finish", str(catalogue)])
     whole: list[tuple[float, float]] = []
     raw: list[tuple[float, float]] = []
