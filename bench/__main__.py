@@ -32,7 +32,7 @@ def main() -> None:
 
 def _doors(index: Path, count: int) -> Table:
     table = Table("request", "median ms", "times the bare answer", title="One keep-alive connection, embedded engine")
-    with doors.bare_asgi() as bare_port, doors.service(index) as port:
+    with doors.bare_asgi() as bare_port, doors.service(index, doors.NO_QUOTA) as port:
         bare = doors.median_ms(bare_port, doors.Request("GET", "/"), count)
         table.add_row("bare ASGI answer", f"{bare:.3f}", "1.0")
         for title, request in doors.requests().items():

@@ -10,20 +10,15 @@ import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from bench.doors import service
+from bench.doors import NO_QUOTA, service
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
 from bench.places import Built, Place, Shops, environment_of
 from service.app import open_search
 from service.settings import Settings
-
-_NO_QUOTA: Final = {
-    "SHOP_DIRECTORY_QUOTA_ANONYMOUS": '{"reads": 1000000000, "suggest": 1000000000, "reports": 0}',
-}
 
 
 def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
@@ -45,7 +40,7 @@ def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) ->
     # Wider than a caller's bound, so that a slow answer is a figure and no failure.
     settings = Settings(**{**place.settings, **files, "request_timeout": "20"})  # type: ignore[arg-type]  # parsed
     backend = time_backend(open_search(settings), totals, rounds)
-    with service(settings.data_dir, {**place.environment, **environment_of(files), **_NO_QUOTA}) as port:
+    with service(settings.data_dir, {**place.environment, **environment_of(files), **NO_QUOTA}) as port:
         return {"search backend": backend, "over HTTP": time_service(port, totals, rounds)}
 
 
