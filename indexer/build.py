@@ -5,16 +5,16 @@ behind (G1, G2). What changes meanwhile is in the new generation before it is pu
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Self, TypeVar
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
+from indexer.build_summary import MOST_SHRINK, BuildOptions, BuildSummary, ShrinkError
 from indexer.catching_up import CaughtUp, Follower
 from indexer.keeping_live import KeptLive
 from indexer.problems import ProblemLog
@@ -29,74 +29,9 @@ from indexer.sources.protocol import Source
 from indexer.state.states import States
 from indexer.verification import Sample, verify_counts
 
-MOST_SHRINK: Final = 0.2
-_WAIT_S: Final = 60.0
+__all__ = ["MOST_SHRINK", "BuildOptions", "BuildSummary", "ShrinkError", "build"]
 
 Thing = TypeVar("Thing")
-
-
-class ShrinkError(SinkError):
-    """The new generation would lose too many of the public shops, and nobody said that this is meant (G2)."""
-
-
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """How a build is done.
-
-    Attributes:
-        skip_invalid: pass over bad records instead of stopping.
-        allow_shrink: publish however many public shops are lost.
-        most_shrink: the share of the live generation's public shops that may be lost otherwise.
-        fresh_state: forget what the former state remembers of versions and deletions.
-        dry_run: stop before anything is written.
-        golden: asks the operator's golden queries of a sealed generation; raises SinkError when one fails.
-        wait: seconds to wait while another job has the lease.
-    """
-
-    skip_invalid: bool = False
-    allow_shrink: bool = False
-    most_shrink: float = MOST_SHRINK
-    fresh_state: bool = False
-    dry_run: bool = False
-    golden: Callable[[Stamp], None] | None = None
-    wait: float = _WAIT_S
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSummary:
-    """What a build did.
-
-    Attributes:
-        stamp: of the published generation, with its counts; of a dry run, what it would have been.
-        published: whether it is live.
-        read: records read by type, bad ones not counted.
-        left_out: records by type that belong to no public shop.
-        not_public: shops that the gate kept back.
-        superseded: records that a newer one of the same key replaced.
-        lost_domain: public shops left out because another one has their domain.
-        disputed_categories: slugs with more than one display name.
-        changes: that were applied to the new generation, before and after it was written.
-        notes: what an operator should look at, by line; at most twenty of a kind.
-        problems: what was wrong with records that were passed over.
-        removed: generations removed, remains of killed builds included.
-        restarts: how often it had to begin a fresh generation because the engine lost an index.
-        seconds: how long it took.
-    """
-
-    stamp: Stamp
-    published: bool
-    read: Mapping[str, int]
-    left_out: Mapping[str, int]
-    not_public: int
-    superseded: int
-    lost_domain: int
-    disputed_categories: int
-    changes: CaughtUp
-    notes: tuple[str, ...]
-    problems: ProblemLog
-    removed: tuple[str, ...]
-    restarts: int
-    seconds: float
 
 
 def build(

@@ -1,0 +1,77 @@
+"""How a build is asked for, and what it tells afterwards."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from index_mappings.generations import Stamp
+from indexer.catching_up import CaughtUp
+from indexer.problems import ProblemLog
+from indexer.sinks.protocol import SinkError
+
+MOST_SHRINK: Final = 0.2
+_WAIT_S: Final = 60.0
+
+
+class ShrinkError(SinkError):
+    """The new generation would lose too many of the public shops, and nobody said that this is meant (G2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How a build is done.
+
+    Attributes:
+        skip_invalid: pass over bad records instead of stopping.
+        allow_shrink: publish however many public shops are lost.
+        most_shrink: the share of the live generation's public shops that may be lost otherwise.
+        fresh_state: forget what the former state remembers of versions and deletions.
+        dry_run: stop before anything is written.
+        golden: asks the operator's golden queries of a sealed generation; raises SinkError when one fails.
+        wait: seconds to wait while another job has the lease.
+    """
+
+    skip_invalid: bool = False
+    allow_shrink: bool = False
+    most_shrink: float = MOST_SHRINK
+    fresh_state: bool = False
+    dry_run: bool = False
+    golden: Callable[[Stamp], None] | None = None
+    wait: float = _WAIT_S
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSummary:
+    """What a build did.
+
+    Attributes:
+        stamp: of the published generation, with its counts; of a dry run, what it would have been.
+        published: whether it is live.
+        read: records read by type, bad ones not counted.
+        left_out: records by type that belong to no public shop.
+        not_public: shops that the gate kept back.
+        superseded: records that a newer one of the same key replaced.
+        lost_domain: public shops left out because another one has their domain.
+        disputed_categories: slugs with more than one display name.
+        changes: that were applied to the new generation, before and after it was written.
+        notes: what an operator should look at, by line; at most twenty of a kind.
+        problems: what was wrong with records that were passed over.
+        removed: generations removed, remains of killed builds included.
+        restarts: how often it had to begin a fresh generation because the engine lost an index.
+        seconds: how long it took.
+    """
+
+    stamp: Stamp
+    published: bool
+    read: Mapping[str, int]
+    left_out: Mapping[str, int]
+    not_public: int
+    superseded: int
+    lost_domain: int
+    disputed_categories: int
+    changes: CaughtUp
+    notes: tuple[str, ...]
+    problems: ProblemLog
+    removed: tuple[str, ...]
+    restarts: int
+    seconds: float
