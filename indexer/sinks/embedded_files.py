@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from indexer.sinks.protocol import SinkError
 
 _FRESH: Final = ".new"
 # What is renamed when it is whole: ours, and the engine's.
+# What tantivy names the files of a segment by.
+_SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
 _TORN: Final = (f"*{_FRESH}", ".tmp*")
 
 
@@ -90,6 +93,18 @@ def write_whole(path: Path, text: str) -> None:
             os.close(directory)
     except OSError as error:
         raise SinkError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def has_strays(directory: Path) -> bool:
+    """Whether an index's directory holds files of segments that are not part of it, as a killed writer leaves."""
+    try:
+        segments = json.loads((directory / "meta.json").read_text(encoding="utf-8"))["segments"]
+    except (OSError, ValueError, KeyError):
+        return False  # reading it will say what is wrong
+    known = {segment["segment_id"].replace("-", "") for segment in segments}
+    return any(
+        _SEGMENT.fullmatch(stem := path.name.partition(".")[0]) and stem not in known for path in directory.iterdir()
+    )
 
 
 def remove_torn(directories: Iterable[Path]) -> None:

@@ -16,7 +16,7 @@ from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.embedded import STORED_COLUMN, columns, generation_directory, index_directory, stamp_path
 from index_mappings.generations import Stamp
 from index_mappings.roles import engine_values
-from indexer.sinks.embedded_files import read_stamp, remove_torn, write_whole
+from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_whole
 from indexer.sinks.embedded_reading import EmbeddedReader
 from indexer.sinks.protocol import SinkError
 
@@ -73,6 +73,10 @@ class EmbeddedEditor(EmbeddedReader):
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         directory = generation_directory(root, generation)
         remove_torn((directory, *(directory / kind for kind in DOCUMENTS)))
+        for kind in DOCUMENTS:
+            if has_strays(directory / kind):
+                # The engine's own collection waits for readers that are just opening the index.
+                self._writer(kind)[1].garbage_collect_files()
 
     @property
     def stamp(self) -> Stamp:

@@ -137,15 +137,14 @@ def test_a_catalogue_with_bad_records_is_not_compared(tmp_path: Path) -> None:
     assert world.documents() == before
 
 
-def test_reading_anew_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_anew_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    states = world.states.directory
+    before = sorted(states.iterdir())
 
     with read_anew(world.source, world.states.path(world.generation)) as anew:
         file = anew.state.path
-        assert file.is_relative_to(scratch)
+        assert file.is_relative_to(states)
         assert file.stat().st_mode & 0o777 == 0o600
 
-    assert not list(scratch.iterdir())
+    assert sorted(states.iterdir()) == before
