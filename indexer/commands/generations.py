@@ -27,6 +27,7 @@ from indexer.retention import is_due, prune
 from indexer.rollback import roll_back
 from indexer.sinks.lease import holding
 from indexer.sinks.protocol import Generation, Role
+from indexer.sources.protocol import ChangeSource
 
 
 def status_command(
@@ -41,9 +42,10 @@ def status_command(
     Exit code 1 when nothing is live.
     """
     with told("The generations could not be listed"), opened(settings_of(engine, data_dir, state_dir)) as place:
+        where = place.sink.place
         listed = [_described(found, place) for found in place.sink.generations()]
     live = [found for found in listed if found["role"] == Role.LIVE.value]
-    print(json.dumps({"place": place.sink.place, "generations": listed}) if as_json else _as_text(listed))
+    print(json.dumps({"place": where, "generations": listed}) if as_json else _as_text(listed))
     if not live:
         raise typer.Exit(Exit.CATALOGUE)
 
@@ -69,7 +71,11 @@ def rollback_command(
     with told("Nothing was rolled back"), opened(settings) as place:
         read_again = catalogue is not None or sql or changes is not None
         since = _changes(place, catalogue, changes, mapping, sql=sql) if read_again else None
-        done = roll_back(place.sink, place.states, since, wait=wait, dry_run=dry_run)
+        try:
+            done = roll_back(place.sink, place.states, since, wait=wait, dry_run=dry_run)
+        finally:
+            if since is not None:
+                since.close()
     wire = {
         "generation": done.stamp.generation,
         "published": not dry_run,
@@ -118,7 +124,9 @@ def prune_command(
     print(json.dumps({"removed_generations": list(removed), "dry_run": dry_run}) if as_json else text)
 
 
-def _changes(place: Place, catalogue: Path | None, changes: Path | None, mapping: Path | None, *, sql: bool) -> Any:  # noqa: ANN401 - a source's
+def _changes(
+    place: Place, catalogue: Path | None, changes: Path | None, mapping: Path | None, *, sql: bool
+) -> ChangeSource | None:
     return source_of(place.settings, catalogue, sql=sql, mapping=mapping, changes=changes).changes()
 
 

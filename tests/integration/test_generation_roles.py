@@ -1,16 +1,19 @@
 """What each engine says of its generations: which is live, which was before, which is a remnant (G1, G2)."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
+from typer.testing import CliRunner
 
 from index_mappings.generations import Stamp, new_generation
+from indexer.__main__ import index
 from indexer.retention import prune, remove_remains
 from indexer.sinks.protocol import Generation, Role, Sink, SinkError
 from tests.catalogues import shop
-from tests.integration.conftest import Engine
+from tests.integration.conftest import Engine, OpenSearchPlace
 from tests.integration.generations import Documents, projected, sealed
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
@@ -118,3 +121,22 @@ async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_n
         assert _roles(engine.sink) == [(live.generation, Role.LIVE)]
     with pytest.raises(SinkError):
         engine.sink.edit(begun.generation)
+
+
+@pytest.mark.opensearch
+def test_the_status_of_a_cluster_is_told_as_that_of_a_directory(
+    opensearch_place: OpenSearchPlace, opensearch_engine: Engine, tmp_path: Path
+) -> None:
+    environment = {
+        "SHOP_DIRECTORY_ENGINE": "opensearch",
+        "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_place.url,
+        "SHOP_DIRECTORY_INDEX_PREFIX": opensearch_place.prefix,
+        "SHOP_DIRECTORY_STATE_DIR": str(tmp_path / "state"),
+    }
+    built = CliRunner().invoke(index, ["build", "--json"], env=environment)
+    done = CliRunner().invoke(index, ["status", "--json"], env=environment)
+    assert (built.exit_code, done.exit_code) == (0, 0)
+    told = json.loads(done.stdout)
+    assert told["place"] == opensearch_engine.sink.place
+    roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in told["generations"]]
+    assert roles == [(json.loads(built.stdout)["generation"], "live", True)]
