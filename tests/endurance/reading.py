@@ -153,6 +153,13 @@ class Readers:
             assert all(thread.is_alive() for thread in self._threads), "a client has ended"
             time.sleep(0.02)
 
+    def wait_for_generation(self, generation: str) -> None:
+        """Wait until one of them was answered from it: a service that looks up what is live once a second may miss a short one."""
+        until = time.monotonic() + _BOUND_S
+        while not any(generation in seen.asked_last for seen in self.seen):
+            assert time.monotonic() < until, f"no answer is from {generation}"
+            time.sleep(0.02)
+
     @property
     def count(self) -> int:
         """How many answers there were."""

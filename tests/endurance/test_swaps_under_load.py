@@ -137,6 +137,7 @@ def test_every_answer_during_swaps_is_wholly_that_of_the_generation_that_it_name
             for swap in range(SWAPS):
                 readers.wait_for(ANSWERS * (swap + 1) // (SWAPS + 1))
                 last = swapping.build(COLOURS[swap % 2])
+                readers.wait_for_generation(last)
             published = time.monotonic()
             readers.wait_for(ANSWERS)
             time.sleep(max(0.0, published + SEEN_BY_ALL_S + 0.5 - time.monotonic()))
