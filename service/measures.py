@@ -1,0 +1,71 @@
+"""What is measured of the service while it runs: the words in which its parts tell it, whoever counts.
+
+Every label is one of a few words that the code knows; never a query, a shop, a token or an address.
+"""
+
+from typing import Final, Protocol
+
+
+class Measures(Protocol):
+    """Counts and times; no method raises or waits."""
+
+    def answered(self, route: str, outcome: str, seconds: float) -> None:
+        """A call was answered.
+
+        Args:
+            route: a tool's name, `suggest`, `mcp` (a message that calls no tool), a probe's name, or `none`.
+            outcome: `ok`, the code of a problem, or `left` when the caller did not wait.
+            seconds: from the request's head to the answer's end.
+        """
+
+    def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
+        """The search engine was asked.
+
+        Args:
+            operation: `stamp`, `search`, `every` or `present`.
+            outcome: `ok`, `gone` (the generation), `unavailable`, or `refused` by an open circuit.
+            seconds: until it answered.
+        """
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        """A store was asked: `tokens`, `limiter` or `reports`; outcome `ok` or `unavailable`."""
+
+    def cache(self, cache: str, *, hit: bool) -> None:
+        """A cache was looked into: `stamp`, `categories`, `tokens` or `etag`."""
+
+    def quota(self, bucket: str, decision: str) -> None:
+        """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4)."""
+
+    def circuit(self, part: str, state: str) -> None:
+        """A circuit breaker changed: `closed`, `open` or `half_open`."""
+
+    def under_way(self, change: int) -> None:
+        """So many requests more (or fewer) are being worked on."""
+
+
+class NothingMeasured:
+    """Measures that nobody reads: stdio, tests, commands."""
+
+    def answered(self, route: str, outcome: str, seconds: float) -> None:
+        """Not kept."""
+
+    def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
+        """Not kept."""
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        """Not kept."""
+
+    def cache(self, cache: str, *, hit: bool) -> None:
+        """Not kept."""
+
+    def quota(self, bucket: str, decision: str) -> None:
+        """Not kept."""
+
+    def circuit(self, part: str, state: str) -> None:
+        """Not kept."""
+
+    def under_way(self, change: int) -> None:
+        """Not kept."""
+
+
+NOTHING_MEASURED: Final = NothingMeasured()
