@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-from service.search.protocol import SearchBackend, Snapshot
+from service.search.protocol import Generations, SearchBackend, Snapshot
 
 T = TypeVar("T")
 Look = Callable[..., Coroutine[Any, Any, T]]
@@ -32,6 +32,10 @@ class LateBackend:
     async def refresh(self) -> Snapshot:
         """The same, asked anew."""
         return _LateSnapshot(await self._inner.refresh(), self._until)
+
+    async def generations(self) -> Generations:
+        """As the one within says."""
+        return await self._inner.generations()
 
     async def close(self) -> None:
         """Release the one within."""

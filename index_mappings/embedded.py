@@ -9,6 +9,7 @@ from typing import Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
+from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.roles import Form, engine_fields
 
 STORED_COLUMN: Final = "stored"
@@ -51,6 +52,11 @@ def index_directory(root: Path, generation: str, kind: str) -> Path:
 def stamp_path(root: Path, generation: str) -> Path:
     """The stamp of a generation."""
     return generation_directory(root, generation) / STAMP_FILE
+
+
+def operations_path(root: Path, generation: str) -> Path:
+    """The operations document of a generation."""
+    return generation_directory(root, generation) / OPERATIONS_FILE
 
 
 def pointer_path(root: Path) -> Path:

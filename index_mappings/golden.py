@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
 
+from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 from index_mappings.generations import Stamp
 
 ANSWERS_GROUP: Final = "shop_directory.answers"
@@ -102,10 +103,11 @@ class EmbeddedPlace:
 
 @dataclass(frozen=True, slots=True)
 class OpenSearchPlace:
-    """A cluster: its nodes' URLs, and what all index names begin with."""
+    """A cluster: its nodes' URLs, what all index names begin with, and how it lets its callers in."""
 
     urls: tuple[str, ...]
     prefix: str
+    access: ClusterAccess = OPEN_ACCESS
 
 
 IndexPlace = EmbeddedPlace | OpenSearchPlace

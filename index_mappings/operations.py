@@ -1,15 +1,17 @@
-"""What the indexer tells those who run the service, beside each generation: outside accounts, and how the follower does.
+"""What the indexer tells those who run the service, beside each generation: outside accounts, and how following does.
 
 One small document in the stamp's index (embedded: one file beside the stamp). It says nothing of shops; a generation
 without it is as good, and then nothing is known of these things, which is not the same as that there are none.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, TypeVar, get_type_hints
 
 OPERATIONS_ID: Final = "operations"
 OPERATIONS_FILE: Final = "operations.json"
+
+Part = TypeVar("Part", "ResourceAccount", "FollowerStatus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Operations:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> "Operations":
-        """Read a stored document.
+        """Read a stored document; fields that a later version may have added are passed over.
 
         Raises:
             ValueError: it is not one.
@@ -83,8 +85,19 @@ class Operations:
         try:
             follower = document["follower"]
             return cls(
-                tuple(ResourceAccount(**account) for account in document["accounts"]),
-                None if follower is None else FollowerStatus(**follower),
+                tuple(_read(ResourceAccount, account) for account in document["accounts"]),
+                None if follower is None else _read(FollowerStatus, follower),
             )
         except (KeyError, TypeError) as error:
             raise ValueError("not an operations document") from error
+
+
+def _read(part: type[Part], stored: Mapping[str, Any]) -> Part:
+    hints = get_type_hints(part)
+    values = {field.name: stored[field.name] for field in fields(part)}
+    for name, value in values.items():
+        # A whole number is a number as well, but a truth value is none.
+        whole_number = type(value) is int and isinstance(0.0, hints[name])
+        if not whole_number and (isinstance(value, bool) or not isinstance(value, hints[name])):
+            raise TypeError(f"{name} is of another type")
+    return part(**values)

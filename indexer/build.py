@@ -14,13 +14,15 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.build_summary import MOST_SHRINK, BuildOptions, BuildSummary, ShrinkError
+from index_mappings.operations import Operations
+from indexer.build_summary import MOST_SHRINK, BuildOptions, BuildSummary, ShrinkError, notes_of
 from indexer.catching_up import CaughtUp, Follower
 from indexer.keeping_live import KeptLive
+from indexer.operations import accounts_of, hand_over
 from indexer.problems import ProblemLog
 from indexer.progress import Advance, stage
 from indexer.projection import Projected, Projector
-from indexer.reading import NOTED, ReadCounts, Reading, read_catalogue
+from indexer.reading import Reading, read_catalogue
 from indexer.retention import prune, remove_remains
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import Lease, holding
@@ -127,7 +129,7 @@ class _Build:
             lost_domain=counts.lost_domain,
             disputed_categories=len(disputed),
             changes=caught_up,
-            notes=(*_notes(self._source.name("shops"), counts, disputed), *notes),
+            notes=(*notes_of(self._source.name("shops"), counts, disputed), *notes),
             problems=problems,
             removed=(*self._remains, *removed),
             restarts=self._restarts,
@@ -168,6 +170,7 @@ class _Build:
             samples = [self._write_kind(writer, projected) for projected in Projector(self._state).all()]
             stamp = self._planned()
             self._lease.check()
+            writer.write_operations(Operations(accounts_of(self._state), None))
             writer.seal(stamp)
             with stage("Verifying", sum(stamp.counts.values()), "documents") as advance:
                 for sample in samples:
@@ -195,6 +198,8 @@ class _Build:
             caught_up = follower.drain()
             self._refuse_shrinking(self._state.shops.count())
             verify_counts(self._state, editor)
+            if self._previous is not None:
+                hand_over(self._sink, self._previous.generation, self._state, editor)
             stamp = editor.stamp
         finally:
             editor.close()
@@ -242,12 +247,6 @@ class _Build:
             self._live.tick()
 
         return told
-
-
-def _notes(file: str, counts: ReadCounts, disputed: list[str]) -> tuple[str, ...]:
-    domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
-    names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
-    return (*domains, *names[:NOTED])
 
 
 def _each(things: Iterable[Thing], told: Advance) -> Iterator[Thing]:

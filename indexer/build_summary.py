@@ -1,12 +1,13 @@
 """How a build is asked for, and what it tells afterwards."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from index_mappings.generations import Stamp
 from indexer.catching_up import CaughtUp
 from indexer.problems import ProblemLog
+from indexer.reading import NOTED, ReadCounts
 from indexer.sinks.protocol import SinkError
 
 MOST_SHRINK: Final = 0.2
@@ -75,3 +76,10 @@ class BuildSummary:
     removed: tuple[str, ...]
     restarts: int
     seconds: float
+
+
+def notes_of(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:
+    """What an operator should look at: shops without their domain by their line in `file`, and disputed categories."""
+    domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
+    names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
+    return (*domains, *names[:NOTED])

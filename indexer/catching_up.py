@@ -51,6 +51,9 @@ class CaughtUp:
         )
 
 
+NOTHING: Final = CaughtUp(0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Follower:
     """What takes changes into a generation.
@@ -77,7 +80,7 @@ class Follower:
             CatalogueError: the changes can't be read now.
             SinkError: the engine failed; what was taken is pending, and the next step does it.
         """
-        taken = CaughtUp(0, 0, 0) if self.changes is None else take(self.state, self.changes, self.letters, most)
+        taken = NOTHING if self.changes is None else take(self.state, self.changes, self.letters, most)
         done = update(self.state, self.editor, self.check, self.clock)
         rose = int(bool(done.written or done.removed or done.refused))
         return taken + CaughtUp(0, 0, done.refused, done.written, done.removed, rose, more=taken.more)

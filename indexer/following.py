@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from indexer.catching_up import MICRO_BATCH, CaughtUp, Follower
+from indexer.catching_up import MICRO_BATCH, NOTHING, CaughtUp, Follower
+from indexer.operations import TELL_EVERY_S, StatusTeller
 from indexer.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import LeaseHeldError, holding
@@ -39,11 +40,13 @@ class FollowOptions:
         interval: seconds between two looks for changes.
         once: end as soon as nothing more is there, and raise what fails instead of trying again.
         micro_batch: changes that are shown at once, at most.
+        tell_every: seconds between two times that operators are told how following does while nothing comes.
     """
 
     interval: float = 1.0
     once: bool = False
     micro_batch: int = MICRO_BATCH
+    tell_every: float = TELL_EVERY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,14 @@ class FollowSummary:
         generation: the one that was followed last; None when there was no time for any.
         changes: what came of them.
         failures: how often a micro-batch had to be tried again.
+        untold: how often its status could not be written for operators.
         seconds: how long it went on.
     """
 
     generation: str | None
     changes: CaughtUp
     failures: int
+    untold: int
     seconds: float
 
 
@@ -89,6 +94,7 @@ class Following:
         self._sink, self._states, self._changes, self._options = sink, states, changes, options
         self._reconciling = reconciling
         self._tell = tell
+        self._teller = StatusTeller(changes, options.tell_every)
         self._letters = DeadLetters(states.dead_letters)
         self._lease = sink.lease()
         self._state: State | None = None
@@ -102,7 +108,7 @@ class Following:
             StateError: the state of the live generation is lost; build anew.
             CatalogueError, SinkError: with `once`, what failed.
         """
-        started, total, failures, pause = time.monotonic(), CaughtUp(0, 0, 0), 0, self._options.interval
+        started, total, failures, pause = time.monotonic(), NOTHING, 0, self._options.interval
         try:
             while not stop.is_set():
                 try:
@@ -128,7 +134,7 @@ class Following:
         finally:
             self._close_state()
             self._letters.close()
-        return FollowSummary(self._generation, total, failures, time.monotonic() - started)
+        return FollowSummary(self._generation, total, failures, self._teller.untold, time.monotonic() - started)
 
     def _micro_batch(self) -> CaughtUp | None:
         """One micro-batch; None while another job has the lease."""
@@ -153,11 +159,12 @@ class Following:
         try:
             follower = Follower(state, editor, self._changes, self._letters, self._lease.check)
             done = follower.step(self._options.micro_batch)
+            self._teller.tell(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
             if self._reconciling is not None:
                 self._reconciling.slice(state, editor, self._lease.check)
         finally:
             editor.close()
-        if done != CaughtUp(0, 0, 0):
+        if done != NOTHING:
             self._tell(done)
         return done
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from index_mappings.generations import Stamp
-from indexer.catching_up import Follower
+from indexer.catching_up import NOTHING, Follower
+from indexer.operations import StatusTeller
 from indexer.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import LeaseLostError
@@ -52,11 +53,14 @@ class KeptLive:
         return LiveFollower(self._step(self.live.generation, state, changes), changes, state)
 
     def _step(self, generation: str, state: State, changes: ChangeSource) -> Callable[[], None]:
+        teller = StatusTeller(changes, only_known=True)
+
         def step() -> None:
             # Opened for each micro-batch: an embedded index has room for one writer's memory only.
             editor = self.sink.edit(generation)
             try:
-                Follower(state, editor, changes, self.letters, self.check).step()
+                done = Follower(state, editor, changes, self.letters, self.check).step()
+                teller.tell(state, editor, self.check, busy=done != NOTHING, behind=done.more)
             finally:
                 editor.close()
 

@@ -13,6 +13,7 @@ from typing import Final
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
 from indexer.catching_up import CaughtUp, Follower
+from indexer.operations import hand_over
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import holding
 from indexer.sinks.protocol import Generation, Role, Sink, SinkError
@@ -93,6 +94,7 @@ def roll_back(
             caught_up = Follower(state, editor, changes, letters, lease.check, clock).drain()
             since = _take_since(state, states, live.name)
             update(state, editor, lease.check, clock)
+            hand_over(sink, live.name, state, editor)
             stamp = editor.stamp
         finally:
             editor.close()

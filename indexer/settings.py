@@ -4,37 +4,51 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from indexer.build import MOST_SHRINK
+from index_mappings.environment.places import PlaceSettings
+from indexer.build_summary import MOST_SHRINK
 
 
-class IndexerSettings(BaseSettings):
-    """Where generations are written.
+class IndexerSettings(PlaceSettings):
+    """Where generations are written. Titles say what settings are for; descriptions go on after "must be"."""
 
-    Attributes:
-        engine: `embedded` (a directory) or `opensearch` (a cluster).
-        data_dir: the embedded engine's index directory.
-        opensearch_urls: the cluster's nodes, separated by commas.
-        index_prefix: what all index names begin with.
-        opensearch_shards: primary shards of each index.
-        state_dir: the private directory of states; by default beside the embedded index, or `var/<prefix>.state`.
-        sql_url: the database of the catalogue, as SQLAlchemy writes it; it may hold a password.
-        sql_mapping: the file that maps tables and columns.
-        most_shrink: the share of the public shops that a build may lose without --allow-shrink (G2).
-    """
-
-    model_config = SettingsConfigDict(env_prefix="SHOP_DIRECTORY_", frozen=True, extra="ignore")
-
-    engine: Literal["embedded", "opensearch"] = "embedded"
-    data_dir: Path = Path("var/index")
-    opensearch_urls: str = "http://127.0.0.1:9200"
-    index_prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")] = "shop-directory"
-    opensearch_shards: Annotated[int, Field(ge=1, le=64)] = 1
-    state_dir: Path | None = None
-    sql_url: SecretStr | None = None
-    sql_mapping: Path | None = None
-    most_shrink: Annotated[float, Field(ge=0, le=1)] = MOST_SHRINK
+    opensearch_shards: Annotated[
+        int,
+        Field(
+            title="Primary shards of each index of documents.", ge=1, le=64, description="a whole number from 1 to 64"
+        ),
+    ] = 1
+    opensearch_replicas: Annotated[
+        Literal["auto"] | Annotated[int, Field(ge=0, le=20)],
+        Field(
+            title="Copies of each shard beside the primary one; `auto` is one where there is more than one data node.",
+            description="auto or a whole number from 0 to 20",
+        ),
+    ] = "auto"
+    state_dir: Annotated[
+        Path | None,
+        Field(
+            title="The indexer's private state; without it, beside the embedded index, or `var/<prefix>.state`.",
+            description="a directory that only the indexer reads",
+        ),
+    ] = None
+    sql_url: Annotated[
+        SecretStr | None,
+        Field(title="The database of the catalogue, for --sql.", description="a database's URL, as SQLAlchemy has it"),
+    ] = None
+    sql_mapping: Annotated[
+        Path | None, Field(title="How the database's tables are mapped.", description="a file of table mappings")
+    ] = None
+    most_shrink: Annotated[
+        float,
+        Field(
+            title="The share of the public shops that a build may lose without --allow-shrink.",
+            ge=0,
+            le=1,
+            allow_inf_nan=False,
+            description="a share from 0 to 1",
+        ),
+    ] = MOST_SHRINK
 
     @property
     def states(self) -> Path:
@@ -46,6 +60,6 @@ class IndexerSettings(BaseSettings):
         return Path("var") / f"{self.index_prefix}.state"
 
     @property
-    def urls(self) -> tuple[str, ...]:
-        """The cluster's nodes."""
-        return tuple(url.strip() for url in self.opensearch_urls.split(",") if url.strip())
+    def replicas(self) -> int | None:
+        """Copies of each shard; None lets the number of nodes decide."""
+        return None if self.opensearch_replicas == "auto" else self.opensearch_replicas

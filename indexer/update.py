@@ -1,6 +1,7 @@
 """Bringing a generation up to its state: what is pending is written and shown, and the stamp rises (C1, G3).
 
-What leaves goes first. Nothing is crossed out before readers can see it, so whatever fails is done again.
+What leaves goes first. Nothing is crossed out before readers can see it, so whatever fails is done again. Outside
+accounts are in no answer that is kept by the stamp, so the stamp does not rise for them.
 """
 
 from collections.abc import Callable
@@ -9,9 +10,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from index_mappings.documents import DOCUMENTS
+from indexer.operations import write_accounts
 from indexer.projection import Projector
 from indexer.sinks.protocol import GenerationEditor
-from indexer.state.pending import UNSEATED
+from indexer.state.pending import ACCOUNTS, UNSEATED
 from indexer.state.state import State
 
 _BATCH: Final = 1_000
@@ -51,6 +53,10 @@ def update(
     Raises:
         SinkError: the engine failed; all is still pending, and doing it again is safe.
     """
+    if state.pending.has(ACCOUNTS):
+        check()
+        write_accounts(state, editor)
+        state.pending.clear(ACCOUNTS)
     if not state.pending.count():
         return Updated(0, 0, 0, editor.stamp.sequence)
     written = removed = refused = 0

@@ -55,6 +55,11 @@ def stop(code: Exit, message: str) -> NoReturn:
     raise typer.Exit(code)
 
 
+def tell(line: str) -> None:
+    """Say something that is not the answer."""
+    print(line, file=sys.stderr)
+
+
 def list_problems(problems: ProblemLog) -> None:
     """Print what is wrong with records."""
     for problem in problems.listed:

@@ -136,6 +136,7 @@ def _as_wire(summary: FollowSummary, found: Found) -> dict[str, object]:
         "documents_removed": changes.removed,
         "updates": changes.updates,
         "failures": summary.failures,
+        "untold": summary.untold,
         "reconciled": {"checked": found.checked, "found": found.total, "repaired": found.repaired},
         "seconds": round(summary.seconds, 3),
     }

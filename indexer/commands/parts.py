@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from pydantic import ValidationError
 
+from index_mappings.environment.reading import SettingsError
+from index_mappings.environment.sides import unknown_variables
 from index_mappings.golden import EmbeddedPlace, IndexPlace, OpenSearchPlace
-from indexer.commands.exits import Exit, stop
+from indexer.commands.exits import Exit, stop, tell
 from indexer.settings import IndexerSettings
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
@@ -63,12 +64,13 @@ class Place:
 
 def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> IndexerSettings:
     """The settings, with a command's options before those of the environment."""
-    options: dict[str, Any] = {"engine": engine, "data_dir": data_dir, "state_dir": state_dir}
     try:
-        return IndexerSettings(**{name: value for name, value in options.items() if value is not None})
-    except ValidationError as error:
-        wrong = ", ".join(f"SHOP_DIRECTORY_{'_'.join(map(str, part['loc'])).upper()}" for part in error.errors())
-        stop(Exit.USAGE, f"Wrong setting: {wrong} ({error.errors()[0]['msg']}).")
+        settings = IndexerSettings.load(engine=engine, data_dir=data_dir, state_dir=state_dir)
+    except SettingsError as error:
+        stop(Exit.USAGE, str(error))
+    for line in (*unknown_variables(IndexerSettings), *settings.cautions()):
+        tell(line)
+    return settings
 
 
 @contextmanager
@@ -85,8 +87,15 @@ def opened(settings: IndexerSettings) -> Iterator[Place]:
         index = EmbeddedPlace(settings.data_dir)
     else:
         letters = settings.states / "dead-letters.ndjson"
-        sink = OpenSearchSink(settings.urls, settings.index_prefix, settings.opensearch_shards, letters)
-        index = OpenSearchPlace(settings.urls, settings.index_prefix)
+        sink = OpenSearchSink(
+            settings.opensearch_urls,
+            settings.index_prefix,
+            settings.opensearch_shards,
+            letters,
+            replicas=settings.replicas,
+            access=settings.cluster_access,
+        )
+        index = OpenSearchPlace(settings.opensearch_urls, settings.index_prefix, settings.cluster_access)
     try:
         yield Place(settings, sink, States(settings.states, sink.place), index)
     finally:

@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from index_mappings.embedded import pointed_to, pointer_path, stamp_path
+from index_mappings.embedded import operations_path, pointed_to, pointer_path, stamp_path
 from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
 from indexer.sinks.protocol import SinkError
 
 _FRESH: Final = ".new"
@@ -57,6 +58,23 @@ def read_any_stamp(root: Path, generation: str) -> Stamp:
         return Stamp.from_wire(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise SinkError(f"the stamp {path} cannot be read: {error}") from error
+
+
+def read_operations(root: Path, generation: str) -> Operations | None:
+    """A generation's operations document; None where there is none that can be read."""
+    try:
+        return Operations.from_wire(json.loads(operations_path(root, generation).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def write_operations(root: Path, generation: str, operations: Operations) -> None:
+    """Replace a generation's operations document.
+
+    Raises:
+        SinkError: it cannot be written.
+    """
+    write_whole(operations_path(root, generation), json.dumps(operations.as_wire()))
 
 
 @contextmanager

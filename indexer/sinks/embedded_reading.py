@@ -9,6 +9,8 @@ import orjson
 import tantivy
 
 from index_mappings.embedded import STORED_COLUMN, index_directory
+from index_mappings.operations import Operations
+from indexer.sinks.embedded_files import read_operations
 from indexer.sinks.protocol import SinkError
 
 _PAGE: Final = 5_000
@@ -75,6 +77,10 @@ class EmbeddedReader:
             if len(later) >= most or len(stored) < limit:
                 return later[:most]
             limit *= 2
+
+    def operations(self) -> Operations | None:
+        """What the file says."""
+        return read_operations(self._root, self._generation)
 
     def _open(self, kind: str) -> tuple[tantivy.Index, tantivy.Searcher]:
         if kind not in self._opened:

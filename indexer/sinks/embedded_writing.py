@@ -15,8 +15,9 @@ import tantivy
 from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.embedded import STORED_COLUMN, columns, generation_directory, index_directory, stamp_path
 from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
 from index_mappings.roles import engine_values
-from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_whole
+from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_operations, write_whole
 from indexer.sinks.embedded_reading import EmbeddedReader
 from indexer.sinks.protocol import SinkError
 
@@ -58,6 +59,10 @@ class EmbeddedWriter(EmbeddedReader):
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be written: {error}") from error
         return count
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:  # noqa: ARG002 - a disk
+        """Replace the file."""
+        write_operations(self._root, self._generation, operations)
 
     def seal(self, stamp: Stamp) -> None:
         """Write the stamp's file."""
@@ -106,6 +111,10 @@ class EmbeddedEditor(EmbeddedReader):
             writer.delete_documents_by_query(tantivy.Query.term_set_query(schema, "shop_refs", list(shop_ids)))
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} of hidden shops could not be removed: {error}") from error
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:  # noqa: ARG002 - a disk
+        """Replace the file."""
+        write_operations(self._root, self._generation, operations)
 
     def show(self) -> None:
         """Commit the kinds that were changed."""

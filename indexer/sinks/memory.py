@@ -7,18 +7,20 @@ from typing import Any
 
 from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
 from indexer.sinks.memory_lease import MemoryLease, MemoryLock
 from indexer.sinks.protocol import Generation, Role, SinkError
 
 
 class MemorySink:
-    """Holds the published generation's stamp and documents by kind."""
+    """Holds the published generation's stamp, documents by kind, and operations document."""
 
     place = "memory"
 
     def __init__(self) -> None:
         self.stamp: Stamp | None = None
         self.documents: dict[str, list[Any]] = {}
+        self.told: Operations | None = None
         self._unpublished: dict[str, MemoryWriter] = {}
         self._lock = MemoryLock()
 
@@ -50,7 +52,7 @@ class MemorySink:
         if replaced != (None if self.stamp is None else self.stamp.generation):
             raise SinkError("the generation could not be published: another one has been meanwhile")
         writer = self._unpublished.pop(generation)
-        self.stamp, self.documents = writer.stamp, writer.documents
+        self.stamp, self.documents, self.told = writer.stamp, writer.documents, writer.told
 
     def retire(self, generation: str, at: datetime) -> None:
         """Nothing is kept of what is replaced."""
@@ -114,6 +116,10 @@ class MemoryReader:
         """The first ids after one."""
         return list(islice((found for found in self.scan(kind) if found[0] > after), most))
 
+    def operations(self) -> Operations | None:
+        """The document as it was written."""
+        return None if self._kept is None else self._kept.told
+
 
 class MemoryWriter(MemoryReader):
     """A generation that is not published yet."""
@@ -125,6 +131,7 @@ class MemoryWriter(MemoryReader):
         self._generation = generation
         self.documents: dict[str, list[Any]] = {}
         self.stamp: Stamp | None = None
+        self.told: Operations | None = None
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Keep the documents."""
@@ -132,6 +139,10 @@ class MemoryWriter(MemoryReader):
         before = len(kept)
         kept.extend(documents)
         return len(kept) - before
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:  # noqa: ARG002 - no trouble
+        """Keep the document."""
+        self.told = operations
 
     def seal(self, stamp: Stamp) -> None:
         """Keep the stamp."""
@@ -175,6 +186,10 @@ class MemoryEditor(MemoryReader):
         gone = set(shop_ids)
         written = self._written.get(kind, {})
         self._written[kind] = {key: found for key, found in written.items() if not gone.intersection(found.shop_refs)}
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:  # noqa: ARG002 - no trouble
+        """Replace the document."""
+        self._place.told = operations
 
     def show(self) -> None:
         """Put the changed documents in the place of the others."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
+from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 from index_mappings.generations import (
     RETIRED_ID,
     STAMP,
@@ -39,7 +40,15 @@ class OpenSearchSink:
     """Generations in a cluster."""
 
     def __init__(
-        self, urls: Sequence[str], prefix: str, shards: int = 1, letters: Path = _LETTERS, pace: Pace | None = None
+        self,
+        urls: Sequence[str],
+        prefix: str,
+        shards: int = 1,
+        letters: Path = _LETTERS,
+        pace: Pace | None = None,
+        *,
+        replicas: int | None = None,
+        access: ClusterAccess = OPEN_ACCESS,
     ) -> None:
         """Connect lazily.
 
@@ -49,6 +58,8 @@ class OpenSearchSink:
             shards: primary shards of each index of documents.
             letters: the file for documents that the engine refuses.
             pace: sizes and times of bulk requests.
+            replicas: copies of each shard; None is one where there is more than one data node, to lose none.
+            access: how the cluster lets us in.
         """
         # The client logs whole requests, and a traceback for each failed one that is tried again.
         logging.getLogger("opensearch").setLevel(logging.ERROR)
@@ -56,10 +67,17 @@ class OpenSearchSink:
         pace = pace or Pace()
         # Retries are counted in one place: here and in the loader.
         self._client = OpenSearch(
-            list(urls), timeout=_TIMEOUT, max_retries=0, retry_on_timeout=True, pool_maxsize=pace.requests + 2
+            list(urls),
+            timeout=_TIMEOUT,
+            max_retries=0,
+            retry_on_timeout=True,
+            pool_maxsize=pace.requests + 2,
+            headers=access.headers(),
+            ssl_context=access.tls(),
         )
         self._prefix = prefix
         self._shards = shards
+        self._replicas = replicas
         self._letters = DeadLetters(letters)
         self._loader = BulkLoader(self._client, self._letters, pace)
 
@@ -82,7 +100,7 @@ class OpenSearchSink:
         return tuple(self._generation(name, live, previous) for name in sorted(self._indices()))
 
     def begin(self, generation: str) -> OpenSearchWriter:
-        """Create the generation's indices: with a replica where there is more than one node for it, to lose none."""
+        """Create the generation's indices, with their replicas."""
         live = self.live()
         replaced = None if live is None else live.generation
         writer = OpenSearchWriter(
@@ -93,8 +111,7 @@ class OpenSearchSink:
             publish=lambda: self.publish(generation, replaced),
             discard=lambda: self.drop(generation),
         )
-        health = patiently(self._client.cluster.health, "the cluster's health could not be asked for")
-        writer.create(Shape(self._shards, replicas=1 if health["number_of_data_nodes"] > 1 else 0))
+        writer.create(Shape(self._shards, replicas=self._copies()))
         return writer
 
     def edit(self, generation: str) -> OpenSearchEditor:
@@ -169,6 +186,12 @@ class OpenSearchSink:
         """Close the connections."""
         self._letters.close()
         self._client.close()
+
+    def _copies(self) -> int:
+        if self._replicas is not None:
+            return self._replicas
+        health = patiently(self._client.cluster.health, "the cluster's health could not be asked for")
+        return 1 if health["number_of_data_nodes"] > 1 else 0
 
     def _mark_previous(self, replaced: str | None) -> list[dict[str, Any]]:
         """The actions that make the replaced generation the previous one."""

@@ -3,10 +3,18 @@
 Everything that is asked this way is safe to be done twice. No error says a word of a document (V1).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from ssl import SSLCertVerificationError
 from typing import Final, TypeVar
 
-from opensearchpy.exceptions import ConflictError, NotFoundError, OpenSearchException
+from opensearchpy.exceptions import (
+    AuthenticationException,
+    AuthorizationException,
+    ConflictError,
+    NotFoundError,
+    OpenSearchException,
+    SSLError,
+)
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from indexer.sinks.opensearch_watch import trouble_of
@@ -18,6 +26,10 @@ PATIENCE_S: Final = 60.0
 _LONGEST_PAUSE_S: Final = 5.0
 _NO_INDEX: Final = "index_not_found_exception"
 _FINAL: Final = (NotFoundError, ConflictError)
+_MEANT: Final[Mapping[type[OpenSearchException], str]] = {
+    AuthenticationException: "a wrong user or password",
+    AuthorizationException: "a user that may not do this, or a block of the cluster",
+}
 
 Answer = TypeVar("Answer")
 
@@ -49,7 +61,7 @@ def patiently(ask: Callable[[], Answer], failure: str, patience: float = PATIENC
         return retrying(ask)
     except OpenSearchException as error:
         kind = IndexLostError if isinstance(error, NotFoundError) and error.error == _NO_INDEX else SinkError
-        raise kind(f"{failure}: {type(error).__name__}") from error
+        raise kind(f"{failure}: {_cause_of(error)}") from error
 
 
 def if_there(ask: Callable[[], Answer], failure: str) -> Answer | None:
@@ -62,7 +74,20 @@ def if_there(ask: Callable[[], Answer], failure: str) -> Answer | None:
         raise
 
 
+def _cause_of(error: OpenSearchException) -> str:
+    if _is_distrust(error):
+        return "SSLError, a certificate that is not trusted or not for this host"
+    meant = next((text for kind, text in _MEANT.items() if isinstance(error, kind)), None)
+    return type(error).__name__ if meant is None else f"{type(error).__name__}, {meant}"
+
+
+def _is_distrust(error: BaseException) -> bool:
+    """Whether it is a certificate; other errors of TLS come of nodes that go, and pass."""
+    causes = error.info.args if isinstance(error, SSLError) and isinstance(error.info, Exception) else ()
+    return any(isinstance(cause, SSLCertVerificationError) for cause in causes)
+
+
 def _passes(error: BaseException) -> bool:
-    if not isinstance(error, OpenSearchException) or isinstance(error, _FINAL):
+    if not isinstance(error, OpenSearchException) or isinstance(error, _FINAL) or _is_distrust(error):
         return False
     return isinstance(error, IncompleteError) or trouble_of(error).passes

@@ -7,8 +7,9 @@ from typing import Any, Final
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import NotFoundError, OpenSearchException
 
-from index_mappings.generations import index_name
-from indexer.sinks.opensearch_patience import IncompleteError, patiently
+from index_mappings.generations import STAMP, index_name
+from index_mappings.operations import OPERATIONS_ID, Operations
+from indexer.sinks.opensearch_patience import IncompleteError, if_there, patiently
 
 _PAGE: Final = 1_000
 _KEEP_ALIVE: Final = "5m"
@@ -66,6 +67,15 @@ class OpenSearchReader:
             f"a page of the {kind} could not be read",
         )
         return [(hit["_id"], hit["_source"]) for hit in answer["hits"]["hits"]]
+
+    def operations(self) -> Operations | None:
+        """The document beside the stamp."""
+        index, failure = self._index(STAMP), "the operations document could not be read"
+        found = if_there(lambda: self._client.get(index=index, id=OPERATIONS_ID), failure)
+        try:
+            return None if found is None else Operations.from_wire(found["_source"]["stamp"]["operations"])
+        except (KeyError, TypeError, ValueError):
+            return None
 
     def _count(self, kind: str, query: dict[str, Any]) -> int:
         body = {"query": query, "size": 0, "track_total_hits": True}

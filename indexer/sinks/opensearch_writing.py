@@ -15,8 +15,9 @@ from opensearchpy.exceptions import ConflictError, RequestError
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, index_name
 from index_mappings.opensearch import mapping, settings
+from index_mappings.operations import OPERATIONS_ID, Operations
 from indexer.sinks.opensearch_bulk import BulkLoader
-from indexer.sinks.opensearch_patience import IncompleteError, patiently
+from indexer.sinks.opensearch_patience import PATIENCE_S, IncompleteError, patiently
 from indexer.sinks.opensearch_reading import OpenSearchReader
 from indexer.sinks.protocol import IndexLostError, SinkError
 
@@ -24,6 +25,7 @@ KINDS: Final = (*DOCUMENTS, STAMP)
 _GREEN_S: Final = 120.0
 _THERE_ALREADY: Final = "resource_already_exists_exception"
 _LOOK_EVERY_S: Final = 0.2
+_IMPATIENT_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,10 @@ class OpenSearchWriter(OpenSearchReader):
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Send the documents, a few requests at a time; those that are refused for good are dead letters."""
         return self._loader.load(self._index(kind), documents).written
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
+        """Replace the document beside the stamp."""
+        write_operations(self._client, self._index(STAMP), operations, patient=patient)
 
     def seal(self, stamp: Stamp) -> None:
         """Write the stamp, refresh, and wait until every copy is there."""
@@ -148,6 +154,10 @@ class OpenSearchEditor(OpenSearchReader):
 
         patiently(remove, f"the {kind} of hidden shops could not be removed")
 
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
+        """Replace the document beside the stamp."""
+        write_operations(self._client, self._index(STAMP), operations, patient=patient)
+
     def show(self) -> None:
         """One refresh of all indices."""
         refresh(self._client, self._prefix, self._generation)
@@ -180,6 +190,21 @@ class OpenSearchEditor(OpenSearchReader):
         self._fence = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
         self._stamp = stamp
         return True
+
+
+def write_operations(client: OpenSearch, index: str, operations: Operations, *, patient: bool) -> None:
+    """Write an operations document without a refresh: it is read by its id, which sees it at once.
+
+    Raises:
+        SinkError: it could not be written.
+    """
+    body = {"stamp": {"operations": operations.as_wire()}}  # the one field that the strict mapping of stamps knows
+    params = {} if patient else {"request_timeout": _IMPATIENT_S}
+    patiently(
+        lambda: client.index(index=index, id=OPERATIONS_ID, body=body, params=dict(params)),
+        "the operations document could not be written",
+        PATIENCE_S if patient else _IMPATIENT_S,
+    )
 
 
 def refresh(client: OpenSearch, prefix: str, generation: str) -> None:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
 
 if TYPE_CHECKING:
     from indexer.sinks.lease import Lease
@@ -68,12 +69,23 @@ class GenerationReader(Protocol):
         without a stored id comes last.
         """
 
+    def operations(self) -> Operations | None:
+        """The operations document; None where there is none that can be read."""
+
 
 class GenerationWriter(GenerationReader, Protocol):
     """A generation that is being written. Every method may raise SinkError."""
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Write documents of one kind, as many as there are, in constant memory; returns how many were taken."""
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
+        """Replace the operations document, which readers see at once; the stamp and all else stay as they are.
+
+        Args:
+            operations: the whole document.
+            patient: whether an engine in trouble is waited for, as for any other write.
+        """
 
     def seal(self, stamp: Stamp) -> None:
         """Make what was written readable, and write the stamp."""
@@ -100,6 +112,14 @@ class GenerationEditor(GenerationReader, Protocol):
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
         """Remove all coupons or offers that name one of these shops, whoever wrote them."""
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
+        """Replace the operations document, which readers see at once; the stamp and all else stay as they are.
+
+        Args:
+            operations: the whole document.
+            patient: whether an engine in trouble is waited for, as for any other write.
+        """
 
     def show(self) -> None:
         """Let readers see what was written: one refresh."""

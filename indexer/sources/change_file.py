@@ -23,6 +23,8 @@ _LOG: Final = logging.getLogger(__name__)
 # Longer than any line, so that each call gets on.
 _BLOCK: Final = 4 * 1024 * 1024
 _SEEN: Final = 1_024
+# What is gone through to count the lines that wait: a larger backlog is told as one of so many lines.
+_COUNTED: Final = 64 * 1024 * 1024
 
 _Count = Annotated[int, Field(ge=0)]
 
@@ -56,6 +58,7 @@ class ChangeFile:
         CatalogueError: it is gzipped, so that nobody can append to it.
     """
 
+    kind: Final = "file"
     ended: Final = False
 
     def __init__(self, path: Path, *, lenient: bool = False) -> None:
@@ -86,6 +89,27 @@ class ChangeFile:
             return ChangeBatch((), (), position, more=False)
         except OSError as error:
             raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
+
+    def whereabouts(self, position: str | None) -> str | None:
+        """Lines and bytes before it."""
+        place = None if position is None else _parsed(position)
+        return None if place is None else f"line {place.line}, byte {place.offset}"
+
+    def waiting(self, position: str | None) -> int | None:
+        """The whole lines behind it; of a large backlog only the first ones are counted."""
+        place = None if position is None else _parsed(position)
+        lines, left = 0, _COUNTED
+        try:
+            with self._path.open("rb") as file:
+                file.seek(0 if place is None else place.offset)
+                while left > 0 and (block := file.read(min(left, _BLOCK))):
+                    lines += block.count(b"\n")
+                    left -= len(block)
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
+        return lines
 
     def close(self) -> None:
         """Nothing is held open between two reads."""

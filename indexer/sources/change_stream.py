@@ -30,6 +30,8 @@ class ChangeStream:
         lenient: pass over unknown fields.
     """
 
+    kind: Final = "stdin"
+
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:
         self._name = name
         self._lenient = lenient
@@ -65,6 +67,14 @@ class ChangeStream:
         if self._failure is not None and not (changes or refused or self._cutter.more):
             raise CatalogueError(f"{self._name} cannot be read: {self._failure.strerror}") from self._failure
         return ChangeBatch(changes, refused, None, self._cutter.more)
+
+    def whereabouts(self, position: str | None) -> str | None:  # noqa: ARG002 - a stream has no positions
+        """None: it knows no places."""
+        return None
+
+    def waiting(self, position: str | None) -> int | None:  # noqa: ARG002 - a stream has no positions
+        """None: what stands in the pipe is not counted."""
+        return None
 
     def close(self) -> None:
         """End the thread and let go of the descriptor; what was not read is lost. A second call does nothing."""

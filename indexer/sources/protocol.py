@@ -110,6 +110,10 @@ class ChangeSource(Protocol):
         """What reports call it."""
 
     @property
+    def kind(self) -> str:
+        """What operators are told that it is: `file`, `stdin` or `sql`."""
+
+    @property
     def ended(self) -> bool:
         """Whether nothing can come any more, as of a stream that was closed."""
 
@@ -123,6 +127,19 @@ class ChangeSource(Protocol):
 
         Raises:
             CatalogueError: the source cannot be read now; nothing was passed over.
+        """
+
+    def whereabouts(self, position: str | None) -> str | None:
+        """How far a position is, in words for operators: never a record's key, version or value (V1).
+
+        None where there is no such place.
+        """
+
+    def waiting(self, position: str | None) -> int | None:
+        """How many changes are known to be there behind a position; there may be more. None where that is not known.
+
+        Raises:
+            CatalogueError: the source cannot be read now.
         """
 
     def close(self) -> None:

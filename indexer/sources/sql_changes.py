@@ -36,6 +36,8 @@ class SqlChanges:
         tables: the catalogue's tables; those without a version column are not followed.
     """
 
+    kind: Final = "sql"
+
     def __init__(self, address: str, tables: Iterable[SqlTable]) -> None:
         self._tables = tuple(table for table in tables if table.version is not None)
         self._engine = open_engine(address, keep=True)
@@ -74,6 +76,14 @@ class SqlChanges:
         self._is_lost = False
         more = any(passes.is_within for passes in self._passes)
         return ChangeBatch(tuple(changes), tuple(refused), self._stands, more)
+
+    def whereabouts(self, position: str | None) -> str | None:
+        """The batches before it: the versions that a position holds are values of rows."""
+        return None if position is None else f"batch {_parsed(position).number}"
+
+    def waiting(self, position: str | None) -> int | None:  # noqa: ARG002 - known for no position
+        """None: to count the rows would be to go through all of them."""
+        return None
 
     def close(self) -> None:
         """End the connection."""

@@ -212,6 +212,13 @@ class StateBelongings:
         """
         return [end for (end,) in self._db.execute(asked, (domain,))]
 
+    def accounts(self) -> tuple[ResourceAccountRecord, ...]:
+        """The operator's accounts with outside providers, by provider, then account."""
+        asked = "SELECT record FROM belongings WHERE type = ? AND presence = ?"
+        found = self._db.execute(asked, ("resource_accounts", Presence.THERE))
+        accounts = [ResourceAccountRecord.model_validate_json(record) for (record,) in found]
+        return tuple(sorted(accounts, key=lambda account: (account.provider, account.account)))
+
     def program(self, shop_id: str) -> AffiliateProgramRecord | None:
         """A shop's programme: of several the first network by name, as the key is shop and network."""
         row = self._db.execute(_OWNED, ("affiliate_programs", shop_id)).fetchone()

@@ -11,7 +11,7 @@ from typing import Final
 from indexer.records import ShopRecord
 from indexer.sources.protocol import Change
 from indexer.state.belongings import BelongingRow
-from indexer.state.pending import UNSEATED
+from indexer.state.pending import ACCOUNTS, UNSEATED
 from indexer.state.schema import Origin, Presence, Standing
 from indexer.state.shops import ShopRow
 from indexer.state.state import State
@@ -95,7 +95,7 @@ class _Changing:
             ends = {end for end in (row.other, known.other if known else None) if end is not None}
             self._touch_domains(owners | ends)
             return
-        if row.type in _OWNED_KINDS:
+        if row.type in (*_OWNED_KINDS, ACCOUNTS):
             self._pending.add(row.type, row.key)
         for owner in owners:
             self._touch_by_belonging(row.type, owner)

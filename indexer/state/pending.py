@@ -9,6 +9,8 @@ from typing import Final
 
 # Not a kind of document: shops that are no longer public, whose coupons and offers go whatever the state knows of them.
 UNSEATED: Final = "unseated"
+# Nor is this: what the operations document says of outside accounts, which is written as a whole.
+ACCOUNTS: Final = "resource_accounts"
 
 
 class Pending:
@@ -39,6 +41,10 @@ class Pending:
         (count,) = self._db.execute("SELECT COUNT(*) FROM pending").fetchone()
         return int(count)
 
-    def clear(self) -> None:
-        """Cross all of them out."""
-        self._db.execute("DELETE FROM pending")
+    def has(self, kind: str) -> bool:
+        """Whether any of a kind is there."""
+        return self._db.execute("SELECT 1 FROM pending WHERE kind = ? LIMIT 1", (kind,)).fetchone() is not None
+
+    def clear(self, kind: str | None = None) -> None:
+        """Cross out those of a kind, or all of them."""
+        self._db.execute("DELETE FROM pending WHERE ?1 IS NULL OR kind = ?1", (kind,))

@@ -1,11 +1,12 @@
 """What a search engine must be able to do, so that the rules of matching stand over all of them at once."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from index_mappings.generations import Stamp
 from service.search.plan import Clause, Plan
+from service.search.protocol import Generations
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,13 @@ class Engine(Protocol):
     async def live(self) -> Stamp:
         """The stamp of the live generation, asked now."""
 
+    async def generations(self) -> Generations:
+        """The live and the previous stamp, and the operations document: one generation's, asked now."""
+
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches in the stamp's generation, in one round trip."""
 
-    def every(self, stamp: Stamp, plan: Plan) -> AsyncIterator[tuple[Hit, ...]]:
+    def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits of a plan of one tier, however many, as of one moment."""
 
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:

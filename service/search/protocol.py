@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from index_mappings.documents import Category, Shop
 from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,21 @@ class MergeEffects:
     duplicate_codes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Generations:
+    """What operators are told of generations.
+
+    Attributes:
+        live: the stamp of the live one, of whatever schema version: it is for the reader to say that it is another one.
+        previous: the stamp of the one that was live before; None when none is kept for a rollback.
+        operations: what the indexer tells beside the live one; None when nothing of it is known.
+    """
+
+    live: Stamp
+    previous: Stamp | None
+    operations: Operations | None
+
+
 class Snapshot(Protocol):
     """One generation, as of one stamp.
 
@@ -218,6 +234,14 @@ class SearchBackend(Protocol):
 
     async def refresh(self) -> Snapshot:
         """The live generation, asked anew: for the one retry after GenerationGone (C2)."""
+
+    async def generations(self) -> Generations:
+        """The generations, asked now and never kept: for operators, not for answers.
+
+        Raises:
+            NothingPublished: there is no live generation yet.
+            BackendUnavailable: the engine does not say.
+        """
 
     async def close(self) -> None:
         """Release connections and files."""

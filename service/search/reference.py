@@ -20,6 +20,7 @@ from index_mappings.documents import (
 )
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
 from index_mappings.text import fold, is_ideographic
 from index_mappings.tiers import (
     ONE_TYPO_MIN,
@@ -37,6 +38,7 @@ from service.search.protocol import (
     Facts,
     FindQuery,
     Found,
+    Generations,
     MergeEffects,
     Offer,
     Suggested,
@@ -51,15 +53,23 @@ Slugs = dict[str, frozenset[str]]
 class ReferenceBackend:
     """A search backend and its only snapshot in one: the generation never changes."""
 
-    def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], category_cap: int = 50) -> None:
+    def __init__(
+        self,
+        stamp: Stamp,
+        documents: Mapping[str, Sequence[Any]],
+        category_cap: int = 50,
+        operations: Operations | None = None,
+    ) -> None:
         """Take a generation.
 
         Args:
             stamp: its stamp.
             documents: its documents by kind; a kind may be left out.
             category_cap: how many categories a word may mean (M5).
+            operations: what the indexer told beside it.
         """
         self.stamp = stamp
+        self._operations = operations
         self._shops: list[ShopDocument] = sorted(documents.get("shops", ()), key=lambda shop: shop.rank)
         categories = documents.get("categories", ())
         self._table = CategoryTable(category_from_stored(stored_part(category)) for category in categories)
@@ -75,6 +85,10 @@ class ReferenceBackend:
     async def refresh(self) -> "ReferenceBackend":
         """The same generation."""
         return self
+
+    async def generations(self) -> Generations:
+        """The generation; there never was another one."""
+        return Generations(self.stamp, None, self._operations)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -15,6 +15,7 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import stamp_path
 from index_mappings.generations import RETIRED_FILE, STAMP, STAMP_FILE, index_name
+from index_mappings.operations import OPERATIONS_FILE
 from indexer.retention import prune
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
@@ -98,10 +99,11 @@ class Place:
 def _embedded_remains(place: Place, kept: list[str]) -> list[str]:
     root = Path(place.target)
     expected = {"live", "indexer.lock", "generations"}
+    of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE}
     found = [path.name for path in root.iterdir() if path.name not in expected]
     for name in kept:
         directory = stamp_path(root, name).parent
-        found += [path.name for path in directory.iterdir() if path.name not in {*DOCUMENTS, STAMP_FILE, RETIRED_FILE}]
+        found += [path.name for path in directory.iterdir() if path.name not in of_generation]
         for kind in DOCUMENTS:
             found += [f"{kind}/{unused}" for unused in _unused(directory / kind)]
     holder = (root / "indexer.lock").read_text(encoding="utf-8")

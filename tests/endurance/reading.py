@@ -154,7 +154,7 @@ class Readers:
             time.sleep(0.02)
 
     def wait_for_generation(self, generation: str) -> None:
-        """Wait until one of them was answered from it: a service that looks up what is live once a second may miss a short one."""
+        """Wait until one of them was answered from it: the service looks once a second and may miss a short one."""
         until = time.monotonic() + _BOUND_S
         while not any(generation in seen.asked_last for seen in self.seen):
             assert time.monotonic() < until, f"no answer is from {generation}"

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any
 
 from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
 from indexer.sinks.protocol import GenerationEditor
 
 
@@ -53,6 +54,12 @@ class BreakingEditor:
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
         self._editor.remove_of_shops(kind, shop_ids)
+
+    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
+        self._editor.write_operations(operations, patient=patient)
+
+    def operations(self) -> Operations | None:
+        return self._editor.operations()
 
     def show(self) -> None:
         if self._moment is Moment.WRITTEN:

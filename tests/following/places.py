@@ -9,6 +9,7 @@ from typing import Any
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp
+from index_mappings.operations import ResourceAccount
 from indexer.build import BuildOptions, BuildSummary, build
 from indexer.catching_up import MICRO_BATCH, CaughtUp, Follower
 from indexer.sinks.dead_letters import DeadLetters
@@ -95,6 +96,16 @@ class Place:
             return {kind: dict(editor.scan(kind)) for kind in DOCUMENTS}
         finally:
             editor.close()
+
+    def accounts(self) -> tuple[ResourceAccount, ...]:
+        """What is told of outside accounts beside the live generation."""
+        editor = self.sink.edit(self.live.generation)
+        try:
+            operations = editor.operations()
+        finally:
+            editor.close()
+        assert operations is not None
+        return operations.accounts
 
 
 def right(folder: Path, said: Iterable[Said]) -> MemorySink:

@@ -145,6 +145,7 @@ class Troubled:
     """A source of changes that fails a few times before it answers."""
 
     name = "troubled"
+    kind = "file"
     ended = False
 
     def __init__(self, inner: ChangeFile, failures: int) -> None:
@@ -156,6 +157,12 @@ class Troubled:
         if self._failures >= 0:
             raise CatalogueError("the disk is away")
         return self._inner.read(position, most)
+
+    def whereabouts(self, position: str | None) -> str | None:
+        return self._inner.whereabouts(position)
+
+    def waiting(self, position: str | None) -> int | None:
+        return self._inner.waiting(position)
 
     def close(self) -> None:
         self._inner.close()

@@ -1,0 +1,68 @@
+"""The small files of an index directory: which generation is live, which was before, and what they say of themselves.
+
+The pointer file is the only truth of what is live; a stamp that names another generation than its place is none.
+"""
+
+import json
+from pathlib import Path
+
+from index_mappings.embedded import operations_path, pointed_to, pointer_path, stamp_path
+from index_mappings.generations import Stamp
+from index_mappings.operations import Operations
+from service.search.failures import BackendUnavailable, NothingPublished
+from service.search.protocol import Generations
+
+
+def read_live(root: Path) -> Stamp:
+    """The live generation's stamp.
+
+    Raises:
+        NothingPublished: there is none yet.
+        BackendUnavailable: it can't be read.
+    """
+    live, _ = _pointer(root)
+    return _stamp(root, live)
+
+
+def read_generations(root: Path) -> Generations:
+    """Both stamps, and the operations document of the live generation. Errors as in `read_live`."""
+    live, previous = _pointer(root)
+    return Generations(
+        live=_stamp(root, live),
+        previous=None if previous is None else _stamp_if_there(root, previous),
+        operations=_operations(root, live),
+    )
+
+
+def _pointer(root: Path) -> tuple[str, str | None]:
+    pointer = pointer_path(root)
+    try:
+        return pointed_to(pointer.read_text(encoding="ascii"))
+    except FileNotFoundError as error:
+        raise NothingPublished(f"nothing is published in {root}") from error
+    except OSError as error:
+        raise BackendUnavailable(f"cannot read {pointer}") from error
+    except ValueError as error:
+        raise BackendUnavailable(f"{pointer} names no generation") from error
+
+
+def _stamp(root: Path, generation: str) -> Stamp:
+    try:
+        stamp = Stamp.from_wire(json.loads(stamp_path(root, generation).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
+    if stamp.generation != generation:
+        raise BackendUnavailable(f"the stamp of generation {generation} is another one's")
+    return stamp
+
+
+def _stamp_if_there(root: Path, generation: str) -> Stamp | None:
+    # The pointer goes on naming a previous generation that was pruned.
+    return _stamp(root, generation) if stamp_path(root, generation).exists() else None
+
+
+def _operations(root: Path, generation: str) -> Operations | None:
+    try:
+        return Operations.from_wire(json.loads(operations_path(root, generation).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
