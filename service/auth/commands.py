@@ -9,16 +9,17 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
 
+from index_mappings.environment.reading import SettingsError
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_id, new_token_text
+from service.store_settings import StoreSettings
 
 T = TypeVar("T")
 
@@ -31,14 +32,6 @@ _SPAN: Final = re.compile("([1-9][0-9]{0,4})([hd])")
 _SECONDS: Final = {"h": 3600, "d": 86_400}
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    kind: TokenStoreKind
-    path: Path
-    url: str
-    prefix: str
-
-
 token = typer.Typer(help="Issue, list and revoke API tokens.", no_args_is_help=True)
 
 
@@ -46,20 +39,22 @@ token = typer.Typer(help="Issue, list and revoke API tokens.", no_args_is_help=T
 def _token(
     context: typer.Context,
     store: Annotated[
-        TokenStoreKind, typer.Option(envvar="SHOP_DIRECTORY_TOKEN_STORE", help="Where tokens are kept.")
-    ] = TokenStoreKind.SQLITE,
-    path: Annotated[Path, typer.Option(envvar="SHOP_DIRECTORY_TOKEN_FILE", help="The SQLite store's file.")] = Path(
-        "var/tokens.sqlite"
-    ),
+        TokenStoreKind | None, typer.Option(help="Where tokens are kept. [env: SHOP_DIRECTORY_TOKEN_STORE]")
+    ] = None,
+    path: Annotated[Path | None, typer.Option(help="The SQLite store's file. [env: SHOP_DIRECTORY_TOKEN_FILE]")] = None,
+    # A password in an option would show in the list of processes: better in the environment or a file.
     redis_url: Annotated[
-        str, typer.Option(envvar="SHOP_DIRECTORY_REDIS_URL", help="The Redis store's server.")
-    ] = "redis://127.0.0.1:6379/0",
+        str | None, typer.Option(help="The Redis store's server. [env: SHOP_DIRECTORY_REDIS_URL]")
+    ] = None,
     prefix: Annotated[
-        str, typer.Option(envvar="SHOP_DIRECTORY_REDIS_PREFIX", help="What its keys begin with.")
-    ] = "shopdir",
+        str | None, typer.Option(help="What its keys begin with. [env: SHOP_DIRECTORY_REDIS_PREFIX]")
+    ] = None,
 ) -> None:
-    """Issue, list and revoke API tokens. The service sees every change within 2 seconds."""
-    context.obj = _Place(store, path, redis_url, prefix)
+    """Issue, list and revoke API tokens. The service sees every change within 2 seconds.
+
+    Settings are the service's own, from the environment.
+    """
+    context.obj = {"token_store": store, "token_file": path, "redis_url": redis_url, "redis_prefix": prefix}
 
 
 @token.command("new")
@@ -119,11 +114,11 @@ def revoke_command(
 
 
 def _with_store(context: typer.Context, work: Callable[[TokenStore], Awaitable[T]]) -> T:
-    place: _Place = context.obj
     try:
-        store = open_tokens(place.kind, place.path, place.url, place.prefix)
-    except ValueError:
-        _stop(_USAGE_EXIT, "SHOP_DIRECTORY_REDIS_URL is wrong: it must be a redis://, rediss:// or unix:// URL.")
+        settings = StoreSettings.load(**context.obj)
+    except SettingsError as error:
+        _stop(_USAGE_EXIT, str(error))
+    store = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
 
     async def run() -> T:
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 from service.auth.protocol import TokenStore
 from service.auth.redis import RedisTokenStore
 from service.auth.sqlite import SqliteTokenStore
+from service.redis_access import RedisAccess
 
 
 class TokenStoreKind(StrEnum):
@@ -15,18 +16,15 @@ class TokenStoreKind(StrEnum):
     REDIS = "redis"
 
 
-def open_tokens(kind: TokenStoreKind, path: Path, url: str, prefix: str) -> TokenStore:
+def open_tokens(kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: str) -> TokenStore:
     """Open a store; nothing is asked of it yet.
 
     Args:
         kind: which.
         path: the file of the SQLite store.
-        url: of Redis.
+        redis: the way to Redis.
         prefix: what Redis keys begin with.
-
-    Raises:
-        ValueError: the URL is none of Redis.
     """
     if kind is TokenStoreKind.SQLITE:
         return SqliteTokenStore(path)
-    return RedisTokenStore(url, prefix)
+    return RedisTokenStore(redis, prefix)

@@ -15,12 +15,16 @@ from typing import Final
 
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, is_token_text
+from service.measures import NOTHING_MEASURED, Measures
+from service.under_way import for_nobody_in_particular, time_left
 
 BELIEVED_SECONDS: Final = 1.5
 GRACE_SECONDS: Final = 600.0
 
 # Shorter than what is left of the 2 s: who joins a look-up under way must not get an older truth than who starts one.
 _ANSWER_SECONDS: Final = 1.0
+# A look-up ends by its own time-out long before.
+_NO_LIMIT_SECONDS: Final = 60.0
 # While the store is away only one look-up in this time waits for it.
 _RETRY_SECONDS: Final = 0.5
 _CAPACITY: Final = 10_000
@@ -86,6 +90,7 @@ class TokenVerifier:
         *,
         timeout: float = _ANSWER_SECONDS,
         capacity: int = _CAPACITY,
+        measures: Measures = NOTHING_MEASURED,
     ) -> None:
         """Verify against a store.
 
@@ -94,11 +99,13 @@ class TokenVerifier:
             clock: both times.
             timeout: seconds after which a store that has not answered is away.
             capacity: how many confirmed tokens, and how many refused texts, are remembered at most.
+            measures: are told of each look into the memory and of each look-up.
         """
         self._store = store
         self._clock = clock
         self._timeout = timeout
         self._capacity = capacity
+        self._measures = measures
         # Apart, so that a flood of invented tokens never pushes out a confirmed one.
         self._confirmed: OrderedDict[SecretHash, _Answer] = OrderedDict()
         self._refused: OrderedDict[SecretHash, _Answer] = OrderedDict()
@@ -110,7 +117,10 @@ class TokenVerifier:
         if not is_token_text(text):
             return Refused()
         secret = hash_of(text)
-        answer = self._remembered(secret, BELIEVED_SECONDS) or await self._asked(secret)
+        answer = self._remembered(secret, BELIEVED_SECONDS)
+        self._measures.cache("tokens", hit=answer is not None)
+        if answer is None:
+            answer = await self._asked(secret)
         if answer is None:
             answer = self._remembered(secret, GRACE_SECONDS)
         if answer is None:
@@ -139,16 +149,17 @@ class TokenVerifier:
         if task is None:
             if self._clock.steady() < self._away_until:
                 return None
-            task = self._asking[secret] = asyncio.create_task(self._ask(secret))
+            # Others join it: neither the deadline of its first caller nor that one's going away ends it.
+            with for_nobody_in_particular():
+                task = self._asking[secret] = asyncio.create_task(self._ask(secret))
             task.add_done_callback(lambda _: self._asking.pop(secret, None))
-        # One caller who goes away must not take the answer from the others.
-        return await asyncio.shield(task)
+        done, _ = await asyncio.wait({task}, timeout=time_left(_NO_LIMIT_SECONDS))
+        return task.result() if done else None
 
     async def _ask(self, secret: SecretHash) -> _Answer | None:
         as_of = self._clock.steady()
         try:
-            async with asyncio.timeout(self._timeout):
-                token = await self._store.find(secret)
+            token = await self._found(secret)
         except (TokensUnavailable, TimeoutError) as error:
             _LOG.warning("the token store is away: %s", error or "timed out")
             self._away_until = self._clock.steady() + _RETRY_SECONDS
@@ -161,6 +172,16 @@ class TokenVerifier:
         if len(kept) > self._capacity:
             kept.popitem(last=False)
         return answer
+
+    async def _found(self, secret: SecretHash) -> Token | None:
+        began, outcome = self._clock.steady(), "unavailable"
+        try:
+            async with asyncio.timeout(self._timeout):
+                token = await self._store.find(secret)
+            outcome = "ok"
+            return token
+        finally:
+            self._measures.store_call("tokens", "find", outcome, self._clock.steady() - began)
 
     def _expired(self, token: Token) -> bool:
         return token.expires_at is not None and self._clock.wall() >= token.expires_at

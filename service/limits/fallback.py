@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter, LimiterUnavailable
+from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, LimiterUnavailable
+from service.measures import NOTHING_MEASURED, Measures
 
 _RETRY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
@@ -22,7 +23,7 @@ class FallbackLimiter:
         self,
         shared: Limiter,
         local: Limiter,
-        on_local: Callable[[], None],
+        measures: Measures = NOTHING_MEASURED,
         *,
         retry_seconds: float = _RETRY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -32,13 +33,13 @@ class FallbackLimiter:
         Args:
             shared: the one that counts for all workers.
             local: decides while the shared one is away.
-            on_local: called for each decision that the local one made; what a metric counts.
+            measures: are told of each time that the shared one is asked, and of each decision that the local one made.
             retry_seconds: how long a lost limiter is left alone.
             clock: seconds that never go back.
         """
         self._shared = shared
         self._local = local
-        self._on_local = on_local
+        self._measures = measures
         self._retry_seconds = retry_seconds
         self._clock = clock
         self._away = False
@@ -59,7 +60,9 @@ class FallbackLimiter:
             # Before it is asked: whoever comes meanwhile must not wait for it as well.
             self._retry_at = self._clock() + self._retry_seconds
             try:
-                decision = await self._shared.hit(key, quota, cost)
+                decision = await self._shared_hit(key, quota, cost)
+            except LimiterNotWaitedFor:
+                pass
             except LimiterUnavailable as error:
                 self._lost(error)
             else:
@@ -68,13 +71,22 @@ class FallbackLimiter:
         if quota.bucket is Bucket.REPORTS:
             raise LimiterUnavailable("the shared limiter is away")
         decision = await self._local.hit(key, quota, cost)
-        self._on_local()
+        self._measures.quota(quota.bucket, "local")
         return decision
 
     async def close(self) -> None:
         """Close both."""
         await self._shared.close()
         await self._local.close()
+
+    async def _shared_hit(self, key: str, quota: Quota, cost: int) -> Decision:
+        began, outcome = time.monotonic(), "unavailable"
+        try:
+            decision = await self._shared.hit(key, quota, cost)
+            outcome = "ok"
+            return decision
+        finally:
+            self._measures.store_call("limiter", "hit", outcome, time.monotonic() - began)
 
     def _lost(self, error: LimiterUnavailable) -> None:
         self._retry_at = self._clock() + self._retry_seconds

@@ -23,6 +23,10 @@ class LimiterUnavailable(Exception):  # noqa: N818 - it names the state that the
     """The limiter did not answer, or not in time. The text is for the log, never for a caller (E5)."""
 
 
+class LimiterNotWaitedFor(LimiterUnavailable):
+    """The request's own deadline came first: it says nothing of the limiter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What became of a hit.

@@ -4,18 +4,19 @@ A key is a hash from slots to `units:latest`, some sixty at most, and goes by it
 time is the server's, so that workers with different clocks count alike.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
-
 from service.limits.policy import Quota
-from service.limits.protocol import Decision, LimiterUnavailable, slot_milliseconds, whole_seconds
+from service.limits.protocol import (
+    Decision,
+    LimiterNotWaitedFor,
+    LimiterUnavailable,
+    slot_milliseconds,
+    whole_seconds,
+)
+from service.redis_access import RedisAccess
+from service.redis_connection import RedisAway, RedisConnection
 
 _CONNECTIONS: Final = 32
 _HIT: Final = """
@@ -71,28 +72,20 @@ return {0, math.max(0, limit - used), oldest + window - now, retry}
 class RedisLimiter:
     """A limiter that any number of workers share."""
 
-    def __init__(self, url: str, prefix: str, timeout: float = 0.25, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, access: RedisAccess, prefix: str, timeout: float = 0.25, clock: Callable[[], float] | None = None
+    ) -> None:
         """Name the server; nothing is asked of it yet.
 
         Args:
-            url: `redis://`, `rediss://` or `unix://`, with credentials where they are needed.
+            access: the way to Redis.
             prefix: what all keys begin with.
             timeout: seconds that one decision may take.
             clock: seconds since 1970; the server's own without it.
         """
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=_CONNECTIONS,
-            timeout=timeout,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            # Once, for a connection that died idle. A hit that was counted before it died counts twice.
-            retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
-        )
-        self._redis = Redis.from_pool(pool)
-        self._script = self._redis.register_script(_HIT)
+        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout)
+        self._script = self._redis.script(_HIT)
         self._prefix = f"{prefix}:quota:"
-        self._timeout = timeout
         self._clock = clock
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
@@ -100,14 +93,16 @@ class RedisLimiter:
         now = "" if self._clock is None else round(self._clock() * 1000)
         arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), cost, now]
         try:
-            async with asyncio.timeout(self._timeout):
-                allowed, remaining, reset, retry = await self._script(keys=[self._prefix + key], args=arguments)
-        except (RedisError, OSError) as error:
-            # An error's own text may quote keys, which hold addresses: only its kind is told.
-            raise LimiterUnavailable(f"Redis: {type(error).__name__}") from None
+            # Twice: a hit that was counted before its connection died counts twice.
+            allowed, remaining, reset, retry = await self._redis.asked(
+                lambda: self._script([self._prefix + key], arguments), twice=True
+            )
+        except RedisAway as away:
+            kind = LimiterNotWaitedFor if away.late else LimiterUnavailable
+            raise kind(f"Redis: {away}") from None
         retry_after = None if allowed else whole_seconds(retry)
         return Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._redis.aclose()
+        await self._redis.close()

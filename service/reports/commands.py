@@ -14,10 +14,12 @@ from typing import Annotated, Final, NoReturn, TypeVar
 
 import typer
 
+from index_mappings.environment.reading import SettingsError
 from service.reports.failures import ReportsUnavailable
-from service.reports.opening import DAY_SECONDS, QueueKind, QueueSettings, open_queue
+from service.reports.opening import QueueKind, open_queue
 from service.reports.printing import recheck_lines, report_line, waiting_lines
 from service.reports.protocol import ReportQueue
+from service.store_settings import StoreSettings
 
 _NOT_ALL_EXIT: Final = 1
 _USAGE_EXIT: Final = 2
@@ -45,21 +47,24 @@ rechecks = typer.Typer(
 def _rechecks(
     context: typer.Context,
     kind: Annotated[
-        QueueKind, typer.Option(envvar="SHOP_DIRECTORY_REPORTS", help="A file of this machine, or Redis.")
-    ] = "embedded",
-    path: Annotated[Path, typer.Option(envvar="SHOP_DIRECTORY_REPORTS_FILE", help="The file, when embedded.")] = Path(
-        "var/reports.sqlite"
-    ),
-    # A password in an option would show in the list of processes: the environment is the place for it.
+        QueueKind | None, typer.Option(help="A file of this machine, or Redis. [env: SHOP_DIRECTORY_REPORTS]")
+    ] = None,
+    path: Annotated[
+        Path | None, typer.Option(help="The file, when embedded. [env: SHOP_DIRECTORY_REPORTS_FILE]")
+    ] = None,
+    # A password in an option would show in the list of processes: better in the environment or a file.
     url: Annotated[
-        str, typer.Option(envvar="SHOP_DIRECTORY_REDIS_URL", show_default=False, help="The Redis, when there is one.")
-    ] = "redis://127.0.0.1:6379/0",
+        str | None, typer.Option(help="The Redis, when there is one. [env: SHOP_DIRECTORY_REDIS_URL]")
+    ] = None,
     prefix: Annotated[
-        str, typer.Option(envvar="SHOP_DIRECTORY_REDIS_PREFIX", help="What all keys in Redis begin with.")
-    ] = "shopdir",
+        str | None, typer.Option(help="What all keys in Redis begin with. [env: SHOP_DIRECTORY_REDIS_PREFIX]")
+    ] = None,
 ) -> None:
-    """Look after the queue of re-checks that reports have filled."""
-    context.obj = QueueSettings(kind=kind, path=path, url=url, prefix=prefix, window_seconds=DAY_SECONDS)
+    """Look after the queue of re-checks that reports have filled.
+
+    Settings are the service's own, from the environment.
+    """
+    context.obj = {"reports": kind, "reports_file": path, "redis_url": url, "redis_prefix": prefix}
 
 
 @rechecks.command("list")
@@ -124,14 +129,13 @@ def export(context: typer.Context, *, as_json: JsonOption = False) -> None:
 
 def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
     """The queue's answer; the queue is opened for it and closed after it."""
-    settings: QueueSettings = context.obj
+    try:
+        settings = StoreSettings.load(**context.obj)
+    except SettingsError as error:
+        _stop(_USAGE_EXIT, str(error))
 
     async def opened() -> _Answer:
-        try:
-            queue = open_queue(settings)
-        except ValueError:
-            # Its text may hold the URL, and that a password.
-            _stop(_USAGE_EXIT, "SHOP_DIRECTORY_REDIS_URL is wrong: it must begin with redis://, rediss:// or unix://.")
+        queue = open_queue(settings.queue_settings)
         try:
             return await ask(queue)
         finally:

@@ -3,10 +3,11 @@
 Nothing is asked of the store yet: one that is away is told of by the first call.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from service.redis_access import DEFAULT_REDIS, RedisAccess
 from service.reports.protocol import ReportQueue
 from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports
@@ -23,8 +24,7 @@ class QueueSettings:
     Attributes:
         kind: a file of this machine, or Redis.
         path: the file; used when embedded.
-        url: `redis://`, `rediss://` or `unix://`; used with Redis. It may hold a password
-            and so is in no printed form.
+        redis: the way to Redis; used with it.
         prefix: what all keys begin with; used with Redis.
         window_seconds: how long the same report of a source appends nothing more (Q5).
         timeout: seconds that a call may take.
@@ -33,7 +33,7 @@ class QueueSettings:
 
     kind: QueueKind = "embedded"
     path: Path = Path("var/reports.sqlite")
-    url: str = field(default="redis://127.0.0.1:6379/0", repr=False)
+    redis: RedisAccess = DEFAULT_REDIS
     prefix: str = "shopdir"
     window_seconds: float = DAY_SECONDS
     timeout: float = 1.5
@@ -41,14 +41,10 @@ class QueueSettings:
 
 
 def open_queue(settings: QueueSettings) -> ReportQueue:
-    """The queue; who opens it closes it.
-
-    Raises:
-        ValueError: the URL is none that Redis has.
-    """
+    """The queue; who opens it closes it."""
     if settings.kind == "redis":
         return RedisReports(
-            settings.url,
+            settings.redis,
             settings.prefix,
             window_seconds=settings.window_seconds,
             timeout=settings.timeout,

@@ -12,16 +12,18 @@ from service.auth.commands import token
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, is_token_text
+from service.redis_access import DEFAULT_REDIS, RedisAccess
 
-Place = tuple[TokenStoreKind, Path, str, str]
+Place = tuple[TokenStoreKind, Path, RedisAccess, str]
 
 
 def _run(place: Place, *arguments: str) -> Result:
-    kind, path, url, prefix = place
+    kind, path, redis, prefix = place
     environment = {
         "SHOP_DIRECTORY_TOKEN_STORE": kind.value,
         "SHOP_DIRECTORY_TOKEN_FILE": str(path),
-        "SHOP_DIRECTORY_REDIS_URL": url,
+        "SHOP_DIRECTORY_REDIS_URL": redis.url,
+        "SHOP_DIRECTORY_REDIS_CLUSTER_NODES": ",".join(redis.cluster_nodes),
         "SHOP_DIRECTORY_REDIS_PREFIX": prefix,
     }
     return CliRunner().invoke(token, arguments, env=environment)
@@ -81,7 +83,7 @@ def test_a_revoked_token_is_gone_and_an_unknown_id_is_exit_code_1(place: Place) 
 
 @pytest.mark.parametrize(("span", "seconds"), [("90d", 90 * 86_400), ("12h", 12 * 3600)])
 def test_a_span_ends_that_long_from_now(tmp_path: Path, span: str, seconds: int) -> None:
-    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", "", "")
+    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", DEFAULT_REDIS, "")
     before = int(time.time())
     made = json.loads(_run(place, "new", "--name", "a", "--expires", span, "--json").stdout)
     found = _find(place, made["token"])
@@ -108,17 +110,20 @@ def test_a_span_ends_that_long_from_now(tmp_path: Path, span: str, seconds: int)
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_issues_nothing(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
-    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", "", "")
+    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", DEFAULT_REDIS, "")
     done = _run(place, "new", *arguments)
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", told)
     assert not (tmp_path / "tokens.sqlite").exists()
 
 
 def test_a_wrong_url_is_exit_code_2_and_a_store_away_3(tmp_path: Path) -> None:
-    wrong = _run((TokenStoreKind.REDIS, tmp_path, "http://secret@127.0.0.1", "p"), "list")
-    away = _run((TokenStoreKind.REDIS, tmp_path, "redis://:secret@127.0.0.1:1", "p"), "list")
-    unreadable = _run((TokenStoreKind.SQLITE, tmp_path, "", ""), "new", "--name", "a")
+    wrong = CliRunner().invoke(token, ["--store", "redis", "--redis-url", "http://secret@127.0.0.1", "list"])
+    away = _run((TokenStoreKind.REDIS, tmp_path, RedisAccess("redis://:secret@127.0.0.1:1"), "p"), "list")
+    unreadable = _run((TokenStoreKind.SQLITE, tmp_path, DEFAULT_REDIS, ""), "new", "--name", "a")
     assert [(done.exit_code, done.stdout) for done in (wrong, away, unreadable)] == [(2, ""), (3, ""), (3, "")]
-    assert wrong.stderr.startswith("SHOP_DIRECTORY_REDIS_URL is wrong: ")
+    assert wrong.stderr == (
+        "SHOP_DIRECTORY_REDIS_URL is wrong: "
+        "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
+    )
     assert away.stderr == "Nothing was done: the token store does not answer (Redis: ConnectionError).\n"
     assert unreadable.stderr.startswith("Nothing was done: the token store does not answer (the token file: ")

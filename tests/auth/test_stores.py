@@ -12,9 +12,10 @@ from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailab
 from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
+from service.redis_access import RedisAccess
 from tests.limits.relay import relay_to
 
-Place = tuple[TokenStoreKind, Path, str, str]
+Place = tuple[TokenStoreKind, Path, RedisAccess, str]
 
 WIDGET = Token("a1", "Widget für Preise", "default", None)
 PARTNER = Token("b2", "partner", "gold", 1_900_000_000)
@@ -77,7 +78,7 @@ async def test_the_sqlite_files_are_their_owners_alone_and_hold_no_text(tmp_path
 @pytest.mark.redis
 @pytest.mark.rule("Q1")
 async def test_redis_holds_hashes_under_one_tag_and_no_text(redis_url: str) -> None:
-    store = RedisTokenStore(redis_url, "test-keys")
+    store = RedisTokenStore(RedisAccess(redis_url), "test-keys")
     text = new_token_text()
     await store.issue(PARTNER, hash_of(text))
     redis = Redis.from_url(redis_url, decode_responses=True)
@@ -148,7 +149,7 @@ async def test_a_file_that_is_no_database_or_is_locked_is_a_store_away(tmp_path:
 async def test_a_redis_that_is_gone_or_silent_is_a_store_away_until_it_is_back(redis_url: str) -> None:
     text = new_token_text()
     async with relay_to(redis_url) as relay:
-        store = RedisTokenStore(relay.url, "test-away", timeout=0.2)
+        store = RedisTokenStore(RedisAccess(relay.url), "test-away", timeout=0.2)
         await store.issue(WIDGET, hash_of(text))
         relay.fall_silent()
         with pytest.raises(TokensUnavailable):
@@ -166,7 +167,7 @@ async def test_a_redis_that_is_gone_or_silent_is_a_store_away_until_it_is_back(r
 
 async def test_no_representation_and_no_failure_shows_a_hash(tmp_path: Path) -> None:
     secret = hash_of(new_token_text())
-    store = RedisTokenStore("redis://127.0.0.1:1", "test")
+    store = RedisTokenStore(RedisAccess("redis://127.0.0.1:1"), "test")
     with pytest.raises(TokensUnavailable) as gone:
         await store.find(secret)
     await store.close()

@@ -12,6 +12,7 @@ from service.auth.protocol import Token, TokenStore
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import Confirmed, Refused, TokenVerifier, Verdict
+from service.redis_access import RedisAccess
 from tests.auth.watched import WIDGET, World
 
 
@@ -38,7 +39,7 @@ async def test_a_revoked_token_counts_no_longer_than_two_seconds(world: World) -
 
 @pytest.mark.rule("Q1")
 async def test_a_revocation_counts_within_two_seconds_by_the_real_clock(
-    tokens: TokenStore, place: tuple[TokenStoreKind, Path, str, str]
+    tokens: TokenStore, place: tuple[TokenStoreKind, Path, RedisAccess, str]
 ) -> None:
     text = new_token_text()
     await tokens.issue(WIDGET, hash_of(text))

@@ -8,6 +8,7 @@ import pytest
 from service.limits.memory import MemoryLimiter
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
+from service.redis_access import RedisAccess
 from tests.limits.clocks import HandClock
 
 MakeLimiter = Callable[[HandClock], Limiter]
@@ -18,5 +19,5 @@ def make_limiter(request: pytest.FixtureRequest) -> MakeLimiter:
     """Makes a limiter of one kind, on a clock; whoever makes it closes it. Each has keys of its own."""
     if request.param == "memory":
         return MemoryLimiter
-    url = request.getfixturevalue("redis_url")
-    return lambda clock: RedisLimiter(url, f"test-{secrets.token_hex(6)}", timeout=5, clock=clock)
+    access = RedisAccess(request.getfixturevalue("redis_url"))
+    return lambda clock: RedisLimiter(access, f"test-{secrets.token_hex(6)}", timeout=5, clock=clock)

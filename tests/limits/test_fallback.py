@@ -9,8 +9,10 @@ import pytest
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, LimiterUnavailable
+from service.limits.protocol import Decision, LimiterNotWaitedFor, LimiterUnavailable
 from service.limits.redis import RedisLimiter
+from service.measures import NothingMeasured
+from service.redis_access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.relay import relay_to
 
@@ -18,12 +20,24 @@ READS = Quota(Bucket.READS, 3, 60)
 REPORTS = Quota(Bucket.REPORTS, 3, 3600)
 
 
-@dataclass
-class Counter:
-    count: int = 0
+class Counter(NothingMeasured):
+    """Counts the local decisions of each bucket, and how the shared limiter answered."""
 
-    def __call__(self) -> None:
-        self.count += 1
+    def __init__(self) -> None:
+        self.local: list[str] = []
+        self.asked: list[str] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.local)
+
+    def quota(self, bucket: str, decision: str) -> None:
+        assert decision == "local"
+        self.local.append(bucket)
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        assert (store, operation, seconds >= 0) == ("limiter", "hit", True)
+        self.asked.append(outcome)
 
 
 @dataclass
@@ -32,12 +46,13 @@ class SwitchedLimiter:
 
     limiter: MemoryLimiter
     away: bool = False
+    failure: type[LimiterUnavailable] = LimiterUnavailable
     asked: int = field(default=0)
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         self.asked += 1
         if self.away:
-            raise LimiterUnavailable("away")
+            raise self.failure("away")
         return await self.limiter.hit(key, quota, cost)
 
     async def close(self) -> None:
@@ -63,7 +78,8 @@ async def test_reads_go_on_under_a_local_quota_and_are_counted(caplog: pytest.Lo
     world.shared.away = True
     alone = [(await world.limiter.hit("k", READS)).allowed for _ in range(4)]
     degraded.append(world.limiter.degraded)
-    assert (together.remaining, alone, world.counted.count) == (2, [True, True, True, False], 4)
+    assert (together.remaining, alone, world.counted.local) == (2, [True, True, True, False], ["reads"] * 4)
+    assert world.counted.asked == ["ok", "unavailable"]
     assert degraded == [False, True]
     assert [record.message for record in caplog.records] == [
         "the shared limiter is away, quotas are counted locally: away"
@@ -96,12 +112,23 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
     assert (world.shared.asked, world.counted.count, world.limiter.degraded) == (5, 30, False)
 
 
+@pytest.mark.rule("Q4")
+async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() -> None:
+    counted = Counter()
+    impatient = SwitchedLimiter(MemoryLimiter(), away=True, failure=LimiterNotWaitedFor)
+    limiter = FallbackLimiter(impatient, MemoryLimiter(), counted)
+    assert (await limiter.hit("k", READS)).allowed
+    with pytest.raises(LimiterUnavailable):
+        await limiter.hit("k", REPORTS)
+    assert (limiter.degraded, counted.local, counted.asked) == (False, ["reads"], ["unavailable", "unavailable"])
+
+
 @pytest.mark.redis
 @pytest.mark.rule("Q4")
 async def test_a_silent_redis_holds_up_one_call_a_second_and_no_other(redis_url: str) -> None:
     counted = Counter()
     async with relay_to(redis_url) as relay:
-        limiter = FallbackLimiter(RedisLimiter(relay.url, "test-silent"), MemoryLimiter(), counted)
+        limiter = FallbackLimiter(RedisLimiter(RedisAccess(relay.url), "test-silent"), MemoryLimiter(), counted)
         await limiter.hit("k", Quota(Bucket.READS, 1000, 60))
         relay.fall_silent()
         slow = 0

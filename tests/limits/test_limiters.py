@@ -14,6 +14,7 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, slot_milliseconds
 from service.limits.redis import RedisLimiter
+from service.redis_access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.conftest import MakeLimiter
 
@@ -116,7 +117,9 @@ def test_who_waits_as_long_as_told_is_allowed(make_limiter: MakeLimiter, quota: 
 @given(quota=QUOTAS, hits=GAMES)
 def test_redis_decides_exactly_as_memory_does(redis_url: str, quota: Quota, hits: list[Hit]) -> None:
     prefix = f"test-{secrets.token_hex(6)}"
-    shared = asyncio.run(play(lambda clock: RedisLimiter(redis_url, prefix, timeout=5, clock=clock), quota, hits))
+    shared = asyncio.run(
+        play(lambda clock: RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock), quota, hits)
+    )
     assert shared == asyncio.run(play(MemoryLimiter, quota, hits))
 
 

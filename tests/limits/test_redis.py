@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import LimiterUnavailable
 from service.limits.redis import RedisLimiter
+from service.redis_access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.relay import relay_to
 
@@ -18,7 +19,7 @@ READS = Quota(Bucket.READS, 10, 60)
 
 @pytest.mark.rule("Q2")
 async def test_workers_share_one_count(redis_url: str) -> None:
-    workers = [RedisLimiter(redis_url, "test-shared", timeout=5) for _ in range(4)]
+    workers = [RedisLimiter(RedisAccess(redis_url), "test-shared", timeout=5) for _ in range(4)]
     decisions = await asyncio.gather(*(worker.hit("k", READS) for worker in workers for _ in range(5)))
     for worker in workers:
         await worker.close()
@@ -26,7 +27,7 @@ async def test_workers_share_one_count(redis_url: str) -> None:
 
 
 async def test_a_key_goes_by_itself_when_its_quota_is_whole(redis_url: str) -> None:
-    limiter = RedisLimiter(redis_url, "test-gone", timeout=5)
+    limiter = RedisLimiter(RedisAccess(redis_url), "test-gone", timeout=5)
     redis = Redis.from_url(redis_url)
     await limiter.hit("k", Quota(Bucket.READS, 10, 1))
     keys = [key async for key in redis.scan_iter("test-gone:*")]
@@ -41,7 +42,7 @@ async def test_a_key_goes_by_itself_when_its_quota_is_whole(redis_url: str) -> N
 
 async def test_a_clock_that_was_set_back_forgets_nothing_early(redis_url: str) -> None:
     clock = HandClock()
-    limiter = RedisLimiter(redis_url, "test-back", timeout=5, clock=clock)
+    limiter = RedisLimiter(RedisAccess(redis_url), "test-back", timeout=5, clock=clock)
     quota = Quota(Bucket.READS, 3, 60)
     decisions = []
     for seconds in (0.5, -0.2, -30.0, 0.0, 59.9, 30.2):
@@ -58,7 +59,7 @@ async def test_a_clock_that_was_set_back_forgets_nothing_early(redis_url: str) -
 @pytest.mark.rule("Q4")
 async def test_a_redis_that_is_gone_or_silent_is_told_in_time(redis_url: str) -> None:
     async with relay_to(redis_url) as relay:
-        limiter = RedisLimiter(relay.url, "test-away")
+        limiter = RedisLimiter(RedisAccess(relay.url), "test-away")
         assert (await limiter.hit("k", READS)).allowed
         relay.fall_silent()
         started = time.monotonic()
@@ -76,7 +77,7 @@ async def test_a_redis_that_is_gone_or_silent_is_told_in_time(redis_url: str) ->
 
 
 async def test_a_script_that_the_server_forgot_is_sent_again(redis_url: str) -> None:
-    limiter = RedisLimiter(redis_url, "test-script", timeout=5)
+    limiter = RedisLimiter(RedisAccess(redis_url), "test-script", timeout=5)
     redis = Redis.from_url(redis_url)
     await limiter.hit("k", READS)
     await redis.script_flush()

@@ -15,6 +15,7 @@ import pytest
 
 from tests.real.node_build import BuildError
 from tests.real.opensearch import OpenSearchNode, choose_places
+from tests.real.redis_groups import ClusterOfRedis
 from tests.real.sources import (
     LocalNodes,
     Missing,
@@ -24,6 +25,7 @@ from tests.real.sources import (
     find_opensearch,
     find_postgres,
     find_redis,
+    find_redis_program,
 )
 
 
@@ -54,6 +56,8 @@ PARTS: Final = (
     Part("a real OpenSearch", "opensearch", "opensearch_url", find_opensearch),
     Part("OpenSearch nodes of their own", "opensearch_node", "opensearch_node", find_local_nodes),
     Part("a real Redis", "redis", "redis_url", find_redis),
+    Part("a Redis Cluster of their own", "redis_cluster", "redis_cluster", find_redis_program),
+    Part("Redis servers of their own", "redis_program", "redis_program", find_redis_program),
     Part("a real PostgreSQL", "postgres", "postgres_url", find_postgres),
     Part("the development data", "dev_data", "dev_data", find_dev_data),
 )
@@ -114,6 +118,19 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a real Redis, one for the whole session: tests use keys of their own."""
     with _had(find_redis()).open(tmp_path_factory.mktemp("redis")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def redis_program() -> str:
+    """The `redis-server` of this machine."""
+    return str(_had(find_redis_program()))
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(redis_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    """`host:port` of each node of a cluster, one for the whole session: tests use keys of their own."""
+    with ClusterOfRedis(redis_program, tmp_path_factory.mktemp("redis-cluster")) as cluster:
+        yield cluster.addresses
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ It keeps its port and its folder for its whole life, and it ends when we do.
 """
 
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -18,16 +19,22 @@ _LOOPBACK: Final = "127.0.0.1"
 _END_WITH_INPUT: Final = 'exec 3<&0; (trap "" HUP; read -r _ <&3; kill $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
 
 
+def redis_process(title: str, command: Sequence[str], folder: Path) -> ServerProcess:
+    """A process of Redis, not started yet, that ends when its standard input does."""
+    return ServerProcess(title, ["sh", "-c", _END_WITH_INPUT, "sh", *command], folder / "redis.log")
+
+
 class RedisServer:
     """One Redis; as a context it is started, answers, and is stopped at the end."""
 
-    def __init__(self, program: str, folder: Path, *, appendonly: bool = False) -> None:
+    def __init__(self, program: str, folder: Path, *, appendonly: bool = False, options: Sequence[str] = ()) -> None:
         """Chooses a port and keeps the command; nothing runs yet.
 
         Args:
             program: the path of `redis-server`.
             folder: where it keeps its log, and its data where it has any.
             appendonly: whether its data outlives a restart; else it lives in memory alone.
+            options: more of its command line, such as `--maxmemory 10mb`, a word each.
         """
         (self.port,) = free_ports(1)
         self.url = f"redis://{_LOOPBACK}:{self.port}/0"
@@ -39,9 +46,8 @@ class RedisServer:
             "--save": "",
             "--appendonly": "yes" if appendonly else "no",
         }
-        options = [word for option in stated.items() for word in option]
-        command = ["sh", "-c", _END_WITH_INPUT, "sh", program, *options]
-        self.process = ServerProcess(f"Redis at {self.url}", command, folder / "redis.log")
+        words = [word for option in stated.items() for word in option]
+        self.process = redis_process(f"Redis at {self.url}", [program, *words, *options], folder)
 
     def start(self) -> None:
         """Starts it and waits until it answers; also after `stop` or `kill`, then on its old port.

@@ -106,6 +106,12 @@ def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
     return Source("a local redis-server", lambda folder: _redis_url(program, folder))
 
 
+def find_redis_program(environment: Mapping[str, str] = os.environ) -> Path | Missing:
+    """Returns the `redis-server` for tests that start several of their own."""
+    program = shutil.which("redis-server", path=environment.get("PATH"))
+    return Missing("no redis-server on the PATH") if program is None else Path(program)
+
+
 def find_postgres(environment: Mapping[str, str] = os.environ) -> Source | Missing:
     """Returns the first of: `$POSTGRES_URL` (never stopped; its user makes databases), a local PostgreSQL."""
     if url := environment.get("POSTGRES_URL"):

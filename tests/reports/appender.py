@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from service.redis_access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import ReportQueue
@@ -43,7 +44,7 @@ async def _report_on(queue: ReportQueue, lane: int, number: int) -> None:
 
 async def _report(kind: str, target: str, starts: list[int]) -> None:
     settings = (
-        QueueSettings(kind="redis", url=target, timeout=_TIMEOUT_S)
+        QueueSettings(kind="redis", redis=RedisAccess(target), timeout=_TIMEOUT_S)
         if kind == "redis"
         else QueueSettings(kind="embedded", path=Path(target), timeout=_TIMEOUT_S)
     )

@@ -27,7 +27,20 @@ async def redis_store(redis_url: str) -> AsyncIterator[RedisStore]:
         yield store
 
 
-@pytest.fixture(params=["sqlite_store", pytest.param("redis_store", marks=pytest.mark.redis)])
+@pytest.fixture
+async def cluster_store(redis_cluster: tuple[str, ...]) -> AsyncIterator[RedisStore]:
+    """A place in the session's Redis Cluster; the cluster ends with the session, and its keys with it."""
+    async with AsyncExitStack() as closing:
+        yield RedisStore("redis://127.0.0.1", closing, cluster_nodes=redis_cluster)
+
+
+@pytest.fixture(
+    params=[
+        "sqlite_store",
+        pytest.param("redis_store", marks=pytest.mark.redis),
+        pytest.param("cluster_store", marks=pytest.mark.redis_cluster),
+    ]
+)
 def store(request: pytest.FixtureRequest) -> Store:
     """Each store in its turn."""
     found: Store = request.getfixturevalue(request.param)

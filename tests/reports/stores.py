@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from redis.asyncio import Redis
 
+from service.redis_access import RedisAccess
 from service.reports.protocol import Report, ReportKind, ReportQueue
 from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports
@@ -67,13 +68,14 @@ class SqliteStore:
 class RedisStore:
     """A hash tag of its own in a Redis."""
 
-    def __init__(self, url: str, closing: AsyncExitStack) -> None:
+    def __init__(self, url: str, closing: AsyncExitStack, cluster_nodes: tuple[str, ...] = ()) -> None:
         self.url = url
+        self.access = RedisAccess(url, cluster_nodes=cluster_nodes)
         self.prefix = f"test-{secrets.token_hex(6)}"
         self._closing = closing
 
     def open(self, **options: Any) -> RedisReports:  # noqa: ANN401 - as above
-        queue = RedisReports(self.url, self.prefix, **{"timeout": 10.0, **options})
+        queue = RedisReports(self.access, self.prefix, **{"timeout": 10.0, **options})
         self._closing.push_async_callback(queue.close)
         return queue
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import pytest
 from typer.testing import CliRunner, Result
 
+from service.redis_access import RedisAccess
 from service.reports.commands import rechecks
 from service.reports.protocol import Recheck, ReportQueue
 from service.reports.redis import RedisReports
@@ -148,7 +149,7 @@ def test_export_prints_all_reports_and_an_acknowledgement_takes_none_away(path: 
 @pytest.mark.redis
 def test_the_environment_names_the_redis(tmp_path: Path, redis_url: str) -> None:
     async def fill() -> str:
-        queue = RedisReports(redis_url, "test-rechecks-command")
+        queue = RedisReports(RedisAccess(redis_url), "test-rechecks-command")
         await queue.append(report("s1"))
         await queue.close()
         return queue._reports
@@ -201,7 +202,10 @@ def test_wrong_usage_is_exit_code_2(path: Path, command: tuple[str, ...]) -> Non
 def test_a_wrong_setting_is_exit_code_2_and_named_without_its_value(path: Path) -> None:
     url = "http://zqcanaryzq"
     wrong = _run(path, "list", SHOP_DIRECTORY_REPORTS="redis", SHOP_DIRECTORY_REDIS_URL=url)
-    told = "SHOP_DIRECTORY_REDIS_URL is wrong: it must begin with redis://, rediss:// or unix://.\n"
+    told = (
+        "SHOP_DIRECTORY_REDIS_URL is wrong: "
+        "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
+    )
     assert _outcome(wrong) == (2, [], told)
 
 

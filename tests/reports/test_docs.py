@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 from redis.asyncio import Redis
 
+from service.redis_access import RedisAccess
 from service.reports.redis import RedisReports
 from tests.real.redis import RedisServer
 from tests.real.sources import REPOSITORY
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.redis
 
 
 async def test_the_worker_of_the_page_does_what_it_says(own_redis: RedisServer, tmp_path: Path) -> None:
-    queue = RedisReports(own_redis.url)
+    queue = RedisReports(RedisAccess(own_redis.url))
     given = [report("s1"), report("s2", kind="fact", reason="return_period")]
     for one in given:
         await queue.append(one)
@@ -39,7 +40,7 @@ async def test_the_worker_of_the_page_does_what_it_says(own_redis: RedisServer, 
 
 
 async def test_the_bare_commands_of_the_page_take_an_entry_off_the_queue(own_redis: RedisServer) -> None:
-    queue = RedisReports(own_redis.url)
+    queue = RedisReports(RedisAccess(own_redis.url))
     await queue.append(report("s1"))
     (block,) = re.findall(r"```\n(XGROUP.*?)```", PAGE, re.DOTALL)
     create, read, take_over, acknowledge, delete = [line.split("#")[0].split() for line in block.splitlines()]
@@ -58,7 +59,7 @@ async def test_the_bare_commands_of_the_page_take_an_entry_off_the_queue(own_red
 
 
 async def test_every_key_and_every_field_of_redis_is_on_the_page(own_redis: RedisServer) -> None:
-    queue = RedisReports(own_redis.url, max_deliveries=1)
+    queue = RedisReports(RedisAccess(own_redis.url), max_deliveries=1)
     for shop in ("s1", "s2"):
         await queue.append(report(shop))
     await queue.claim("w1", 1, 60)

@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from service.redis_access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from tests.real.redis import RedisServer
 from tests.real.sources import REPOSITORY
@@ -103,7 +104,7 @@ async def test_kills_of_redis_and_of_the_reporting_process_lose_and_double_nothi
             appender.kill()
             appender.start()
         appender.stream_on(0.1)
-    settings = QueueSettings(kind="redis", url=own_redis.url, timeout=30.0)
+    settings = QueueSettings(kind="redis", redis=RedisAccess(own_redis.url), timeout=30.0)
     assert await _judged(appender, settings) == (0, 0, 0, 0)
     assert len(appender.lines()) > LANES * KILLS
 

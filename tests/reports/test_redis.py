@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from service.redis_access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.real.process import free_ports
@@ -65,7 +66,7 @@ async def test_on_a_cluster_every_step_stays_in_one_slot(tmp_path: Path) -> None
             if "cluster_state:ok" in str(await _told(server, "CLUSTER", "INFO")):
                 break
             await asyncio.sleep(0.05)
-        queue = RedisReports(server.url, max_deliveries=1)
+        queue = RedisReports(RedisAccess(server.url), max_deliveries=1)
         assert [await queue.append(report(shop)) for shop in ("s1", "s2", "s1")] == [True, True, False]
         first, second = await queue.claim("w1", 2, 60)
         assert await queue.acknowledge("w1", [first.id]) == (first.id,)
@@ -81,14 +82,9 @@ async def test_a_redis_that_answers_before_it_syncs_is_warned_of_once(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture, syncs: str, warnings: int
 ) -> None:
     await _told(own_redis, "CONFIG", "SET", "appendfsync", syncs)
-    queue = RedisReports(own_redis.url)
+    queue = RedisReports(RedisAccess(own_redis.url))
     with caplog.at_level(logging.WARNING, logger="service.reports"):
         assert [await queue.append(report(shop)) for shop in ("s1", "s2")] == [True, True]
     await queue.close()
     said = "Redis answers before a report is on disk: set appendonly yes and appendfsync always"
     assert [record.getMessage() for record in caplog.records] == [said] * warnings
-
-
-def test_a_url_of_another_kind_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="scheme"):
-        RedisReports("http://127.0.0.1:6379")

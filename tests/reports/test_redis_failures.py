@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as ConnectionLostError
 
+from service.redis_access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.real.redis import RedisServer
@@ -33,7 +34,7 @@ CALLS: Final[dict[str, Ask]] = {
 @pytest.fixture
 async def queue(own_redis: RedisServer) -> AsyncIterator[RedisReports]:
     """A queue with a short deadline on the test's own Redis, with one report in it."""
-    opened = RedisReports(own_redis.url, timeout=DEADLINE_S)
+    opened = RedisReports(RedisAccess(own_redis.url), timeout=DEADLINE_S)
     await opened.append(report("s0"))
     yield opened
     await opened.close()
@@ -145,7 +146,7 @@ async def test_a_redis_that_takes_no_writes_is_unavailable_and_keeps_nothing(
     own_redis: RedisServer, queue: RedisReports, command: tuple[str, ...]
 ) -> None:
     await _told(own_redis, *command)
-    fresh = RedisReports(own_redis.url, timeout=DEADLINE_S)
+    fresh = RedisReports(RedisAccess(own_redis.url), timeout=DEADLINE_S)
     await _refused_in_time(fresh.append(report("s1")))
     await fresh.close()
     own_redis.kill()

@@ -1,0 +1,182 @@
+"""How Redis is reached: one server, a master that sentinels name, or a cluster; by which user, and with what TLS.
+
+Settings that contradict each other are refused by name: nothing is silently left out, least of all what protects.
+"""
+
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+DEFAULT_REDIS_URL: Final = "redis://127.0.0.1:6379/0"
+
+_TLS_SCHEME: Final = "rediss"
+_SCHEMES: Final = ("redis", _TLS_SCHEME, "unix")
+# Any other option of the client could, for one, switch off the check of certificates.
+_OPTIONS: Final = {"db"}
+_ONLY_TLS: Final = "given only with a rediss:// URL"
+_ADDRESSES: Final = "addresses such as redis-1.example:{port}, separated by commas, and not with a unix:// URL"
+
+
+class RedisAccessError(ValueError):
+    """A setting is wrong.
+
+    Attributes:
+        setting: its name, as the field of the service's settings.
+        must: goes on after "must be"; never holds a value.
+    """
+
+    def __init__(self, setting: str, must: str) -> None:
+        self.setting = setting
+        self.must = must
+        super().__init__(f"{setting} must be {must}")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAccess:
+    """The way to Redis.
+
+    Attributes:
+        url: `redis://`, `rediss://` (TLS) or `unix://`, perhaps with user, password and database. With sentinels or a
+            cluster its host and port are not used.
+        user: the ACL user, where the URL names none.
+        password: where the URL holds none.
+        ca_file: PEM of who signs the servers' certificates; the system's own authorities without it.
+        certificate_file: PEM of our certificate, for servers that want one.
+        key_file: PEM of its key.
+        sentinels: `host:port` of each; they are asked who the master is.
+        sentinel_name: what they call it.
+        sentinel_user: the ACL user of the sentinels.
+        sentinel_password: of the sentinels.
+        cluster_nodes: `host:port` of some nodes of a cluster; the others are learnt from them.
+
+    Raises:
+        RedisAccessError: the first thing that is wrong, a file that can't be read included.
+    """
+
+    url: str = field(default=DEFAULT_REDIS_URL, repr=False)
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    sentinels: tuple[str, ...] = ()
+    sentinel_name: str | None = None
+    sentinel_user: str | None = None
+    sentinel_password: str | None = field(default=None, repr=False)
+    cluster_nodes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for fault in (*_url_faults(self), *_tls_faults(self), *_sentinel_faults(self), *_cluster_faults(self)):
+            raise fault
+
+    @property
+    def with_tls(self) -> bool:
+        """Whether connections are TLS."""
+        return urlsplit(self.url).scheme == _TLS_SCHEME
+
+
+def address_of(text: str) -> tuple[str, int] | None:
+    """Host and port of `host:port` or `[IPv6]:port`; None when it is neither."""
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return (host, port) if host and port and parts.netloc == text and "@" not in text else None
+
+
+def _url_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+    must = "a redis://, rediss:// or unix:// URL, without options other than db"
+    parts = _split(access.url)
+    if parts is None or parts.scheme not in _SCHEMES or parts.fragment or set(parse_qs(parts.query)) - _OPTIONS:
+        yield RedisAccessError("redis_url", must)
+        return
+    if parts.scheme == "unix" and not parts.path:
+        yield RedisAccessError("redis_url", must)
+    if _database(parts) is None:
+        yield RedisAccessError("redis_url", f"{must}; a database is a whole number")
+    if access.user is not None and parts.username:
+        yield RedisAccessError("redis_user", "given once, in the URL or here")
+    if access.password is not None and parts.password:
+        yield RedisAccessError("redis_password", "given once, in the URL or here")
+    if access.user is not None and not (access.password or parts.password):
+        yield RedisAccessError("redis_password", "given with redis_user")
+
+
+def _tls_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+    files = {
+        "redis_ca_file": access.ca_file,
+        "redis_certificate_file": access.certificate_file,
+        "redis_key_file": access.key_file,
+    }
+    if not access.with_tls:
+        yield from (RedisAccessError(name, _ONLY_TLS) for name, path in files.items() if path is not None)
+    if access.certificate_file is None and access.key_file is not None:
+        yield RedisAccessError("redis_certificate_file", "given with redis_key_file")
+    if access.key_file is None and access.certificate_file is not None:
+        yield RedisAccessError("redis_key_file", "given with redis_certificate_file")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if access.ca_file is not None:
+            context.load_verify_locations(access.ca_file)
+    except OSError:
+        yield RedisAccessError("redis_ca_file", "a readable file of PEM certificates")
+    try:
+        if access.certificate_file is not None and access.key_file is not None:
+            # A key with a pass phrase would be asked for at the terminal.
+            context.load_cert_chain(access.certificate_file, access.key_file, password="")
+    except OSError:
+        yield RedisAccessError("redis_certificate_file", "a readable PEM certificate, and redis_key_file its key")
+
+
+def _sentinel_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+    if access.sentinels:
+        if _unix(access) or not all(map(address_of, access.sentinels)):
+            yield RedisAccessError("redis_sentinels", _ADDRESSES.format(port=26379))
+        if not access.sentinel_name:
+            yield RedisAccessError("redis_sentinel_name", "what the sentinels call the master, given with them")
+        if access.sentinel_user and not access.sentinel_password:
+            yield RedisAccessError("redis_sentinel_password", "given with redis_sentinel_user")
+        return
+    for name in ("sentinel_name", "sentinel_user", "sentinel_password"):
+        if getattr(access, name) is not None:
+            yield RedisAccessError(f"redis_{name}", "given only with redis_sentinels")
+
+
+def _cluster_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+    if not access.cluster_nodes:
+        return
+    if _unix(access) or not all(map(address_of, access.cluster_nodes)):
+        yield RedisAccessError("redis_cluster_nodes", _ADDRESSES.format(port=6379))
+    if access.sentinels:
+        yield RedisAccessError("redis_cluster_nodes", "given without redis_sentinels")
+    parts = urlsplit(access.url)
+    if _database(parts):
+        yield RedisAccessError("redis_url", "without a database other than 0: a cluster has no other")
+
+
+def _split(url: str) -> SplitResult | None:
+    parts = urlsplit(url)
+    try:
+        return parts if parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _database(parts: SplitResult) -> int | None:
+    stated = parse_qs(parts.query).get("db", [parts.path.strip("/") if parts.scheme != "unix" else ""])[0]
+    try:
+        return int(stated or "0")
+    except ValueError:
+        return None
+
+
+def _unix(access: RedisAccess) -> bool:
+    return urlsplit(access.url).scheme == "unix"
+
+
+# At the end, as making one checks it.
+DEFAULT_REDIS: Final = RedisAccess()
