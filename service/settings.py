@@ -1,101 +1,224 @@
 """The service's settings, from the environment (SHOP_DIRECTORY_...). A wrong one stops the start and is named."""
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field, SecretStr
 
+from index_mappings.environment.places import PlaceSettings
+from index_mappings.environment.reading import PREFIX, CommaSeparated, SettingsError, variable
 from service.addresses import ForwardingHeader
-from service.auth.opening import TokenStoreKind
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
+from service.origins import OriginPatterns, Origins
+from service.store_settings import StoreSettings
 
-PREFIX: Final = "SHOP_DIRECTORY_"
+__all__ = ["PREFIX", "Settings", "SettingsError", "load_settings"]
 
 _LOOPBACK: Final = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 
 
-class SettingsError(Exception):
-    """A setting is wrong; the text names the variable and says what it must be."""
+class Settings(StoreSettings, PlaceSettings):
+    """All settings. Titles say what they are for; descriptions go on after "must be"."""
 
-
-def _parts(value: object) -> object:
-    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
-
-
-CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parts)]
-
-
-class Settings(BaseSettings):
-    """All settings; descriptions go on after "must be"."""
-
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
-
-    engine: Annotated[Literal["embedded", "opensearch"], Field(description="embedded or opensearch")] = "embedded"
-    data_dir: Annotated[Path, Field(description="the directory that the indexer writes")] = Path("var/index")
-    opensearch_urls: Annotated[
-        CommaSeparated, Field(min_length=1, description="the nodes' URLs, separated by commas")
-    ] = ("http://127.0.0.1:9200",)
-    index_prefix: Annotated[
-        str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$", description="lower-case letters, digits and hyphens, up to 61")
-    ] = "shop-directory"
-    host: Annotated[str, Field(min_length=1, description="the address to listen on")] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65_535, description="a port from 0 (any free one) to 65535")] = 8080
+    host: Annotated[
+        str, Field(title="The address to listen on.", min_length=1, description="the address to listen on")
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, Field(title="The port to listen on.", ge=0, le=65_535, description="a port from 0 (any free one) to 65535")
+    ] = 8080
     request_timeout: Annotated[
-        float, Field(gt=0, le=60, allow_inf_nan=False, description="seconds, over 0 and up to 60")
+        float,
+        Field(
+            title="How long all of one answer may take.",
+            gt=0,
+            le=60,
+            allow_inf_nan=False,
+            description="seconds, over 0 and up to 60",
+        ),
     ] = 1.8
+    workers: Annotated[
+        int,
+        Field(
+            title="How many processes serve on the one port.",
+            ge=1,
+            le=256,
+            description="how many processes serve, from 1 to 256",
+        ),
+    ] = 1
+    max_concurrency: Annotated[
+        int,
+        Field(
+            title="How many requests a worker works on at once; what comes above that is told to come back.",
+            ge=1,
+            le=10_000,
+            description="how many requests a worker works on at once, from 1 to 10000",
+        ),
+    ] = 64
+    drain_seconds: Annotated[
+        float,
+        Field(
+            title="How long it still serves after SIGTERM while load balancers take note.",
+            ge=0,
+            le=300,
+            allow_inf_nan=False,
+            description="seconds that it serves on, not ready, after SIGTERM",
+        ),
+    ] = 2.0
     cors_origins: Annotated[
-        CommaSeparated, Field(description="origins that may read other answers than /suggest, separated by commas")
+        Origins,
+        Field(
+            title="Origins whose pages may read answers; `/suggest` is for any origin.",
+            description="origins such as https://shops.example, separated by commas; neither * nor null",
+        ),
     ] = ()
+    hsts_seconds: Annotated[
+        int,
+        Field(
+            title="How long browsers shall come by TLS only; for a service whose callers all do.",
+            ge=0,
+            le=63_072_000,
+            description="seconds, up to two years; 0 says nothing of it",
+        ),
+    ] = 0
     mcp_allowed_hosts: Annotated[
-        CommaSeparated, Field(description="Host headers that /mcp serves, separated by commas; name:* is any port")
+        CommaSeparated,
+        Field(
+            title="The hosts that /mcp goes by; a request with another Host header is refused.",
+            description="Host headers that /mcp serves, separated by commas; name:* is any port",
+        ),
     ] = _LOOPBACK
     mcp_allowed_origins: Annotated[
-        CommaSeparated, Field(description="origins that /mcp serves, separated by commas; http://name:* is any port")
+        OriginPatterns,
+        Field(
+            title="Origins whose pages may call /mcp.",
+            description="origins that /mcp serves, as http://name:port, separated by commas; http://name:* is any port",
+        ),
     ] = tuple(f"http://{host}" for host in _LOOPBACK)
-    token_store: Annotated[TokenStoreKind, Field(description="sqlite or redis")] = TokenStoreKind.SQLITE
-    token_file: Annotated[Path, Field(description="the file of the SQLite token store")] = Path("var/tokens.sqlite")
-    reports: Annotated[Literal["embedded", "redis"], Field(description="embedded or redis")] = "embedded"
-    reports_file: Annotated[Path, Field(description="the file of the embedded report queue")] = Path(
-        "var/reports.sqlite"
-    )
-    report_window: Annotated[
-        float, Field(gt=0, le=31_536_000, description="seconds in which the same report counts once, up to a year")
-    ] = 86_400.0
-    redis_url: Annotated[SecretStr, Field(description="a redis://, rediss:// or unix:// URL")] = SecretStr(
-        "redis://127.0.0.1:6379/0"
-    )
-    redis_prefix: Annotated[
-        str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$", description="lower-case letters, digits and hyphens, up to 61")
-    ] = "shopdir"
-    limiter: Annotated[Literal["memory", "redis"], Field(description="memory or redis")] = "memory"
+    limiter: Annotated[
+        Literal["memory", "redis"],
+        Field(title="Where quotas are counted: in each process, or together.", description="memory or redis"),
+    ] = "memory"
     quota_anonymous: Annotated[
-        QuotaClass, Field(description='JSON such as {"reads": 120, "suggest": 1200, "reports": 0}')
+        QuotaClass,
+        Field(
+            title="Quotas of an address without a token: reads and suggestions a minute, reports an hour.",
+            description='JSON such as {"reads": 120, "suggest": 1200, "reports": 0}',
+        ),
     ] = ANONYMOUS
     quota_classes: Annotated[
         dict[str, QuotaClass],
-        Field(description="JSON: the class default and others, each with reads, suggest and reports"),
-    ] = {DEFAULT_CLASS: WITH_TOKEN}
+        Field(
+            title="Quotas of tokens, by the class that `token new --class` names.",
+            description="JSON: the class default and others, each with reads, suggest and reports",
+        ),
+    ] = {DEFAULT_CLASS: WITH_TOKEN}  # noqa: RUF012 - pydantic copies it
     trusted_proxies: Annotated[
-        CommaSeparated, Field(description="addresses or networks of proxies, or unix, separated by commas")
+        CommaSeparated,
+        Field(
+            title="Proxies whose forwarding header is believed; anybody else's is ignored.",
+            description="addresses or networks of proxies, or unix, separated by commas",
+        ),
     ] = ()
-    forwarding_header: Annotated[ForwardingHeader, Field(description="x-forwarded-for or forwarded")] = (
-        ForwardingHeader.X_FORWARDED_FOR
-    )
-    country_header: Annotated[str | None, Field(description="the name of the header of a trusted edge")] = None
-    api_token: Annotated[SecretStr | None, Field(description="the token of the local caller over stdio")] = None
+    forwarding_header: Annotated[
+        ForwardingHeader,
+        Field(
+            title="The header in which trusted proxies tell the caller's address.",
+            description="x-forwarded-for or forwarded",
+        ),
+    ] = ForwardingHeader.X_FORWARDED_FOR
+    country_header: Annotated[
+        str | None,
+        Field(
+            title="The header in which a trusted edge tells the caller's country, where `/suggest` is not given one.",
+            description="the name of the header of a trusted edge",
+        ),
+    ] = None
+    api_token: Annotated[
+        SecretStr | None,
+        Field(
+            title="The token of the caller over stdio (`shop-directory mcp`).",
+            description="the token of the local caller over stdio",
+        ),
+    ] = None
     most_coupons_rest: Annotated[
-        int | None, Field(ge=1, description="how many coupons of all shops REST lists at most; empty for any number")
+        int | None,
+        Field(
+            title="How many coupons of all shops together REST answers at most.",
+            ge=1,
+            description="how many coupons of all shops REST lists at most; empty for any number",
+        ),
     ] = None
     most_coupons_mcp: Annotated[
-        int | None, Field(ge=1, description="how many coupons of all shops MCP lists at most")
+        int | None,
+        Field(
+            title="How many coupons of all shops together MCP answers at most.",
+            ge=1,
+            description="how many coupons of all shops MCP lists at most",
+        ),
     ] = 2_000
-    category_cap: Annotated[int, Field(ge=1, le=10_000, description="a whole number from 1 to 10000")] = 50
-    commit: Annotated[str | None, Field(description="the build's commit, 40 hexadecimal digits")] = None
-    built_at: Annotated[str | None, Field(description="the build's time, RFC 3339 in UTC")] = None
+    category_cap: Annotated[
+        int,
+        Field(
+            title="How many categories a word of a query may stand for.",
+            ge=1,
+            le=10_000,
+            description="a whole number from 1 to 10000",
+        ),
+    ] = 50
+    commit: Annotated[
+        str | None,
+        Field(title="The commit that /version tells.", description="the build's commit, 40 hexadecimal digits"),
+    ] = None
+    built_at: Annotated[
+        str | None, Field(title="The build time that /version tells.", description="the build's time, RFC 3339 in UTC")
+    ] = None
+    ops_key: Annotated[
+        SecretStr | None,
+        Field(
+            title="What x-ops-key must hold for the operations endpoints; without it they are open.",
+            min_length=16,
+            description="the operations key, at least 16 characters; empty for none",
+        ),
+    ] = None
+    log_format: Annotated[
+        Literal["auto", "json", "console"],
+        Field(
+            title="How a line of the log is written.",
+            description="auto, json or console; auto is console on a terminal and json elsewhere",
+        ),
+    ] = "auto"
+    log_exception_text: Annotated[
+        bool,
+        Field(
+            title="Whether the log repeats the words of exceptions and libraries, which may quote what callers sent.",
+            description="true or false",
+        ),
+    ] = False
+    traces: Annotated[
+        Literal["off", "otlp"],
+        Field(
+            title="Whether traces are made of the calls, and where they go.",
+            description="off, or otlp to send them where OTEL_EXPORTER_OTLP_ENDPOINT says",
+        ),
+    ] = "off"
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Field(description="debug, info, warning or error")
+        Literal["debug", "info", "warning", "error"],
+        Field(title="The lowest level of what is logged.", description="debug, info, warning or error"),
     ] = "info"
+
+    def contradictions(self) -> Iterator[str]:
+        """What several processes can't share."""
+        yield from super().contradictions()
+        if self.workers > 1 and self.limiter == "memory":
+            yield (
+                f"{variable('workers')} is over 1, so {variable('limiter')} must be redis: "
+                "each process would count quotas by itself."
+            )
+        if self.workers > 1 and self.reports == "embedded":
+            yield (
+                f"{variable('workers')} is over 1, so {variable('reports')} must be redis: "
+                "processes would hold each other up in one file."
+            )
 
 
 def load_settings(**given: Any) -> Settings:  # noqa: ANN401 - any setting
@@ -107,11 +230,4 @@ def load_settings(**given: Any) -> Settings:  # noqa: ANN401 - any setting
     Raises:
         SettingsError: naming what is wrong.
     """
-    try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        names = sorted({str(found["loc"][0]) for found in error.errors(include_input=False, include_url=False)})
-    described = Settings.model_fields
-    raise SettingsError(
-        " ".join(f"{PREFIX}{name.upper()} is wrong: it must be {described[name].description}." for name in names)
-    )
+    return Settings.load(**given)

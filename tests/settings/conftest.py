@@ -1,0 +1,15 @@
+"""An environment without settings but those that a test makes."""
+
+import os
+
+import pytest
+
+from index_mappings.environment.reading import PREFIX
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """What sets variables in an environment that has none of ours."""
+    for name in [name for name in os.environ if name.upper().startswith(PREFIX)]:
+        monkeypatch.delenv(name)
+    return monkeypatch
