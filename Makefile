@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 SOAKED := tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
   tests/e2e/test_all_tools_three_doors.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
   tests/judges/test_schemathesis.py tests/following tests/endurance/test_kills.py \
-  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py
+  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py tests/faults
 VENV := .venv
 BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
@@ -18,7 +18,7 @@ BUILT_AT = $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format relevance bench soak lock clean
+.PHONY: help run image up test check audit format relevance bench soak settings lock clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,13 @@ run: $(VENV)/.run  ## index the sample catalogue (or CATALOGUE=...) and serve it
 	@SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
 
+image:  ## the container image shop-directory:local, which knows its commit
+	@docker build --build-arg COMMIT="$(COMMIT)" --build-arg BUILT_AT="$(BUILT_AT)" --tag shop-directory:local .
+
+up:  ## OpenSearch, Redis, indexer and service in containers, on the sample catalogue (or CATALOGUE=...)
+	@COMMIT="$(COMMIT)" BUILT_AT="$(BUILT_AT)" $(if $(CATALOGUE),CATALOGUE="$(abspath $(CATALOGUE))") \
+	  docker compose up --build --detach
+
 test: $(VENV)/.dev  ## all tests; starts a real OpenSearch and Redis where it can
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
@@ -38,6 +45,11 @@ check: $(VENV)/.dev  ## format, lint, types, import contracts
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+audit: $(VENV)/.dev  ## secrets in kept files; known vulnerabilities of the locked packages (AUDIT=strict: all asked about)
+	@$(BIN)/python -m tests.security.secret_scan
+	@$(BIN)/python -m tests.security.audit requirements.lock || \
+	  { code=$$?; [ $$code -eq 3 ] && [ "$(AUDIT)" != strict ]; }
 
 format: $(VENV)/.dev  ## write the code as `make check` wants it
 	@$(BIN)/ruff format --quiet
@@ -53,11 +65,14 @@ soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of
 	@SHOP_DIRECTORY_AGREEMENT=100x20 SHOP_DIRECTORY_DOOR_CALLS=5000 SHOP_DIRECTORY_KILLS=20 \
 	  SHOP_DIRECTORY_SCHEMATHESIS=20000 SHOP_DIRECTORY_CHANGES=10000 SHOP_DIRECTORY_INDEX_KILLS=50 \
 	  SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 SHOP_DIRECTORY_NODE_KILLS=all \
-	  SHOP_DIRECTORY_LEASE_TURNS=40 \
+	  SHOP_DIRECTORY_LEASE_TURNS=40 SHOP_DIRECTORY_FAULTS=all \
 	  $(BIN)/python -m pytest --require-real -p no:cacheprovider -o timeout=7200 $(or $(SOAK),$(SOAKED))
 	@$(if $(SOAK),,$(BIN)/python -m bench --timing)
 	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)
 	@$(if $(SOAK),,$(BIN)/python -m bench.scale --shops 1000000)
+
+settings: $(VENV)/.dev  ## docs/settings.md anew, from the code
+	@$(BIN)/shop-directory config --markdown > docs/settings.md
 
 lock: $(VENV)/.dev  ## pin the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \

@@ -31,6 +31,7 @@ from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
+from service.redis_access import DEFAULT_REDIS
 from service.search.embedded import EmbeddedBackend
 from service.settings import Settings
 
@@ -213,7 +214,7 @@ async def _running(app: FastAPI) -> AsyncIterator[FastAPI]:
 
 async def _token(path: Path) -> str:
     text = new_token_text()
-    store = open_tokens(TokenStoreKind.SQLITE, path, "", "")
+    store = open_tokens(TokenStoreKind.SQLITE, path, DEFAULT_REDIS, "")
     await store.issue(Token(new_token_id(), "bench", "default", None), hash_of(text))
     await store.close()
     return text

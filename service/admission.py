@@ -17,6 +17,7 @@ from service.errors import (
 from service.limits.headers import Headers, quota_headers
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
 from service.limits.protocol import Decision, Limiter, LimiterUnavailable
+from service.measures import NOTHING_MEASURED, Measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,17 @@ class Admitted:
 class Admission:
     """Confirms tokens and counts calls."""
 
-    def __init__(self, verifier: TokenVerifier, limiter: Limiter, policy: QuotaPolicy) -> None:
+    def __init__(
+        self,
+        verifier: TokenVerifier,
+        limiter: Limiter,
+        policy: QuotaPolicy,
+        measures: Measures = NOTHING_MEASURED,
+    ) -> None:
         self._verifier = verifier
         self._limiter = limiter
         self._policy = policy
+        self._measures = measures
 
     async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
         """Let a call go on.
@@ -62,6 +70,10 @@ class Admission:
             raise QuotaExceededError(decision.retry_after or 1, headers)
         return Admitted(token, headers)
 
+    async def count_refused(self, caller: Caller) -> None:
+        """Count a refused token or key as a read of the address (Q2)."""
+        await self._hit(quota_key(Bucket.READS, None, caller.address), self._policy.quota(Bucket.READS, None))
+
     async def _token(self, caller: Caller, *, required: bool) -> Token | None:
         if caller.token is None:
             if required:
@@ -75,13 +87,15 @@ class Admission:
                 raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
             case Refused() if required:
                 # It throttles the address's other calls, but the answer stays 401 (R5).
-                await self._hit(quota_key(Bucket.READS, None, caller.address), self._policy.quota(Bucket.READS, None))
+                await self.count_refused(caller)
                 raise TokenInvalidError
             case _:
                 return None
 
     async def _hit(self, key: str, quota: Quota) -> Decision:
         try:
-            return await self._limiter.hit(key, quota)
+            decision = await self._limiter.hit(key, quota)
         except LimiterUnavailable as error:
             raise BackendUnavailableError("Reports can't be taken just now; try again in 1 second.") from error
+        self._measures.quota(quota.bucket, "allowed" if decision.allowed else "refused")
+        return decision

@@ -1,12 +1,16 @@
 """The composition root: the only place that knows which parts there are, and the owner of all their lives."""
 
+import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from fastapi import FastAPI
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from opentelemetry.sdk.trace import SpanProcessor
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -15,44 +19,73 @@ from service.admission import Admission
 from service.auth.opening import open_tokens
 from service.auth.protocol import TokenStore
 from service.auth.verifier import TokenVerifier
+from service.build_stamp import stamp_of_build
 from service.caller import Channel
 from service.dispatch import Dispatcher, Surroundings
+from service.draining import Draining
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
+from service.flags import flags_of
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
 from service.live import LiveData
-from service.mcp_server.endpoint import McpEndpoint, call_over_http
+from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
-from service.reports.opening import QueueSettings, open_queue
+from service.measures import NOTHING_MEASURED, Measures
+from service.observing.prometheus import PrometheusMeasures
+from service.observing.traces import open_traces
+from service.observing.unfailing import UnfailingMeasures
+from service.ops_state import ServiceState
+from service.ops_state_of import About
+from service.overload import Gate
+from service.reports.guarded import GuardedQueue
+from service.reports.opening import open_queue
 from service.reports.protocol import ReportQueue
 from service.rest.answers import problem_answer
 from service.rest.door import SUGGEST_PATH, FrontDoor
+from service.rest.gated import Gated
+from service.rest.last_resort import last_resort
+from service.rest.observed import ObservedCalls, route_words
 from service.rest.openapi import VERSION, openapi_document, openapi_endpoint
-from service.rest.probes import health_endpoint, ready_endpoint, version_endpoint
+from service.rest.operations import OpsKey, operations_routes
+from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.suggest_endpoint import suggest_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.search.embedded import EmbeddedBackend
 from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.settings import Settings
+from service.situation import Questions
 from service.tools.registry import REGISTRY
 
 # One search of several in a request must leave the others some time.
 _ENGINE_TIMEOUT: Final = 1.5
 
 
-def create_app(settings: Settings, *, search: SearchBackend | None = None) -> FastAPI:
-    """Make the HTTP application.
+def create_app(
+    settings: Settings,
+    *,
+    search: SearchBackend | None = None,
+    measures: Measures | None = None,
+    spans: SpanProcessor | None = None,
+) -> FastAPI:
+    """Make the HTTP application. Its `state.draining` is what the server sets when it is told to stop.
 
     Args:
         settings: all of them.
         search: a backend instead of the one that the settings name; the application closes it.
+        measures: what is told of each call instead of the metrics of /metrics.
+        spans: takes the spans of calls instead of what the settings name.
     """
-    parts = open_parts(settings, search)
+    words = route_words(tool.name for tool in REGISTRY)
+    metrics = PrometheusMeasures(words.values())
+    measures = UnfailingMeasures(metrics if measures is None else measures)
+    traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
+    draining = Draining()
+    parts = open_parts(settings, search, measures)
     believed = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     dispatcher = parts.dispatcher
     sessions = StreamableHTTPSessionManager(
@@ -69,25 +102,49 @@ def create_app(settings: Settings, *, search: SearchBackend | None = None) -> Fa
                 yield
         finally:
             await parts.close()
+            await asyncio.to_thread(traces.close)
 
-    app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app = FastAPI(
+        lifespan=lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        # Its own spans would come beside ours.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+        exception_handlers={Exception: last_resort(settings.hsts_seconds)},
+    )
     document = openapi_document(REGISTRY)
     app.openapi_schema = document
-    mcp = McpEndpoint(sessions, dispatcher, believed, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
+    hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
+    mcp = McpEndpoint(sessions, dispatcher, believed, hosts, origins, traces=traces.door)
+    gate = Gate(settings.max_concurrency, measures)
+    timeout = settings.request_timeout
+    suggest = suggest_endpoint(parts.live, parts.admission, believed, measures)
     routes: list[BaseRoute] = [
-        Route(f"/tool/{tool.name}", endpoint=tool_endpoint(dispatcher, tool.name, believed)) for tool in REGISTRY
+        Route(f"/tool/{tool.name}", endpoint=Gated(tool_endpoint(dispatcher, tool.name, believed), gate, timeout))
+        for tool in REGISTRY
     ]
     routes += [
-        Route(SUGGEST_PATH, endpoint=suggest_endpoint(parts.live, parts.admission, believed)),
-        Route("/mcp", endpoint=mcp),
+        Route(SUGGEST_PATH, endpoint=Gated(suggest, gate, timeout)),
+        # The SDK's own tasks would not end with the request's: a tool that is called stops by itself.
+        Route("/mcp", endpoint=Gated(mcp, gate, timeout, refused_early, interrupted=False)),
         Route("/health", endpoint=health_endpoint()),
-        Route("/ready", endpoint=ready_endpoint(parts.live, parts.reports)),
-        Route("/version", endpoint=version_endpoint(settings.commit, settings.built_at)),
+        Route("/ready", endpoint=ready_endpoint(parts.live, parts.reports, draining)),
+        Route("/version", endpoint=version_endpoint(stamp_of_build(settings.commit, settings.built_at))),
         Route("/openapi.json", endpoint=openapi_endpoint(document)),
     ]
+    key = OpsKey(settings.ops_key, parts.admission, believed)
+    questions = Questions(parts.search, parts.reports, timeout)
+    routes += operations_routes(key, questions, about(settings), metrics)
     app.router.routes = routes
     app.router.default = _nothing_here
-    app.add_middleware(FrontDoor, cors_origins=settings.cors_origins)
+    app.add_middleware(
+        FrontDoor, cors_origins=settings.cors_origins, draining=draining, hsts_seconds=settings.hsts_seconds
+    )
+    # Outermost: it tells what the caller got.
+    app.add_middleware(ObservedCalls, routes=words, measures=measures, traces=traces.door)
+    app.state.draining = draining
     return app
 
 
@@ -95,10 +152,13 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
     """Serve MCP on stdin and stdout until stdin ends."""
     parts = open_parts(settings, search)
     token = settings.api_token.get_secret_value().strip() if settings.api_token else None
+    traces = open_traces(SERVICE, VERSION, sent=settings.traces == "otlp")
+    call_of = call_over_stdio(token or None)
     try:
-        await serve_stdio(build_server(parts.dispatcher, VERSION, call_over_stdio(token or None)))
+        await serve_stdio(build_server(parts.dispatcher, VERSION, call_of, settings.request_timeout, traces.door))
     finally:
         await parts.close()
+        await asyncio.to_thread(traces.close)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,52 +183,55 @@ class Parts:
         await self.search.close()
 
 
-def open_parts(settings: Settings, search: SearchBackend | None = None) -> Parts:
+def open_parts(settings: Settings, search: SearchBackend | None = None, measures: Measures = NOTHING_MEASURED) -> Parts:
     """Open everything that the settings name; nothing is asked of it yet."""
-    backend = open_search(settings) if search is None else search
+    backend = open_search(settings, measures) if search is None else search
     live = LiveData(backend, settings.request_timeout)
-    url = settings.redis_url.get_secret_value()
-    tokens = open_tokens(settings.token_store, settings.token_file, url, settings.redis_prefix)
-    verifier = TokenVerifier(tokens)
-    limiter = open_limiter(settings, url)
-    reports = open_queue(
-        QueueSettings(
-            kind=settings.reports,
-            path=settings.reports_file,
-            url=url,
-            prefix=settings.redis_prefix,
-            window_seconds=settings.report_window,
-        )
-    )
-    admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes))
+    tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
+    verifier = TokenVerifier(tokens, measures=measures)
+    limiter = open_limiter(settings, measures)
+    reports = GuardedQueue(open_queue(settings.queue_settings), measures)
+    admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), measures)
     most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
     most[Channel.STDIO] = settings.most_coupons_mcp
     surroundings = Surroundings(reports, {door: count for door, count in most.items() if count is not None})
-    dispatcher = Dispatcher(REGISTRY, live, admission, surroundings)
+    dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
     return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher)
 
 
-def open_limiter(settings: Settings, url: str) -> Limiter:
+def about(settings: Settings) -> About:
+    """What those who run the service read of this process, whatever happens to it."""
+    build = stamp_of_build(settings.commit, settings.built_at)
+    state = ServiceState(
+        name=SERVICE,
+        version=VERSION,
+        commit=None if build is None else build.commit,
+        built_at=None if build is None else build.built_at,
+        started_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        pid=os.getpid(),
+    )
+    return About(state, flags_of(settings))
+
+
+def open_limiter(settings: Settings, measures: Measures = NOTHING_MEASURED) -> Limiter:
     """The limiter that the settings name; one over Redis has a local one behind it (Q4)."""
     local = MemoryLimiter()
     if settings.limiter == "memory":
         return local
-    return FallbackLimiter(RedisLimiter(url, settings.redis_prefix), local, _counted_locally)
+    return FallbackLimiter(RedisLimiter(settings.redis_access, settings.redis_prefix), local, measures)
 
 
-def _counted_locally() -> None:
-    """What a metric will count; the fallback itself logs when it begins and ends."""
-
-
-def open_search(settings: Settings) -> SearchBackend:
+def open_search(settings: Settings, measures: Measures = NOTHING_MEASURED) -> SearchBackend:
     """The backend that the settings name; nothing is asked of it yet."""
     if settings.engine == "embedded":
-        return EmbeddedBackend(settings.data_dir, settings.category_cap)
+        return EmbeddedBackend(settings.data_dir, settings.category_cap, measures)
     return OpenSearchBackend(
         settings.opensearch_urls,
         settings.index_prefix,
         settings.category_cap,
         min(_ENGINE_TIMEOUT, settings.request_timeout),
+        measures,
+        access=settings.cluster_access,
     )
 
 

@@ -1,11 +1,11 @@
-"""One call of a tool, the same for every door: look up, read, validate, run, log (R5).
+"""One call of a tool, the same for every door: look up, read, validate, run (R5).
 
 The order is R5's: the tool's name counts before its caller, the caller before the body, the body before the fields.
 That is why the arguments are handed in unread. Nothing of what went wrong inside gets out but by the request id (E5).
 """
 
+import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from index_mappings.generations import Stamp
 from service.admission import Admission, Admitted
 from service.caller import Caller, Channel
 from service.context import ToolContext
-from service.errors import InternalError, RouteNotFoundError, ServiceError
+from service.errors import BackendUnavailableError, InternalError, RouteNotFoundError, ServiceError
 from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
 from service.live import Answered, LiveData
@@ -23,10 +23,12 @@ from service.reports.protocol import ReportQueue
 from service.search.protocol import Snapshot
 from service.tools.request import validated
 from service.tools.tool import TokenRule, Tool, ToolResponse
+from service.under_way import begun, current, time_left, working_on
 from service.wire import encode
 
 Arguments = Callable[[], Awaitable[object]]
 
+_TIMEOUT: Final = 1.8
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -78,6 +80,8 @@ class Dispatcher:
         admission: Admission,
         surroundings: Surroundings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        timeout: float = _TIMEOUT,
     ) -> None:
         """Take the tools and what they work with.
 
@@ -87,6 +91,7 @@ class Dispatcher:
             admission: who may call, and how often.
             surroundings: what is the same for every call.
             clock: read once a call.
+            timeout: seconds that a call may take that comes by no door with a deadline of its own.
         """
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
@@ -94,6 +99,7 @@ class Dispatcher:
         self._admission = admission
         self._surroundings = surroundings
         self._clock = clock
+        self._timeout = timeout
 
     def knows(self, name: str) -> bool:
         """Whether there is such a tool."""
@@ -106,11 +112,17 @@ class Dispatcher:
             The admission, or why there is none; nothing is raised but cancellation.
         """
         tool = self._by_name.get(name) if name is not None else None
+        if tool is not None and (request := current()) is not None:
+            # Here, so that what is refused is told of by the name of its tool too.
+            request.tool = tool.name
         try:
-            if tool is None:
-                return await self._admission.admit(caller, Bucket.READS)
-            bucket = tool_bucket(read_only=tool.effects.read_only)
-            return await self._admission.admit(caller, bucket, token_required=tool.token is TokenRule.REQUIRED)
+            async with asyncio.timeout(time_left(self._timeout)):
+                if tool is None:
+                    return await self._admission.admit(caller, Bucket.READS)
+                bucket = tool_bucket(read_only=tool.effects.read_only)
+                return await self._admission.admit(caller, bucket, token_required=tool.token is TokenRule.REQUIRED)
+        except TimeoutError:
+            return BackendUnavailableError("The call could not be admitted in time; try again in 1 second.")
         except ServiceError as error:
             return error
         except Exception:  # noqa: BLE001 - an unforeseen fault of a store becomes an answer (E5)
@@ -129,7 +141,12 @@ class Dispatcher:
         Returns:
             The answer or the error; nothing is raised but cancellation.
         """
-        started = time.perf_counter()
+        if current() is not None:
+            return await self._called(name, arguments, caller, admit)
+        with working_on(begun(caller.request_id, self._timeout)):
+            return await self._called(name, arguments, caller, admit)
+
+    async def _called(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None) -> Outcome:
         if name not in self._by_name:
             admit = RouteNotFoundError()
         elif admit is None:
@@ -140,14 +157,8 @@ class Dispatcher:
         else:
             # What it says of the quota is with the error already.
             outcome = _outcome(caller, Answered(None, admit), ())
-        _LOG.info(
-            "request=%s channel=%s tool=%s outcome=%s ms=%.1f",
-            caller.request_id,
-            caller.channel,
-            name if self.knows(name) else "-",
-            outcome.error.code if outcome.error else "ok",
-            (time.perf_counter() - started) * 1000,
-        )
+        if (request := current()) is not None:
+            request.outcome = outcome.error.code if outcome.error else "ok"
         return outcome
 
     async def _answer(

@@ -9,6 +9,7 @@ A detail says what to do in our own words. It never holds what the caller sent, 
     ├── TooManyCouponsError         400 too_many_coupons
     ├── TokenRequiredError          401 token_required
     ├── TokenInvalidError           401 token_invalid
+    ├── OpsKeyRequiredError         401 ops_key_required
     ├── QuotaExceededError          429 quota_exceeded
     ├── ShopNotFoundError           404 shop_not_found
     ├── OfferNotFoundError          404 offer_not_found
@@ -20,6 +21,7 @@ A detail says what to do in our own words. It never holds what the caller sent, 
     ├── InternalError               500 internal_error
     ├── VersionUnknownError         503 version_unknown
     ├── NotReadyError               503 not_ready
+    ├── OverloadedError             503 overloaded
     └── BackendUnavailableError     503 backend_unavailable
 """
 
@@ -167,6 +169,16 @@ class TokenInvalidError(ServiceError):
     headers = _CHALLENGE
 
 
+class OpsKeyRequiredError(ServiceError):
+    """An operations endpoint is asked without the operations key, or with another one."""
+
+    status = 401
+    code = "ops_key_required"
+    title = "Operations key required"
+    default_detail = "This endpoint needs the operations key in the header x-ops-key."
+    headers = ((b"www-authenticate", b'ApiKey realm="shop-directory-operations", header="x-ops-key"'),)
+
+
 class QuotaExceededError(ServiceError):
     """The caller's quota is used up (Q2)."""
 
@@ -253,6 +265,16 @@ class NotReadyError(ServiceError):
     title = "Not ready"
     default_detail = "The service is not ready."
     retry_after = 2
+
+
+class OverloadedError(ServiceError):
+    """As much is being worked on as this worker takes at once; nothing was looked at."""
+
+    status = 503
+    code = "overloaded"
+    title = "Overloaded"
+    default_detail = "The service has as much to do as it can. Nothing was done; try again in 1 second."
+    retry_after = 1
 
 
 class BackendUnavailableError(ServiceError):

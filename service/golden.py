@@ -102,7 +102,7 @@ async def _opened(place: IndexPlace) -> AsyncIterator[Engine]:
     engine: Engine = (
         TantivyEngine(place.root)
         if isinstance(place, EmbeddedPlace)
-        else OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS)
+        else OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS, place.access)
     )
     try:
         yield engine

@@ -10,6 +10,7 @@ from index_mappings.generations import Stamp
 from service.errors import BackendUnavailableError, ServiceError
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import SearchBackend, Snapshot
+from service.under_way import current, time_left
 
 T = TypeVar("T")
 Work = Callable[[Snapshot], Awaitable[T]]
@@ -39,7 +40,7 @@ class LiveData:
 
         Args:
             search: the backend; it belongs to the caller.
-            timeout: seconds that all of one answer may take.
+            timeout: seconds that all of one answer may take, where its request has as many left.
         """
         self._search = search
         self._timeout = timeout
@@ -47,7 +48,7 @@ class LiveData:
     async def ask(self, work: Work[T], request_id: str) -> Answered[T]:
         """Do some work on the live generation, once more on the next one when it is removed meanwhile."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(time_left(self._timeout)):
                 try:
                     return await _on(await self._search.snapshot(), work)
                 except GenerationGone:
@@ -70,6 +71,8 @@ class LiveData:
 
 
 async def _on(snapshot: Snapshot, work: Work[T]) -> Answered[T]:
+    if (request := current()) is not None:
+        request.generation = snapshot.stamp.generation
     try:
         return Answered(snapshot.stamp, await work(snapshot))
     except ServiceError as error:

@@ -1,15 +1,20 @@
 """The HTTP server under the application: limits, timeouts, and problem documents for what is not even HTTP (E1, E5)."""
 
+import re
 from asyncio import TimerHandle, Transport
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from service.caller import new_request_id
+from service.caller import Channel, new_request_id
+from service.calls import NO_ROUTE, call_ended
 from service.errors import InvalidInputError
-from service.rest.answers import PROBLEM_JSON
+from service.measures import NOTHING_MEASURED
+from service.rest.answers import PROBLEM_JSON, UNDER_WAY
+from service.rest.security_headers import security_headers
+from service.under_way import UnderWay, begun
 from service.wire import encode
 
 _KEEP_ALIVE_SECONDS: Final = 30
@@ -18,26 +23,39 @@ _HEAD_BYTES: Final = 64 * 1024
 _NOT_HTTP: Final = InvalidInputError(
     "The request is not valid HTTP, or its head is too long. Percent-encode what is not ASCII in the address."
 )
+# What RFC 9112, 3.2, lets Host hold: a name, an address or nothing, and a port.
+_HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*)(?::[0-9]*)?")
 
 
 class HttpProtocol(HttpToolsProtocol):
     """The server's protocol with a limit to a request's head, and refusals that look like all the others."""
 
     receive_seconds: ClassVar[float] = 20.0
+    send_seconds: ClassVar[float] = 20.0
+    most_connections: ClassVar[int] = 10_000
 
     _reads_head = False
     _head_bytes = 0
     _deadline: TimerHandle | None = None
+    _taken_by: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """A client is there: its first request must come in time."""
         super().connection_made(transport)
+        if len(self.connections) > self.most_connections:
+            transport.abort()
+            return
         self._await_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
+        """The client is gone, and with it the reason for what is done for it."""
         self._request_is_there()
+        self.resume_writing()
+        unfinished = self.cycle is not None and not self.cycle.response_complete
         super().connection_lost(exc)
+        request = self.cycle.scope.get(UNDER_WAY) if unfinished else None
+        if isinstance(request, UnderWay):
+            request.caller_left()
 
     def data_received(self, data: bytes) -> None:
         """Take what came, unless the head has grown too long."""
@@ -61,12 +79,35 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head is there; what follows is the body's business."""
         self._reads_head = False
+        if not self._names_its_host():
+            # The parser passes it on as what it could not read.
+            raise ValueError("not one valid Host")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The request is whole."""
         self._request_is_there()
         super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as it is answered: it has so long for what is on its way."""
+        super().pause_writing()
+        if self._taken_by is None:
+            self._taken_by = self.loop.call_later(self.send_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has read most of it."""
+        if self._taken_by is not None:
+            self._taken_by.cancel()
+            self._taken_by = None
+        super().resume_writing()
+
+    def _names_its_host(self) -> bool:
+        """Whether there is one valid Host, or none from a client of HTTP/1.0 (RFC 9112, 3.2)."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if not hosts:
+            return self.parser.get_http_version() == "1.0"
+        return len(hosts) == 1 and _HOST.fullmatch(hosts[0]) is not None
 
     def _await_request(self) -> None:
         # Not put off by what comes: a client that sends a byte now and then would stay for ever.
@@ -81,29 +122,46 @@ class HttpProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words are not sent
         """Refuse what could not be parsed, and hang up."""
         body = encode(_NOT_HTTP.problem())
+        request = begun(new_request_id())
+        request.outcome = _NOT_HTTP.code
         head = (
             b"HTTP/1.1 400 Bad Request",
             b"content-type: " + PROBLEM_JSON,
             b"content-length: %d" % len(body),
-            b"x-request-id: " + new_request_id().encode(),
-            b"x-content-type-options: nosniff",
+            b"x-request-id: " + request.request_id.encode(),
+            *(b"%s: %s" % header for header in security_headers(getattr(self.config, "hsts_seconds", 0))),
             b"cache-control: no-store",
             b"connection: close",
         )
         self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + body)
         self.transport.close()
+        # No application has seen it, so none tells of it.
+        call_ended(NOTHING_MEASURED, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
 
 
-def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
+class ServerConfig(uvicorn.Config):
+    """The server's configuration, with what its own refusals say of TLS; workers are handed it as it is."""
+
+    def __init__(self, app: FastAPI | str, *, hsts_seconds: int = 0, **options: Any) -> None:  # noqa: ANN401 - the library's
+        super().__init__(app, **options)
+        self.hsts_seconds = hsts_seconds
+
+
+def server_config(app: FastAPI | str, host: str, port: int, *, workers: int = 1, hsts_seconds: int = 0) -> ServerConfig:
     """How the application is served.
 
     Args:
-        app: the application.
+        app: the application, or for several workers the name of what makes one, as "module:function".
         host: address to listen on.
         port: port to listen on; 0 takes a free one.
+        workers: processes.
+        hsts_seconds: for how long browsers shall come by TLS only; 0 says nothing of it.
     """
-    return uvicorn.Config(
+    return ServerConfig(
         app,
+        hsts_seconds=hsts_seconds,
+        factory=isinstance(app, str),
+        workers=workers,
         host=host,
         port=port,
         loop="uvloop",

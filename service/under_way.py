@@ -1,14 +1,21 @@
-"""The request that is being worked on: its one deadline, what it has cost so far, and who must know when its caller leaves.
+"""The request that is being worked on: its one deadline, its costs so far, and who must know if its caller leaves.
 
 It travels in a context variable, so that engines and stores find it without every signature in between naming it.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+# The outcome of a request whose caller did not wait for it.
+LEFT: Final = "left"
 
 
 @dataclass(slots=True)
@@ -20,8 +27,13 @@ class UnderWay:
         began: seconds of the monotonic clock.
         deadline: seconds of the monotonic clock; what is not done by then is not waited for.
         generation: that the answer comes from, once known.
+        outcome: `ok`, or the code of the problem that is the answer; None while there is none.
+        tool: the name of the tool that it calls, once it is known that there is such a tool.
+        gone: whether the caller has left.
         engine_calls: requests to the search engine so far.
         engine_seconds: spent waiting for them.
+        tracer: makes the spans of what is asked for it; None where nobody traces it.
+        ended: called when it has been answered, or will not be.
         left: called when the caller has gone: what still works for it may stop.
     """
 
@@ -29,9 +41,19 @@ class UnderWay:
     began: float
     deadline: float
     generation: str | None = None
+    outcome: str | None = None
+    tool: str | None = None
+    gone: bool = False
     engine_calls: int = 0
     engine_seconds: float = 0.0
-    left: list[Callable[[], None]] = field(default_factory=list)
+    tracer: "Tracer | None" = None
+    ended: list[Callable[[], object]] = field(default_factory=list)
+    left: list[Callable[[], object]] = field(default_factory=list)
+
+    @property
+    def pointless(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return self.gone or time.monotonic() >= self.deadline
 
     def remaining(self) -> float:
         """Seconds until the deadline; not below 0."""
@@ -39,8 +61,15 @@ class UnderWay:
 
     def caller_left(self) -> None:
         """Tell everybody who works for it."""
+        self.gone = True
         for stop in tuple(self.left):
             stop()
+
+
+def begun(request_id: str, timeout: float = math.inf) -> UnderWay:
+    """A request that begins now and may take so many seconds."""
+    now = time.monotonic()
+    return UnderWay(request_id, now, now + timeout)
 
 
 _CURRENT: Final[ContextVar[UnderWay | None]] = ContextVar("the request under way", default=None)

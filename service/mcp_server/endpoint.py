@@ -22,10 +22,12 @@ from service.admission import Admitted
 from service.caller import Channel
 from service.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
-from service.mcp_server.messages import RpcError, called_tool, check_message, refused_call, retold
+from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call, retold
 from service.mcp_server.server import Call
-from service.rest.answers import Answer, Headers, method_not_allowed
+from service.mcp_server.spans import begin_span
+from service.rest.answers import Answer, Headers, method_not_allowed, under_way_of
 from service.rest.callers import http_caller
+from service.tracing import UNTRACED, Door
 from service.wire import header, is_json, read_body
 
 _BAD_REQUEST: Final = 400
@@ -43,6 +45,8 @@ class McpEndpoint:
         believed: Proxies,
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
+        *,
+        traces: Door = UNTRACED,
     ) -> None:
         """Guard a session manager.
 
@@ -52,12 +56,14 @@ class McpEndpoint:
             believed: the proxies that tell whose call it is.
             allowed_hosts: values of Host that are served; `name:*` is any port or none.
             allowed_origins: values of Origin that are served, alike; a request without Origin is no browser's.
+            traces: begin a span for each message.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher
         self._believed = believed
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
+        self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -78,15 +84,19 @@ class McpEndpoint:
         if refusal is not None:
             await refusal.send(send)
             return
+        tool = called_tool(message)
+        known = tool if tool is not None and self._dispatcher.knows(tool) else None
+        meta = (message.get("params") or {}).get("_meta")
+        begin_span(self._traces, under_way_of(scope), message["method"], known, meta=meta, headers=scope["headers"])
         if _transport_refuses(scope, message):
             # The SDK says so, in the caller's era; nobody is asked for a token before that (R5).
             await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send, ()))
             return
-        admit = await self._dispatcher.admit(called_tool(message), http_caller(scope, Channel.MCP, self._believed))
+        admit = await self._dispatcher.admit(tool, http_caller(scope, Channel.MCP, self._believed))
         is_call = message["method"] == "tools/call"
         if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
             # A call's other refusals are results, which the SDK sends in the caller's era (E2).
-            await _problem(admit, message).send(send)
+            await _problem(admit, message.get("id")).send(send)
             return
         scope[_ADMIT] = admit
         headers = admit.headers if isinstance(admit, Admitted | ServiceError) else ()
@@ -97,8 +107,9 @@ class McpEndpoint:
         host = header(headers, b"host")
         if host is None or not _allowed(host, self._hosts):
             return _refused(421, "This server does not answer for the host that the request names.")
-        origin = header(headers, b"origin")
-        if origin and not _allowed(origin, self._origins):
+        # Every line of it: who reads only one may read another one than the browser meant.
+        origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
+        if not all(_allowed(origin, self._origins) for origin in origins):
             return _refused(403, "Pages of this origin may not call the server.")
         if not is_json(header(headers, b"content-type")):
             return _refused(_BAD_REQUEST, "Send the message as JSON, with the header content-type: application/json.")
@@ -113,7 +124,7 @@ def call_over_http(believed: Proxies) -> Callable[[Any], Call]:
 
     def call(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
         scope = context.request.scope
-        return Call(http_caller(scope, Channel.MCP, believed), scope.get(_ADMIT))
+        return Call(http_caller(scope, Channel.MCP, believed), scope.get(_ADMIT), under_way_of(scope))
 
     return call
 
@@ -152,11 +163,16 @@ def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:
     return isinstance(classify_inbound_request(message, headers=dict(headers)), InboundLadderRejection)
 
 
-def _problem(error: ServiceError, message: dict[str, Any]) -> Answer:
+def refused_early(error: ServiceError) -> Answer:
+    """A refusal before the message was read: the transport's own, whoever sent what."""
+    return _problem(error, None)
+
+
+def _problem(error: ServiceError, message_id: MessageId) -> Answer:
     """A refusal before the tool: the problem object in a JSON-RPC error (E2)."""
-    body = refused_call(error, message.get("id")).body()
+    body = refused_call(error, message_id).body()
     retry = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
-    return Answer(error.status, body, headers=(*error.headers, *retry))
+    return Answer(error.status, body, headers=(*error.headers, *retry), outcome=error.code)
 
 
 def _refused(status: int, text: str) -> Answer:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
+from anyio import CancelScope
 from mcp.server import CacheHint, Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
@@ -23,11 +24,16 @@ from mcp.types import Tool as McpTool
 from pydantic import ValidationError
 
 from service.caller import Caller
+from service.calls import NO_ROUTE, call_ended
 from service.dispatch import Admit, Dispatcher, Outcome
 from service.errors import ServiceError
-from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words, refused_call
+from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL, in_our_words, refused_call
+from service.mcp_server.spans import CALL, begin_span
+from service.measures import NOTHING_MEASURED
 from service.tools.schema import request_schema, response_schema
 from service.tools.tool import Tool
+from service.tracing import UNTRACED, Door
+from service.under_way import LEFT, UnderWay, begun, current, working_on
 
 NAME: Final = "shop-directory"
 TITLE: Final = "Shop Directory"
@@ -49,10 +55,12 @@ class Call:
     Attributes:
         caller: whose it is.
         admit: what the dispatcher said to it, where the door asked already.
+        request: what the door wrote down of it; None where the call is all that there is.
     """
 
     caller: Caller
     admit: Admit | None = None
+    request: UnderWay | None = None
 
 
 CallOf = Callable[[ServerRequestContext[Any, Any]], Call]
@@ -62,13 +70,17 @@ class _OwnError(MCPError):
     """An error whose text is ours already."""
 
 
-def build_server(dispatcher: Dispatcher, version: str, call_of: CallOf) -> Server[Any]:
+def build_server(
+    dispatcher: Dispatcher, version: str, call_of: CallOf, timeout: float = 1.8, traces: Door = UNTRACED
+) -> Server[Any]:
     """Make the server of one door.
 
     Args:
         dispatcher: runs the tools.
         version: of the service.
         call_of: tells whose request it is.
+        timeout: seconds that a call may take that comes by no door with a deadline of its own.
+        traces: begin a span for such a call.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}
@@ -84,11 +96,22 @@ def build_server(dispatcher: Dispatcher, version: str, call_of: CallOf) -> Serve
             return params.arguments or {}
 
         call = call_of(context)
-        admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
-        if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
-            refused = refused_call(admit)
-            raise _OwnError(code=refused.code, message=refused.message, data=refused.data)
-        return tool_result(await dispatcher.call(params.name, arguments, call.caller, admit))
+        # The SDK's task outlives the request's: without a word of ours it would work on for a caller who has left.
+        with CancelScope() as scope, working_on(call.request or begun(call.caller.request_id, timeout)) as request:
+            request.left.append(scope.cancel)
+            if call.request is None:
+                begin_span(traces, request, CALL, params.name, meta=context.meta)
+            admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
+            if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
+                request.outcome = admit.code
+                _told(call, request)
+                refused = refused_call(admit)
+                raise _OwnError(code=refused.code, message=refused.message, data=refused.data)
+            outcome = await dispatcher.call(params.name, arguments, call.caller, admit)
+            _told(call, request)
+            return tool_result(outcome)
+        request.outcome = LEFT
+        raise _OwnError(code=INTERNAL_ERROR, message=TEXTS[INTERNAL_ERROR])
 
     server: Server[Any] = Server(
         NAME,
@@ -101,8 +124,15 @@ def build_server(dispatcher: Dispatcher, version: str, call_of: CallOf) -> Serve
         get_tool_input_schema=schemas.get,
         cache_hints={"tools/list": _CACHED, "server/discover": _CACHED},
     )
-    server.middleware.append(_only_our_words)
+    # In place of the SDK's own, which would begin a second server span a call.
+    server.middleware[:] = [_only_our_words]
     return server
+
+
+def _told(call: Call, request: UnderWay) -> None:
+    """Tell of a call that came by no door that does."""
+    if call.request is None:
+        call_ended(NOTHING_MEASURED, request, channel=call.caller.channel.value, route=NO_ROUTE)
 
 
 def mcp_tool(tool: Tool[Any]) -> McpTool:
@@ -147,6 +177,7 @@ async def _only_our_words(ctx: ServerRequestContext[Any, Any], call_next: CallNe
     except ValidationError:
         retold = in_our_words(INVALID_PARAMS, None)
     except Exception:  # noqa: BLE001 - the SDK would send an unforeseen fault's text (E5)
-        _LOG.exception("the method failed")
+        request = current()
+        _LOG.exception("request=%s the method failed", "-" if request is None else request.request_id)
         retold = in_our_words(INTERNAL_ERROR, None)
     raise _OwnError(code=retold.code, message=retold.message, data=retold.data)

@@ -9,11 +9,12 @@ from starlette.types import Receive, Scope, Send
 from index_mappings.generations import Stamp
 from service.caller import new_request_id
 from service.errors import MethodNotAllowedError, ServiceError
+from service.under_way import UnderWay, begun, current
 from service.wire import encode
 
 JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
-REQUEST_ID: Final = "shop_directory.request_id"
+UNDER_WAY: Final = "shop_directory.under_way"
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -27,15 +28,19 @@ class Answer:
         body: the bytes.
         media_type: of the body; None without one.
         headers: beside content-type and content-length.
+        outcome: the code of a problem, as the log and the measures name it; None leaves it to the status.
     """
 
     status: int
     body: bytes
     media_type: bytes | None = JSON
     headers: Headers = ()
+    outcome: str | None = None
 
     async def send(self, send: Send, *, head_only: bool = False) -> None:
         """Send it."""
+        if self.outcome is not None and (request := current()) is not None:
+            request.outcome = self.outcome
         headers = list(self.headers)
         if self.media_type is not None:
             headers += [(b"content-type", self.media_type), (b"content-length", str(len(self.body)).encode())]
@@ -74,10 +79,17 @@ class Endpoint:
         await answer.send(send, head_only=scope["method"] == "HEAD")
 
 
+def under_way_of(scope: Scope) -> UnderWay:
+    """What the door wrote down of the request."""
+    request: UnderWay | None = scope.get(UNDER_WAY)
+    if request is None:
+        request = scope[UNDER_WAY] = begun(new_request_id())
+    return request
+
+
 def request_id_of(scope: Scope) -> str:
     """The id that the request was given at the door."""
-    request_id: str = scope.setdefault(REQUEST_ID, new_request_id())
-    return request_id
+    return under_way_of(scope).request_id
 
 
 def json_answer(document: dict[str, Any], headers: Headers = ()) -> Answer:
@@ -90,7 +102,7 @@ def problem_answer(error: ServiceError, headers: Headers = (), body: bytes | Non
     headers = (*headers, *error.headers)
     if error.retry_after is not None:
         headers = (*headers, (b"retry-after", str(error.retry_after).encode()))
-    return Answer(error.status, encode(error.problem()) if body is None else body, PROBLEM_JSON, headers)
+    return Answer(error.status, encode(error.problem()) if body is None else body, PROBLEM_JSON, headers, error.code)
 
 
 def method_not_allowed(methods: tuple[str, ...]) -> Answer:

@@ -1,17 +1,20 @@
-"""What every HTTP answer has in common, whatever made it: a request id, no-store, nosniff, CORS, and no bare failure.
+"""What every HTTP answer has in common, whatever made it: a request id, no-store, CORS, security headers.
 
 Plain ASGI, outermost: nothing of an exception passes it but the request id (E5).
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.caller import new_request_id
+from service.draining import Draining
 from service.errors import InternalError
-from service.rest.answers import REQUEST_ID, Answer, Headers, problem_answer
+from service.rest.answers import Answer, Headers, problem_answer, under_way_of
+from service.rest.security_headers import completed, security_headers
+from service.under_way import LEFT, working_on
 from service.wire import header
 
 SUGGEST_PATH: Final = "/suggest"
@@ -21,44 +24,64 @@ _ALLOWED_HEADERS: Final = (
     b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
 )
 _PREFLIGHT_SECONDS: Final = b"600"
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_VARY: Final = (b"vary", b"origin")
 _LOG: Final = logging.getLogger(__name__)
 
 
 class FrontDoor:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, cors_origins: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, cors_origins: Iterable[str] = (), draining: Draining | None = None, hsts_seconds: int = 0
+    ) -> None:
         """Wrap an application.
 
         Args:
             app: what answers.
             cors_origins: origins that may read answers other than those of /suggest, which any may (C3).
+            draining: says when the process is on its way out; then each answer is its connection's last.
+            hsts_seconds: for how long browsers shall come by TLS only; 0 says nothing of it.
         """
         self._app = app
         self._origins = frozenset(cors_origins)
+        # Where an endpoint says nothing else, nobody keeps its answer (C1).
+        self._private = (*security_headers(hsts_seconds), _NO_STORE)
+        self._public = (*security_headers(hsts_seconds, any_origin=True), _NO_STORE)
+        self._draining = draining or Draining()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = scope[REQUEST_ID] = new_request_id()
-        common = ((b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff"))
+        request = under_way_of(scope)
+        request_id = request.request_id
+        common: Headers = ((b"x-request-id", request_id.encode()),)
+        if self._draining.begun:
+            common += ((b"connection", b"close"),)
         cors = self._cors(scope)
+        defaults = self._public if scope["path"] == SUGGEST_PATH else self._private
         started = False
 
         async def send_with_common(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message = {**message, "headers": _completed(message["headers"], common + cors)}
+                message = {**message, "headers": completed((*message["headers"], *common, *cors), defaults)}
             await send(message)
 
-        if cors and _is_preflight(scope):
+        if _allows(cors) and _is_preflight(scope):
             await _preflight(scope).send(send_with_common)
             return
         try:
-            await self._app(scope, receive, send_with_common)
+            with working_on(request):
+                await self._app(scope, receive, send_with_common)
+        except asyncio.CancelledError:
+            if not request.gone:
+                raise
+            # Its caller has left: there is nobody to be told anything.
+            request.outcome = LEFT
         except Exception:
             _LOG.exception("request=%s path failed", request_id)
             if started:
@@ -73,12 +96,18 @@ class FrontDoor:
             return ()
         origin = header(scope["headers"], b"origin")
         if origin not in self._origins:
-            return ()
+            # Another origin is told something else: no cache may take the one answer for the other.
+            return (_VARY,)
+        # Credentials are never allowed: no cookie means anything here, and a page sends a token only on purpose.
         return (
             (b"access-control-allow-origin", origin.encode("latin-1")),
             (b"access-control-expose-headers", _EXPOSED),
-            (b"vary", b"origin"),
+            _VARY,
         )
+
+
+def _allows(cors: Headers) -> bool:
+    return any(name == b"access-control-allow-origin" for name, _ in cors)
 
 
 def _is_preflight(scope: Scope) -> bool:
@@ -93,11 +122,3 @@ def _preflight(scope: Scope) -> Answer:
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
     )
     return Answer(204, b"", None, headers)
-
-
-def _completed(headers: Iterable[tuple[bytes, bytes]], common: Headers) -> list[tuple[bytes, bytes]]:
-    """The headers with the common ones; cache-control is no-store unless the endpoint says otherwise (C1)."""
-    completed = [*headers, *common]
-    if all(name.lower() != b"cache-control" for name, _ in completed):
-        completed.append((b"cache-control", b"no-store"))
-    return completed

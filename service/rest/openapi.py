@@ -6,6 +6,7 @@ from typing import Any, Final
 from service.rest.answers import Answer, Asked, Endpoint, json_answer
 from service.rest.openapi_inputs import input_schema
 from service.rest.openapi_links import links
+from service.rest.openapi_operations import OPS_SECURITY_SCHEMES, operations_components, operations_paths
 from service.rest.openapi_parts import (
     ANSWER_HEADERS,
     DATA_HEADERS,
@@ -50,15 +51,17 @@ def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
             "/health": {"get": _probe("health", "Is it alive?", HEALTH_SCHEMA)},
             "/ready": {"get": _probe("ready", "Can it answer from data?", READY_SCHEMA, 503, data=True)},
             "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, 503)},
+            **operations_paths(),
         },
         "components": {
             "schemas": {
                 "Problem": PROBLEM_SCHEMA,
                 "RpcRequest": RPC_REQUEST_SCHEMA,
                 "RpcResponse": RPC_RESPONSE_SCHEMA,
+                **operations_components(),
             },
             "headers": {**ANSWER_HEADERS, **DATA_HEADERS, **QUOTA_HEADERS},
-            "securitySchemes": SECURITY_SCHEMES,
+            "securitySchemes": SECURITY_SCHEMES | OPS_SECURITY_SCHEMES,
         },
         "tags": [
             {"name": "tools", "description": "The tools, the same as over MCP."},

@@ -180,7 +180,7 @@ TOKEN_OPTIONAL: Final[list[Schema]] = [{}, {"token": []}]
 
 _DESCRIPTIONS: Final = {
     400: "The input is not valid.",
-    401: "The tool needs a token, and the call has none that counts.",
+    401: "The call has no token, or no operations key, that counts.",
     404: "There is no such thing in the directory.",
     405: "The path does not answer this method.",
     413: "The body is over 64 KiB.",

@@ -8,6 +8,7 @@ from service.caller import Channel
 from service.errors import ServiceError
 from service.limits.policy import Bucket
 from service.live import LiveData
+from service.measures import Measures
 from service.rest.answers import JSON, Answer, Asked, Endpoint, Headers, problem_answer, stamp_headers
 from service.rest.callers import http_caller
 from service.search.protocol import Snapshot
@@ -17,7 +18,7 @@ from service.wire import encode, header
 _CACHE: Final = (b"cache-control", b"public, max-age=3")
 
 
-def suggest_endpoint(live: LiveData, admission: Admission, believed: Proxies) -> Endpoint:
+def suggest_endpoint(live: LiveData, admission: Admission, believed: Proxies, measures: Measures) -> Endpoint:
     """The endpoint on live data; `believed` proxies tell whose call it is."""
 
     async def answer(asked: Asked) -> Answer:
@@ -33,7 +34,10 @@ def suggest_endpoint(live: LiveData, admission: Admission, believed: Proxies) ->
         async def work(snapshot: Snapshot) -> Answer:
             tag = entity_tag(snapshot.stamp, typed)
             headers = (_CACHE, (b"etag", tag.encode()), *stamp_headers(snapshot.stamp), *counted)
-            if tag in known or "*" in known:
+            unchanged = tag in known or "*" in known
+            if known:
+                measures.cache("etag", hit=unchanged)
+            if unchanged:
                 return Answer(304, b"", None, headers)
             return Answer(200, encode(document(typed, await snapshot.suggest(typed.query))), JSON, headers)
 

@@ -4,8 +4,7 @@ Order is by a sortable column, tier by tier: Tantivy's own scores and its ties b
 """
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol, cast
@@ -15,15 +14,20 @@ import tantivy
 from tantivy import Occur, Order, Query
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import STORED_COLUMN, index_directory, pointed_to, pointer_path, stamp_path
+from index_mappings.embedded import STORED_COLUMN, index_directory
 from index_mappings.generations import Stamp
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
+from service.measures import NOTHING_MEASURED, Measures
+from service.search.embedded_stamps import read_generations, read_live
 from service.search.engine import Ask, Hit, Page
-from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
+from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.guarded import GuardedEngine
 from service.search.narrowing import union
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
 from service.search.planned import PlannedBackend
+from service.search.protocol import Generations
+from service.under_way import current
 
 _BASIC: Final = "basic"
 _KEPT_READERS: Final = 3
@@ -40,8 +44,8 @@ class _Counted(Protocol):
 class EmbeddedBackend(PlannedBackend):
     """Search in an index directory that `shop-directory index build` wrote."""
 
-    def __init__(self, root: Path, category_cap: int = 50) -> None:
-        super().__init__(TantivyEngine(root), category_cap)
+    def __init__(self, root: Path, category_cap: int = 50, measures: Measures = NOTHING_MEASURED) -> None:
+        super().__init__(GuardedEngine(TantivyEngine(root), "tantivy", measures), category_cap, measures)
 
 
 class TantivyEngine:
@@ -57,13 +61,17 @@ class TantivyEngine:
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names."""
-        return await asyncio.to_thread(self._read_stamp)
+        return await asyncio.to_thread(read_live, self._root)
+
+    async def generations(self) -> Generations:
+        """What the pointer file names, and the file beside the live one's stamp."""
+        return await asyncio.to_thread(read_generations, self._root)
 
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches in one thread."""
         return await asyncio.to_thread(lambda: tuple(self._search(stamp, ask) for ask in asks))
 
-    async def every(self, stamp: Stamp, plan: Plan) -> AsyncIterator[tuple[Hit, ...]]:
+    async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits at once: the reader does not change under us."""
         yield await asyncio.to_thread(self._every, stamp, plan)
 
@@ -75,26 +83,9 @@ class TantivyEngine:
         """Let go of the readers."""
         self._readers.clear()
 
-    def _read_stamp(self) -> Stamp:
-        pointer = pointer_path(self._root)
-        try:
-            generation, _ = pointed_to(pointer.read_text(encoding="ascii"))
-        except FileNotFoundError as error:
-            raise NothingPublished(f"nothing is published in {self._root}") from error
-        except OSError as error:
-            raise BackendUnavailable(f"cannot read {pointer}") from error
-        except ValueError as error:
-            raise BackendUnavailable(f"{pointer} names no generation") from error
-        try:
-            stamp = Stamp.from_wire(json.loads(stamp_path(self._root, generation).read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
-            raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
-        if stamp.generation != generation:
-            raise BackendUnavailable(f"the stamp of generation {generation} is another one's")
-        return stamp
-
     def _search(self, stamp: Stamp, ask: Ask) -> Page:
         schema, searcher = self._reader(stamp, ask.plan.kind)
+        _still_wanted()
         counts = tuple(_count(searcher, _whole(schema, ask.plan, clause)) for clause in exclusive(ask.sorts))
         plan = replace(ask.plan, excluded=(*ask.plan.excluded, *ask.sorts))
         total: int | None = None
@@ -145,6 +136,12 @@ class TantivyEngine:
             raise BackendUnavailable(f"cannot open the {kind} of generation {stamp.generation}") from error
 
 
+def _still_wanted() -> None:
+    """Stop where nobody waits any more: a thread can't be interrupted, and goes on after its request has ended."""
+    if (request := current()) is not None and request.pointless:
+        raise BackendUnavailable("nobody waits for this search any more")
+
+
 def _whole(schema: tantivy.Schema, plan: Plan, clause: Clause) -> Query:
     """One clause under the plan's filters and without what it excludes."""
     needed = [(Occur.Must, _query(schema, part)) for part in (clause, *plan.filters)]
@@ -160,6 +157,7 @@ def _hits(
     for position, (tier, clause) in enumerate(plan.tiers):
         if len(hits) >= wanted:
             break
+        _still_wanted()
         better = union([other for _, other in plan.tiers[:position]]).clauses
         counted = offset > passed
         found = searcher.search(

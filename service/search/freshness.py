@@ -7,7 +7,9 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
+from service.measures import NOTHING_MEASURED, Measures
 from service.search.failures import BackendUnavailable, NotReadable, OtherSchema
+from service.under_way import for_nobody_in_particular
 
 FRESH_SECONDS: Final = 1.0
 BOUND_SECONDS: Final = 2.0
@@ -16,13 +18,20 @@ BOUND_SECONDS: Final = 2.0
 class LiveStamp:
     """The stamp of the live generation, shared by all requests of a process."""
 
-    def __init__(self, load: Callable[[], Awaitable[Stamp]], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        load: Callable[[], Awaitable[Stamp]],
+        clock: Callable[[], float] = time.monotonic,
+        measures: Measures = NOTHING_MEASURED,
+    ) -> None:
         """Wrap a look-up.
 
         Args:
             load: asks the engine; raises BackendUnavailable when it does not answer.
             clock: seconds, monotonic.
+            measures: are told how often the last answer does.
         """
+        self._measures = measures
         self._load = load
         self._clock = clock
         self._confirmed: tuple[float, Stamp] | None = None
@@ -35,7 +44,9 @@ class LiveStamp:
             BackendUnavailable: it could not be confirmed.
             NotReadable: nothing is published, or in another schema version (G4).
         """
-        if self._confirmed is not None and self._age() < FRESH_SECONDS:
+        fresh = self._confirmed is not None and self._age() < FRESH_SECONDS
+        self._measures.cache("stamp", hit=fresh)
+        if self._confirmed is not None and fresh:
             return self._confirmed[1]
         try:
             return await self.reload()
@@ -49,7 +60,8 @@ class LiveStamp:
     async def reload(self) -> Stamp:
         """Ask the engine now; requests that ask at the same time share one look-up."""
         if self._under_way is None or self._under_way.done():
-            self._under_way = asyncio.create_task(self._look_up())
+            with for_nobody_in_particular():
+                self._under_way = asyncio.create_task(self._look_up())
         # One caller's end must not end the look-up of the others.
         return await asyncio.shield(self._under_way)
 

@@ -3,7 +3,7 @@
 A timed-out search, a failed shard or an inexact total comes with status 200 and is an error all the same (E3).
 """
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,13 +11,19 @@ from typing import Any, Final
 from opensearchpy.exceptions import ConnectionTimeout, NotFoundError, OpenSearchException, TransportError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
+from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
+from service.measures import NOTHING_MEASURED, Measures
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
+from service.search.guarded import GuardedEngine
+from service.search.opensearch_generations import generations_body, generations_of
 from service.search.opensearch_nodes import connect
 from service.search.opensearch_queries import every_body, presence_bodies, search_body, tier_of
 from service.search.plan import Clause, Plan
 from service.search.planned import PlannedBackend
+from service.search.protocol import Generations
+from service.under_way import time_left
 
 _EVERY_PAGE: Final = 5_000
 _STAMP_TRIES: Final = 3
@@ -27,7 +33,16 @@ _WHOLE_OR_NOTHING: Final = {"allow_partial_search_results": "false"}
 class OpenSearchBackend(PlannedBackend):
     """Search in the indices of an OpenSearch cluster."""
 
-    def __init__(self, urls: Sequence[str], prefix: str, category_cap: int = 50, timeout: float = 1.5) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        prefix: str,
+        category_cap: int = 50,
+        timeout: float = 1.5,
+        measures: Measures = NOTHING_MEASURED,
+        *,
+        access: ClusterAccess = OPEN_ACCESS,
+    ) -> None:
         """Connect lazily.
 
         Args:
@@ -35,18 +50,27 @@ class OpenSearchBackend(PlannedBackend):
             prefix: what all index names begin with.
             category_cap: how many categories a word may mean (M5).
             timeout: seconds that one request may take.
+            measures: are told of every request.
+            access: how the cluster lets us in.
         """
-        super().__init__(OpenSearchEngine(urls, prefix, timeout), category_cap)
+        engine = OpenSearchEngine(urls, prefix, timeout, access)
+        super().__init__(GuardedEngine(engine, "opensearch", measures), category_cap, measures)
 
 
 class OpenSearchEngine:
-    """Runs plans on a cluster."""
+    """Runs plans on a cluster.
 
-    def __init__(self, urls: Sequence[str], prefix: str, timeout: float) -> None:
+    Attributes:
+        shards_share: of a request's time, what a shard may take: it says that it ran out of it before nobody listens.
+    """
+
+    shards_share = 0.9
+
+    def __init__(self, urls: Sequence[str], prefix: str, timeout: float, access: ClusterAccess = OPEN_ACCESS) -> None:
         self._prefix = prefix
-        self._timeout_ms = int(timeout * 1000)
+        self._timeout = timeout
         self._stamp_timeout = timeout / _STAMP_TRIES
-        self._client = connect(urls, timeout)
+        self._client = connect(urls, timeout, access)
 
     async def live(self) -> Stamp:
         """The stamp document behind the alias."""
@@ -73,25 +97,40 @@ class OpenSearchEngine:
             found: dict[str, Any] = await self._client.get(index=alias, id=STAMP_ID, params=dict(params))
             return found
 
-        again = retry_if_exception_type(ConnectionTimeout)
-        return await AsyncRetrying(retry=again, stop=stop_after_attempt(_STAMP_TRIES), reraise=True)(ask)
+        return await _several_times(ask)
+
+    async def generations(self) -> Generations:
+        """Both stamps and the operations document, in one request and so as of one moment."""
+        body = generations_body(self._prefix)
+
+        async def ask() -> dict[str, Any]:
+            params = {"request_timeout": self._stamp_timeout}
+            found: dict[str, Any] = await self._client.mget(body=body, params=params)
+            return found
+
+        try:
+            return generations_of(await _several_times(ask))
+        except OpenSearchException as error:
+            raise BackendUnavailable("the generations could not be read") from error
 
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches in one request."""
-        bodies = [(ask.plan.kind, search_body(ask, timeout_ms=self._timeout_ms)) for ask in asks]
-        answers = await self._ask(stamp, bodies)
+        seconds = self._time_left()
+        bodies = [(ask.plan.kind, search_body(ask, timeout_ms=self._of_shards(seconds))) for ask in asks]
+        answers = await self._ask(stamp, bodies, seconds)
         return tuple(_page(ask, answer) for ask, answer in zip(asks, answers, strict=True))
 
-    async def every(self, stamp: Stamp, plan: Plan) -> AsyncIterator[tuple[Hit, ...]]:
+    async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits in pages, as of one point in time."""
         index = index_name(self._prefix, plan.kind, stamp.generation)
-        opened = await self._answered(stamp, index, self._client.create_pit(index=index, params={"keep_alive": "1m"}))
+        params: dict[str, Any] = {"keep_alive": "1m", "request_timeout": self._time_left()}
+        opened = await self._answered(stamp, index, self._client.create_pit(index=index, params=params))
         point_in_time = opened["pit_id"]
         after: list[Any] | None = None
         try:
             while True:
                 body = every_body(plan, point_in_time, after, limit=_EVERY_PAGE)
-                asked = self._client.search(body=body, params=_WHOLE_OR_NOTHING)
+                asked = self._client.search(body=body, params=_in_time(self._time_left()))
                 hits = (await self._whole(stamp, index, await self._answered(stamp, index, asked)))["hits"]["hits"]
                 if hits:
                     yield tuple(Hit(plan.tiers[0][0], hit["_source"]) for hit in hits)
@@ -105,26 +144,42 @@ class OpenSearchEngine:
 
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         """Ask for one document of each clause, in one round trip."""
-        bodies = [(kind, body) for body in presence_bodies(clauses, timeout_ms=self._timeout_ms)]
-        return tuple(bool(answer["hits"]["hits"]) for answer in await self._ask(stamp, bodies))
+        seconds = self._time_left()
+        bodies = [(kind, body) for body in presence_bodies(clauses, timeout_ms=self._of_shards(seconds))]
+        return tuple(bool(answer["hits"]["hits"]) for answer in await self._ask(stamp, bodies, seconds))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _ask(self, stamp: Stamp, bodies: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-        """The whole answers to searches of a kind each, in one request."""
+    async def _ask(
+        self, stamp: Stamp, bodies: Sequence[tuple[str, dict[str, Any]]], seconds: float
+    ) -> list[dict[str, Any]]:
+        """The whole answers to searches of a kind each, in one request of at most so many seconds."""
         indices = [index_name(self._prefix, kind, stamp.generation) for kind, _ in bodies]
         if len(bodies) == 1:
-            asked = self._client.search(index=indices[0], body=bodies[0][1], params=_WHOLE_OR_NOTHING)
+            asked = self._client.search(index=indices[0], body=bodies[0][1], params=_in_time(seconds))
             answers = [await self._answered(stamp, indices[0], asked)]
         else:
             lines: list[dict[str, Any]] = []
             for index, (_, body) in zip(indices, bodies, strict=True):
-                lines += [{"index": index, "allow_partial_search_results": False}, body]
-            several = await self._answered(stamp, indices[0], self._client.msearch(body=lines))
+                bounds = {"allow_partial_search_results": False, **_cancelled_after(seconds)}
+                lines += [{"index": index, **bounds}, body]
+            asked = self._client.msearch(body=lines, params={"request_timeout": seconds})
+            several = await self._answered(stamp, indices[0], asked)
             answers = several["responses"]
         return [await self._whole(stamp, index, answer) for index, answer in zip(indices, answers, strict=True)]
+
+    def _of_shards(self, seconds: float) -> int:
+        """Milliseconds that a shard may take of a request's seconds."""
+        return _milliseconds(self.shards_share * seconds)
+
+    def _time_left(self) -> float:
+        """Seconds that a request may take now."""
+        seconds = time_left(self._timeout)
+        if seconds <= 0:
+            raise BackendUnavailable("there was no time left to ask the engine")
+        return seconds
 
     async def _answered(self, stamp: Stamp, index: str, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         """The answer, however incomplete, or our own failure."""
@@ -150,6 +205,24 @@ class OpenSearchEngine:
         if status == HTTPStatus.SERVICE_UNAVAILABLE and (await self.live()).generation != stamp.generation:
             return GenerationGone(f"{index} is on its way out")
         return BackendUnavailable(f"a search in {index} failed")
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, int(seconds * 1000))
+
+
+def _cancelled_after(seconds: float) -> dict[str, str]:
+    """The cluster gives up by itself what nobody waits for any more, also where a connection's end does not tell it."""
+    return {"cancel_after_time_interval": f"{_milliseconds(seconds)}ms"}
+
+
+def _in_time(seconds: float) -> dict[str, Any]:
+    return {**_WHOLE_OR_NOTHING, **_cancelled_after(seconds), "request_timeout": seconds}
+
+
+async def _several_times(ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    again = retry_if_exception_type(ConnectionTimeout)
+    return await AsyncRetrying(retry=again, stop=stop_after_attempt(_STAMP_TRIES), reraise=True)(ask)
 
 
 def _page(ask: Ask, answer: dict[str, Any]) -> Page:

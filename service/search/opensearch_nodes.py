@@ -8,21 +8,26 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
+from aiohttp import ClientConnectorCertificateError
 from opensearchpy import AsyncOpenSearch, AsyncTransport
 from opensearchpy.connection import Connection
-from opensearchpy.exceptions import ConnectionTimeout
+from opensearchpy.exceptions import ConnectionError as NoConnection
+from opensearchpy.exceptions import ConnectionTimeout, SSLError
+
+from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 
 # For how long a node that failed is left out: twice as long each time that it fails again, up to 32 times.
 _LEFT_OUT_S: Final = 5.0
 _ASKED: Final[ContextVar[Connection | None]] = ContextVar("the connection that was chosen last", default=None)
 
 
-def connect(urls: Sequence[str], timeout: float) -> AsyncOpenSearch:
+def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_ACCESS) -> AsyncOpenSearch:
     """A client that asks each node once at most, and another one only where a connection failed.
 
     Args:
         urls: the nodes.
         timeout: seconds that one attempt may take.
+        access: how the cluster lets us in.
     """
     return AsyncOpenSearch(
         list(urls),
@@ -32,6 +37,8 @@ def connect(urls: Sequence[str], timeout: float) -> AsyncOpenSearch:
         retry_on_timeout=False,
         retry_on_status=(),
         dead_timeout=_LEFT_OUT_S,
+        headers=access.headers(),
+        ssl_context=access.tls(),
     )
 
 
@@ -45,12 +52,19 @@ class NodeTransport(AsyncTransport):
         return connection
 
     async def perform_request(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the client says
-        """Ask; a node that does not answer in time is left out for a while."""
+        """Ask; a node that does not answer in time is left out for a while.
+
+        A certificate that is not trusted is an error of its own kind: operators read the kind in the log.
+        """
         try:
             return await super().perform_request(*args, **kwargs)
         except ConnectionTimeout:
             if (connection := _ASKED.get()) is not None:
                 self.mark_dead(connection)
+            raise
+        except NoConnection as error:
+            if isinstance(error.info, ClientConnectorCertificateError):
+                raise SSLError("N/A", "the node's certificate is not trusted", error.info) from error
             raise
 
     async def close(self) -> None:

@@ -8,12 +8,15 @@ from typing import Final
 
 from index_mappings.documents import Category, category_from_stored
 from index_mappings.generations import Stamp
+from service.measures import NOTHING_MEASURED, Measures
 from service.search.belongings import Belongings
 from service.search.categories import CategoryTable
 from service.search.engine import Ask, Engine
 from service.search.finding import Finding
 from service.search.freshness import LiveStamp
 from service.search.plan import EVERYTHING, Plan
+from service.search.protocol import Generations
+from service.under_way import for_nobody_in_particular
 
 # How many categories a word may mean where nobody says otherwise (M5).
 CATEGORY_CAP: Final = 50
@@ -26,10 +29,11 @@ _KEPT_TABLES: Final = 3
 class PlannedBackend:
     """A SearchBackend over an engine."""
 
-    def __init__(self, engine: Engine, category_cap: int = CATEGORY_CAP) -> None:
+    def __init__(self, engine: Engine, category_cap: int = CATEGORY_CAP, measures: Measures = NOTHING_MEASURED) -> None:
         self._engine = engine
+        self._measures = measures
         self._cap = category_cap
-        self._live = LiveStamp(engine.live)
+        self._live = LiveStamp(engine.live, measures=measures)
         self._tables: dict[tuple[str, int], asyncio.Task[CategoryTable]] = {}
 
     async def snapshot(self) -> "PlannedSnapshot":
@@ -40,14 +44,21 @@ class PlannedBackend:
         """The live generation, asked anew (C2)."""
         return await self._snapshot_of(await self._live.reload())
 
+    async def generations(self) -> Generations:
+        """The generations, asked now."""
+        return await self._engine.generations()
+
     async def close(self) -> None:
         """Release the engine."""
         await self._engine.close()
 
     async def _snapshot_of(self, stamp: Stamp) -> "PlannedSnapshot":
         task = self._tables.get(stamp.key)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = asyncio.create_task(_read_categories(self._engine, stamp))
+        known = task is not None and not (task.done() and (task.cancelled() or task.exception() is not None))
+        self._measures.cache("categories", hit=known)
+        if task is None or not known:
+            with for_nobody_in_particular():
+                task = asyncio.create_task(_read_categories(self._engine, stamp))
             self._tables[stamp.key] = task
             while len(self._tables) > _KEPT_TABLES:
                 del self._tables[next(iter(self._tables))]

@@ -8,7 +8,7 @@ from typing import NoReturn
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.auth.sqlite import SqliteTokenStore
-from service.search.protocol import Snapshot
+from service.search.protocol import Generations, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,9 @@ class Untouchable:
 
     async def refresh(self) -> Snapshot:
         return self._fail("refresh")
+
+    async def generations(self) -> Generations:
+        return self._fail("generations")
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -67,7 +67,7 @@ def reporting_to(queue: QueueSettings, folder: Path) -> Iterator[Reporting]:
         "SHOP_DIRECTORY_TOKEN_FILE": str(folder / "tokens.sqlite"),
         "SHOP_DIRECTORY_REPORTS": queue.kind,
         "SHOP_DIRECTORY_REPORTS_FILE": str(queue.path),
-        "SHOP_DIRECTORY_REDIS_URL": queue.url,
+        "SHOP_DIRECTORY_REDIS_URL": queue.redis.url,
         "SHOP_DIRECTORY_REDIS_PREFIX": queue.prefix,
     }
     index = embedded_world(folder / "world", coupons=COUPONS)
@@ -77,8 +77,9 @@ def reporting_to(queue: QueueSettings, folder: Path) -> Iterator[Reporting]:
         token_file=folder / "tokens.sqlite",
         reports=queue.kind,
         reports_file=queue.path,
-        redis_url=queue.url,
+        redis_url=queue.redis.url,
         redis_prefix=queue.prefix,
+        redis_ca_file=queue.redis.ca_file,
         request_timeout=10.0,
     )
     with served(create_app(settings)) as base:

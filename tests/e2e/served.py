@@ -37,9 +37,9 @@ class Reply:
 
 
 @contextmanager
-def served(app: FastAPI) -> Iterator[str]:
+def served(app: FastAPI, *, hsts_seconds: int = 0) -> Iterator[str]:
     """Serve an application; yields its base URL."""
-    server = uvicorn.Server(server_config(app, "127.0.0.1", 0))
+    server = uvicorn.Server(server_config(app, "127.0.0.1", 0, hsts_seconds=hsts_seconds))
     thread = threading.Thread(target=server.run)
     thread.start()
     deadline = time.monotonic() + _START_BOUND_S

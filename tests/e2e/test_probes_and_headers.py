@@ -14,7 +14,7 @@ from index_mappings.documents import Shop
 from index_mappings.generations import Stamp
 from service.app import create_app
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished, OtherSchema
-from service.search.protocol import Suggested, SuggestQuery
+from service.search.protocol import Generations, Suggested, SuggestQuery
 from service.search.reference import ReferenceBackend
 from service.settings import Settings
 from tests.e2e.conftest import BUILT_AT, COMMIT
@@ -47,6 +47,9 @@ class FailingBackend:
     async def refresh(self) -> ReferenceBackend:
         return await self.snapshot()
 
+    async def generations(self) -> Generations:
+        return await (await self.snapshot()).generations()
+
     async def close(self) -> None:
         """Nothing is held."""
 
@@ -63,6 +66,9 @@ class ReplacedBackend:
 
     async def refresh(self) -> ReferenceBackend:
         return self._world
+
+    async def generations(self) -> Generations:
+        return await self._world.generations()
 
     async def close(self) -> None:
         self.closed = True

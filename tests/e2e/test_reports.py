@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from service.redis_access import RedisAccess
 from service.reports.opening import QueueSettings
 from tests.e2e.callers import issue
 from tests.e2e.doors import mcp_doors, over_mcp, over_rest
@@ -30,7 +31,7 @@ def reporting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Report
     queue = QueueSettings("embedded", tmp_path / "reports.sqlite")
     if request.param == "redis":
         prefix = request.getfixturevalue("redis_prefix")
-        queue = QueueSettings("redis", url=request.getfixturevalue("redis_url"), prefix=prefix)
+        queue = QueueSettings("redis", redis=RedisAccess(request.getfixturevalue("redis_url")), prefix=prefix)
     with reporting_to(queue, tmp_path) as service:
         yield service
 
@@ -174,7 +175,7 @@ def test_with_redis_away_nothing_is_acknowledged_and_reads_go_on(tmp_path: Path)
     program = shutil.which("redis-server")
     assert program is not None, "a test that stops Redis needs redis-server on the PATH"
     redis = RedisServer(program, tmp_path)
-    with reporting_to(QueueSettings("redis", url=redis.url), tmp_path) as service:
+    with reporting_to(QueueSettings("redis", redis=RedisAccess(redis.url)), tmp_path) as service:
         _assert_not_taken(service)
         with redis:
             _assert_taken_again(service)

@@ -17,6 +17,7 @@ from typing import Final, Self
 import httpx2
 import pytest
 
+from service.redis_access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from tests.e2e.callers import issue
 from tests.real.process import ServerProcess, free_ports
@@ -75,7 +76,7 @@ class Reporting:
 
 async def _kept(url: str) -> Counter[str | None]:
     """How often each code was kept."""
-    queue = open_queue(QueueSettings(kind="redis", url=url, timeout=30.0))
+    queue = open_queue(QueueSettings(kind="redis", redis=RedisAccess(url), timeout=30.0))
     kept = Counter(report.code for report in await exported(queue))
     await queue.close()
     return kept

@@ -77,7 +77,8 @@ def test_a_bad_line_is_answered_and_the_session_goes_on(index_directory: Path) -
     ]
     result = answers[-1]["result"]
     assert (result["isError"], json.loads(result["content"][0]["text"])["code"]) == (True, "invalid_input")
-    assert f"request={result['_meta']['x-request-id']} channel=stdio tool=get_shop outcome=invalid_input" in log
+    (line,) = [json.loads(line) for line in log.splitlines() if result["_meta"]["x-request-id"] in line]
+    assert (line["channel"], line["route"], line["outcome"]) == ("stdio", "get_shop", "invalid_input")
 
 
 @pytest.mark.rule("I4", "E1.transport")

@@ -21,6 +21,7 @@ from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
+from service.redis_access import DEFAULT_REDIS
 from service.settings import Settings
 from tests.catalogues import build_into, write_catalogue_directory
 from tests.e2e.served import served
@@ -55,7 +56,7 @@ def issued_token(directory: Path) -> str:
 
     async def issue() -> str:
         text = new_token_text()
-        store = open_tokens(TokenStoreKind.SQLITE, directory / "tokens.sqlite", "", "")
+        store = open_tokens(TokenStoreKind.SQLITE, directory / "tokens.sqlite", DEFAULT_REDIS, "")
         await store.issue(Token(new_token_id(), "test", "default", None), hash_of(text))
         await store.close()
         return text

@@ -16,8 +16,10 @@ from index_mappings.generations import STAMP, alias_name, index_name
 from indexer.sinks.opensearch import OpenSearchSink
 from service.search.engine import Ask
 from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.guarded import GuardedEngine
 from service.search.opensearch import OpenSearchBackend, OpenSearchEngine
 from service.search.plan import EVERYTHING, Exact, Plan
+from service.search.planned import snapshot_of
 from service.search.protocol import CouponQuery, SearchBackend, Snapshot
 from tests.catalogues import coupon, offer, shipping, shop, trust
 from tests.conformance.asking import find, names, suggest
@@ -162,18 +164,21 @@ async def test_a_search_that_ran_out_of_time_is_never_a_part_of_the_answer(
     node = opensearch_node(settings={"thread_pool.estimated_time_interval": "0"})
     await asyncio.to_thread(node.start)
     async with _published(node.url, many) as backend:
-        snapshot = await backend.snapshot()
-        assert (await find(snapshot, "lamp")).total == 4_000
-        engine = backend._engine
+        guarded = backend._engine
+        assert isinstance(guarded, GuardedEngine)
+        engine = guarded._engine
         assert isinstance(engine, OpenSearchEngine)
-        engine._timeout_ms = 1
+        # Without the guard, which would soon ask no more.
+        snapshot = await snapshot_of(engine, (await backend.snapshot()).stamp)
+        assert (await find(snapshot, "lamp")).total == 4_000
+        engine.shards_share = 0.0007
         outcomes: list[int | type[Exception]] = []
         for _ in range(20):
             try:
                 outcomes.append((await find(snapshot, "lamp 1 2 amp")).total)
             except BackendUnavailable as failure:
                 outcomes.append(type(failure))
-        engine._timeout_ms = 1_500
+        engine.shards_share = 0.9
         whole = (await find(snapshot, "lamp 1 2 amp")).total
         assert whole > 100
         assert BackendUnavailable in outcomes

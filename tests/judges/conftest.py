@@ -43,8 +43,7 @@ def token(settings: Settings) -> str:
     text = new_token_text()
 
     async def issue() -> None:
-        url = settings.redis_url.get_secret_value()
-        store = open_tokens(settings.token_store, settings.token_file, url, settings.redis_prefix)
+        store = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
         await store.issue(Token(new_token_id(), "judges", "default", None), hash_of(text))
         await store.close()
 

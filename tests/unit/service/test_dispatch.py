@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
 from service.search.reference import ReferenceBackend
 from service.tools.registry import REGISTRY
+from service.under_way import begun, working_on
 from tests.worlds import BOOKS_VIEW, SHOPS, reference_world
 
 CALLER = Caller(Channel.REST, new_request_id())
@@ -116,20 +118,22 @@ async def test_a_category_is_checked_before_anything_is_searched(tmp_path: Path)
 
 
 @pytest.mark.rule("E5", "E5.request_id")
-async def test_the_log_has_a_line_a_call_without_what_was_asked(
+async def test_the_door_learns_tool_and_outcome_and_nothing_of_what_was_asked(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     dispatcher = _dispatcher(LiveData(reference_world(tmp_path), 5.0))
-    with caplog.at_level(logging.INFO, "service.dispatch"):
-        await dispatcher.call("find_shop", lambda: _given({"query": "hunter2"}), CALLER)
-        await dispatcher.call("get_shop", lambda: _given({"shop_domain": "hunter2.example"}), CALLER)
-        await dispatcher.call("hunter2", lambda: _given({}), CALLER)
-    lines = [message.rpartition(" ms=")[0] for message in caplog.messages]
-    assert lines == [
-        f"request={CALLER.request_id} channel=rest tool=find_shop outcome=ok",
-        f"request={CALLER.request_id} channel=rest tool=get_shop outcome=shop_not_found",
-        f"request={CALLER.request_id} channel=rest tool=- outcome=not_found",
-    ]
+    told: list[tuple[str | None, str | None]] = []
+    with caplog.at_level(logging.DEBUG, "service"):
+        for name, given in (
+            ("find_shop", {"query": "hunter2"}),
+            ("get_shop", {"shop_domain": "hunter2.example"}),
+            ("hunter2", {}),
+        ):
+            with working_on(begun(CALLER.request_id)) as request:
+                await dispatcher.call(name, partial(_given, given), CALLER)
+            told.append((request.tool, request.outcome))
+    assert told == [("find_shop", "ok"), ("get_shop", "shop_not_found"), (None, "not_found")]
+    assert caplog.messages == []
 
 
 @pytest.mark.rule("A1.size", "A1")

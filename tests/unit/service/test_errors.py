@@ -11,6 +11,7 @@ STATUSES = {
     "too_many_coupons": 400,
     "token_required": 401,
     "token_invalid": 401,
+    "ops_key_required": 401,
     "shop_not_found": 404,
     "offer_not_found": 404,
     "no_valid_checkout_url": 404,
@@ -22,6 +23,7 @@ STATUSES = {
     "internal_error": 500,
     "version_unknown": 503,
     "not_ready": 503,
+    "overloaded": 503,
     "backend_unavailable": 503,
 }
 PLAIN = [error for error in ServiceError.__subclasses__() if error is not QuotaExceededError]

@@ -1,0 +1,166 @@
+"""The measures as Prometheus metrics, right for one worker and for several.
+
+Each application has a registry of its own. With several workers each writes its numbers to a file in the directory
+that PROMETHEUS_MULTIPROC_DIR names, and whichever worker is asked adds them all up; the variable must be set before
+this module is imported, for the library decides then how it keeps numbers.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from service.calls import NO_ROUTE, OK, REFUSED
+from service.errors import ServiceError
+from service.observing.words import Words
+from service.under_way import LEFT
+
+MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
+# Half a decade a step, from a cached answer to a caller who waited for the deadline and more.
+BUCKETS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+_STATES: Final = ("closed", "half_open", "open")
+_CIRCUITS: Final = ("reports", "search", "stamp")
+_LIVE_FILES: Final = "gauge_live*_*.db"
+# Words of stores and parts that are written after this module: a few are taken as they come.
+_FEW: Final = 16
+_HELP: Final = {
+    "shopdir_request_duration_seconds": "Time from a request's head to its answer's end.",
+    "shopdir_engine_call_duration_seconds": "Time that the search engine took to answer.",
+    "shopdir_store_call_duration_seconds": "Time that a store took to answer.",
+    "shopdir_cache_lookups_total": "Looks into a cache.",
+    "shopdir_quota_decisions_total": "Decisions on a quota.",
+    "shopdir_circuit_changes_total": "Changes of a circuit breaker.",
+    "shopdir_circuit_state": "Workers whose circuit breaker is in that state.",
+    "shopdir_requests_under_way": "Requests being worked on.",
+}
+
+_Kind = TypeVar("_Kind", Counter, Gauge, Histogram)
+
+
+class _Series(Generic[_Kind]):
+    """A metric whose labelled children are found by one look-up."""
+
+    def __init__(self, metric: _Kind, *words: Words) -> None:
+        self._metric: _Kind = metric
+        self._words = words
+        self._children: dict[tuple[str, ...], _Kind] = {}
+
+    def of(self, *labels: str) -> _Kind:
+        child = self._children.get(labels)
+        if child is None:
+            known = tuple(words(label) for words, label in zip(self._words, labels, strict=True))
+            child = self._metric.labels(*known)
+            if known == labels:
+                self._children[labels] = child
+        return child
+
+
+class PrometheusMeasures:
+    """Counts and times in a registry of its own."""
+
+    def __init__(self, routes: Iterable[str]) -> None:
+        """Make the metrics.
+
+        Args:
+            routes: the words for tools and paths that there are; any other is `other`.
+        """
+        # They would double the series, and are not read by anybody here.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        directory = os.environ.get(MULTIPROC_DIR)
+        self._directory = Path(directory) if directory else None
+        self._registry = CollectorRegistry()
+        if directory:
+            MultiProcessCollector(self._registry, directory)  # type: ignore[no-untyped-call]
+        self._own = None if directory else self._registry
+        outcomes = Words([OK, LEFT, REFUSED, *(error.code for error in ServiceError.__subclasses__())])
+        short = Words(["ok", "gone", "unavailable", "refused"])
+        self._answered = _Series(self._times("request", ("route", "outcome")), Words([*routes, NO_ROUTE]), outcomes)
+        engine = self._times("engine_call", ("operation", "outcome"))
+        self._engine = _Series(engine, Words(["stamp", "search", "every", "present"], _FEW), short)
+        stores = self._times("store_call", ("store", "operation", "outcome"))
+        self._stores = _Series(stores, Words(["tokens", "limiter", "reports"]), Words([], _FEW), short)
+        caches = self._counts("cache_lookups", ("cache", "result"))
+        self._caches = _Series(caches, Words(["stamp", "categories", "tokens", "etag"]), Words(["hit", "miss"]))
+        decisions = Words(["allowed", "refused", "local"])
+        quotas = self._counts("quota_decisions", ("bucket", "decision"))
+        self._quotas = _Series(quotas, Words(["reads", "suggest", "reports"]), decisions)
+        parts, states = Words(_CIRCUITS, _FEW), Words(_STATES)
+        self._changes = _Series(self._counts("circuit_changes", ("part", "state")), parts, states)
+        self._circuits = _Series(self._level("circuit_state", ("part", "state")), parts, states)
+        self._under_way = self._level("requests_under_way", ())
+        for part in _CIRCUITS:
+            self._stands(part, "closed")
+
+    def answered(self, route: str, outcome: str, seconds: float) -> None:
+        """As `Measures`."""
+        self._answered.of(route, outcome).observe(seconds)
+
+    def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
+        """As `Measures`."""
+        self._engine.of(operation, outcome).observe(seconds)
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        """As `Measures`."""
+        self._stores.of(store, operation, outcome).observe(seconds)
+
+    def cache(self, cache: str, *, hit: bool) -> None:
+        """As `Measures`."""
+        self._caches.of(cache, "hit" if hit else "miss").inc()
+
+    def quota(self, bucket: str, decision: str) -> None:
+        """As `Measures`."""
+        self._quotas.of(bucket, decision).inc()
+
+    def circuit(self, part: str, state: str) -> None:
+        """As `Measures`."""
+        self._changes.of(part, state).inc()
+        self._stands(part, state)
+
+    def under_way(self, change: int) -> None:
+        """As `Measures`."""
+        self._under_way.inc(change)
+
+    def families(self) -> list[Metric]:
+        """What has been counted, over all workers; those that are gone no longer work on anything."""
+        if self._directory is not None:
+            for pid in self.workers():
+                if not Path(f"/proc/{pid}").is_dir():
+                    worker_ended(pid, self._directory)
+        return list(self._registry.collect())
+
+    def workers(self) -> tuple[int, ...]:
+        """The processes that count together; this one alone where it keeps its numbers to itself."""
+        if self._directory is None:
+            return (os.getpid(),)
+        return tuple(sorted({int(file.stem.rpartition("_")[2]) for file in self._directory.glob(_LIVE_FILES)}))
+
+    def _stands(self, part: str, state: str) -> None:
+        for each in _STATES:
+            self._circuits.of(part, each).set(each == state)
+
+    def _times(self, name: str, labels: tuple[str, ...]) -> Histogram:
+        name = f"shopdir_{name}_duration_seconds"
+        return Histogram(name, _HELP[name], labels, buckets=BUCKETS, registry=self._own)
+
+    def _counts(self, name: str, labels: tuple[str, ...]) -> Counter:
+        name = f"shopdir_{name}_total"
+        return Counter(name, _HELP[name], labels, registry=self._own)
+
+    def _level(self, name: str, labels: tuple[str, ...]) -> Gauge:
+        name = f"shopdir_{name}"
+        return Gauge(name, _HELP[name], labels, multiprocess_mode="livesum", registry=self._own)
+
+
+def worker_ended(pid: int, directory: Path) -> None:
+    """Forget what a worker was doing when it ended; what it has counted stays counted.
+
+    Args:
+        pid: of the process.
+        directory: where the workers keep their numbers.
+    """
+    mark_process_dead(pid, str(directory))  # type: ignore[no-untyped-call]

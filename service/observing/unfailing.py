@@ -1,0 +1,76 @@
+"""Measures that can't break an answer: a fault of theirs is logged, and the call goes on uncounted."""
+
+import logging
+from typing import Final
+
+from service.measures import Measures
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class UnfailingMeasures:
+    """Measures around measures."""
+
+    def __init__(self, measures: Measures) -> None:
+        """Guard some measures.
+
+        Args:
+            measures: whatever they raise is caught here.
+        """
+        self._measures = measures
+        self._told = False
+
+    def answered(self, route: str, outcome: str, seconds: float) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.answered(route, outcome, seconds)
+        except Exception:  # noqa: BLE001 - what counts a call must not end it
+            self._fault()
+
+    def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.engine_call(operation, outcome, seconds)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.store_call(store, operation, outcome, seconds)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def cache(self, cache: str, *, hit: bool) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.cache(cache, hit=hit)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def quota(self, bucket: str, decision: str) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.quota(bucket, decision)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def circuit(self, part: str, state: str) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.circuit(part, state)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def under_way(self, change: int) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.under_way(change)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def _fault(self) -> None:
+        if not self._told:
+            # Once: a full disk would else fill the log as fast as requests come.
+            self._told = True
+            _LOG.exception("something could not be counted; no more is said of it")

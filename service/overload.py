@@ -1,0 +1,55 @@
+"""A bound to how much one worker works on at once: what comes beyond it is told so early, and costs next to nothing.
+
+Without it, everybody waits behind everybody, until each waits for longer than its deadline and all work is in vain.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from service.errors import OverloadedError
+from service.measures import NOTHING_MEASURED, Measures
+
+
+class Gate:
+    """Lets so many requests work at once."""
+
+    def __init__(self, most: int, measures: Measures = NOTHING_MEASURED) -> None:
+        """Open the gate.
+
+        Args:
+            most: requests at once.
+            measures: are told of each that enters and leaves.
+        """
+        self._most = most
+        self._measures = measures
+        self._under_way = 0
+
+    @property
+    def under_way(self) -> int:
+        """How many requests are being worked on."""
+        return self._under_way
+
+    def check(self) -> None:
+        """Look whether there is room, without taking any.
+
+        Raises:
+            OverloadedError: there is none.
+        """
+        if self._under_way >= self._most:
+            raise OverloadedError
+
+    @contextmanager
+    def passed(self) -> Iterator[None]:
+        """Within, one place is taken.
+
+        Raises:
+            OverloadedError: all are.
+        """
+        self.check()
+        self._under_way += 1
+        self._measures.under_way(1)
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            self._measures.under_way(-1)

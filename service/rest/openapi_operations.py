@@ -1,0 +1,76 @@
+"""The operations endpoints as OpenAPI describes them: the state by its models, the metrics as text."""
+
+from typing import Any, Final
+
+from service.ops_state import SCHEMA_ID, ops_state_components
+from service.rest.openapi_parts import headers, problem
+
+Schema = dict[str, Any]
+
+# The key is asked for only where the operator has configured one.
+_SECURITY: Final[list[Schema]] = [{}, {"opsKey": []}]
+_KEPT: Final = "Where an operations key is configured it is required; elsewhere the call counts as a read."
+_REFUSALS: Final = (401, 405, 429, 500, 503)
+
+OPS_SECURITY_SCHEMES: Final[Schema] = {
+    "opsKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "x-ops-key",
+        "description": "The operations key, where the operator has configured one.",
+    }
+}
+
+
+def operations_paths() -> Schema:
+    """The paths of the operations endpoints."""
+    state = (
+        "Shop counts and freshness, catalogue sizes, flags, consumers and resource accounts. A part that is away says "
+        f"so with its reason, and the answer is still a 200. The body's JSON Schema ({SCHEMA_ID}) is also the file "
+        "docs/ops-state.schema.json of the project."
+    )
+    resources = (
+        "The operator's accounts with outside providers, in the Prometheus text format, or OpenMetrics where the "
+        "header accept names it. 503 when they can't be read."
+    )
+    return {
+        "/api/ops/state": _operation(
+            "ops_state",
+            "How does the service do?",
+            state,
+            {"application/json": {"schema": {"$ref": "#/components/schemas/OpsState"}}},
+        ),
+        "/metrics/resources": _operation("metrics_resources", "The accounts, for Prometheus", resources, _exposition()),
+        "/metrics": _operation(
+            "metrics",
+            "The service's metrics, for Prometheus",
+            "What this service has counted, and how its parts do just now. docs/metrics.md of the project names each.",
+            _exposition(),
+        ),
+    }
+
+
+def operations_components() -> Schema:
+    """The schemas that they refer to, by name."""
+    return ops_state_components()
+
+
+def _operation(name: str, summary: str, about: str, content: Schema) -> Schema:
+    return {
+        "get": {
+            "operationId": name,
+            "tags": ["operations"],
+            "summary": summary,
+            "description": f"{about} {_KEPT}",
+            "security": _SECURITY,
+            "responses": {
+                "200": {"description": "The answer.", "headers": headers(quota=True), "content": content},
+                **{str(status): problem(status) for status in _REFUSALS},
+            },
+        }
+    }
+
+
+def _exposition() -> Schema:
+    text = {"schema": {"type": "string"}}
+    return {"text/plain": text, "application/openmetrics-text": text}

@@ -1,0 +1,152 @@
+"""Serving the application in one process or several, and leaving without cutting anybody off.
+
+SIGTERM means: not ready, each answer its connection's last, and after a while, when whoever balances load has looked
+elsewhere, no new connections; what is under way is finished. SIGINT skips the while.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from socket import socket
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
+
+from service.app import create_app
+from service.draining import Draining
+from service.observing.logs import log_by
+from service.server import server_config
+from service.settings import PREFIX, Settings, load_settings
+
+# Where workers count together: the metrics library looks for it when it is imported.
+METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+
+_STARTUP_FAILURE: Final = 3
+_HINTS: Final = """
+Three things to try:
+  curl '{url}/suggest?q=boo'
+  curl {url}/tool/list_categories -H 'content-type: application/json' -d '{{}}'
+  an MCP client at {url}/mcp
+"""
+
+
+def serve_alone(settings: Settings, *, hints: bool) -> None:
+    """Serve in this process until a signal ends it."""
+    app = drained_on_sigterm(create_app(settings), settings.drain_seconds)
+    _Server(server_config(app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds), hints=hints).run()
+
+
+def serve_with_workers(settings: Settings, *, hints: bool) -> None:
+    """Serve in several processes, which are begun anew when they die, until a signal ends them all.
+
+    Exits with 3 when the workers can't start.
+    """
+    with TemporaryDirectory(prefix="shop-directory-metrics-") as folder:
+        os.environ[METRICS_FOLDER] = folder
+        # The workers read their settings themselves: what a command's options said must be in their environment.
+        for name in ("host", "port", "engine", "data_dir", "workers"):
+            os.environ[f"{PREFIX}{name.upper()}"] = str(getattr(settings, name))
+        config = server_config(
+            "service.serving:worker",
+            settings.host,
+            settings.port,
+            workers=settings.workers,
+            hsts_seconds=settings.hsts_seconds,
+        )
+        listening = config.bind_socket()
+        # Already here, so that who comes before the first worker waits a moment and is not refused.
+        listening.listen(config.backlog)
+        _announce(listening, hints=hints)
+        supervisor = Multiprocess(config, sockets=[listening])
+        supervisor.run()
+    if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
+        sys.exit(_STARTUP_FAILURE)
+
+
+def worker() -> FastAPI:
+    """The application of one worker, by the settings of its environment."""
+    settings = load_settings()
+    log_by(settings)
+    return drained_on_sigterm(create_app(settings), settings.drain_seconds)
+
+
+def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
+    """Let the application serve on for so many seconds after SIGTERM, not ready.
+
+    Args:
+        app: its `state.draining` is set by the signal.
+        seconds: until the server's own handling of the signal begins; 0 for at once.
+    """
+    lifespan = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def draining_lifespan(app: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - as Starlette says
+        async with lifespan(app) as state:
+            # What is here now stays. Looked through with the garbage, it would stop all requests for 0.1 s a second.
+            gc.collect()
+            gc.freeze()
+            with _draining(app.state.draining, seconds):
+                yield state
+
+    app.router.lifespan_context = draining_lifespan
+    return app
+
+
+@contextmanager
+def _draining(draining: Draining, seconds: float) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    servers_own = signal.getsignal(signal.SIGTERM)
+
+    def end(signal_number: int, frame: FrameType | None) -> None:
+        if callable(servers_own):
+            servers_own(signal_number, frame)
+
+    def begin(signal_number: int, frame: FrameType | None) -> None:
+        if draining.begun:
+            # Asked twice: now.
+            end(signal_number, frame)
+            return
+        draining.begin()
+        loop.call_soon_threadsafe(loop.call_later, seconds, end, signal_number, None)
+
+    signal.signal(signal.SIGTERM, begin)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, servers_own)
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, once it does, and ends with 0 when it was asked to end."""
+
+    def __init__(self, config: uvicorn.Config, *, hints: bool) -> None:
+        super().__init__(config)
+        self._hints = hints
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Start, then tell."""
+        await super().startup(sockets)
+        if self.started:
+            _announce(self.servers[0].sockets[0], hints=self._hints)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; the signal is not raised once more behind it, as a stop that was asked for is no failure."""
+        super().handle_exit(sig, frame)
+        if sig == signal.SIGTERM:
+            self._captured_signals.clear()
+
+
+def _announce(listening: Any, *, hints: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's likeness of one
+    host, port = listening.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    print(f"Shop Directory serves at {url}", flush=True)
+    if hints:
+        print(_HINTS.format(url=url), flush=True)

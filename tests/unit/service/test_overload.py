@@ -1,0 +1,47 @@
+"""The gate: so many at once, the next one is refused before anything is done for it, and places come back."""
+
+import pytest
+
+from service.errors import OverloadedError
+from service.measures import NothingMeasured
+from service.overload import Gate
+
+
+class Counted(NothingMeasured):
+    """Adds up what enters and leaves."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.changes: list[int] = []
+
+    def under_way(self, change: int) -> None:
+        """Add it."""
+        self.now += change
+        self.changes.append(change)
+
+
+def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
+    measures = Counted()
+    gate = Gate(2, measures)
+    with gate.passed(), gate.passed():
+        with pytest.raises(OverloadedError) as refused, gate.passed():
+            pytest.fail("it was let in")
+        with pytest.raises(OverloadedError):
+            gate.check()
+        assert gate.under_way == measures.now == 2
+    assert refused.value.problem() == {
+        "type": "urn:shop-directory:problem:overloaded",
+        "title": "Overloaded",
+        "status": 503,
+        "detail": "The service has as much to do as it can. Nothing was done; try again in 1 second.",
+        "code": "overloaded",
+    }
+    assert refused.value.retry_after == 1
+    assert (gate.under_way, measures.changes) == (0, [1, 1, -1, -1])
+
+
+def test_a_place_comes_back_whatever_became_of_the_work() -> None:
+    gate = Gate(1)
+    with pytest.raises(KeyError), gate.passed():
+        raise KeyError
+    gate.check()
