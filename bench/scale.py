@@ -17,7 +17,7 @@ from rich.table import Table
 from bench.doors import NO_QUOTA, service
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
 from bench.places import Built, Place, Shops, environment_of
-from service.app import open_search
+from service.parts import open_search
 from service.settings import Settings
 
 

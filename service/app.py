@@ -4,9 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
 from fastapi import FastAPI
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -15,35 +13,22 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from service.addresses import proxies
-from service.admission import Admission
-from service.auth.opening import open_tokens
-from service.auth.protocol import TokenStore
-from service.auth.verifier import TokenVerifier
 from service.build_stamp import stamp_of_build
-from service.caller import Channel
-from service.dispatch import Dispatcher, Surroundings
 from service.draining import Draining
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
-from service.flags import flags_of
-from service.limits.fallback import FallbackLimiter
-from service.limits.memory import MemoryLimiter
-from service.limits.policy import QuotaPolicy
-from service.limits.protocol import Limiter
-from service.limits.redis import RedisLimiter
-from service.live import LiveData
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
-from service.measures import NOTHING_MEASURED, Measures
+from service.measures import Measures
 from service.observing.prometheus import PrometheusMeasures
 from service.observing.traces import open_traces
 from service.observing.unfailing import UnfailingMeasures
-from service.ops_state import ServiceState
-from service.ops_state_of import About
+from service.operations.flags import flags_of
+from service.operations.situation import Questions
+from service.operations.state import ServiceState
+from service.operations.state_of import About
 from service.overload import Gate
-from service.reports.guarded import GuardedQueue
-from service.reports.opening import open_queue
-from service.reports.protocol import ReportQueue
+from service.parts import open_parts
 from service.rest.answers import problem_answer
 from service.rest.door import SUGGEST_PATH, FrontDoor
 from service.rest.gated import Gated
@@ -54,15 +39,9 @@ from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.suggest_endpoint import suggest_endpoint
 from service.rest.tool_endpoint import tool_endpoint
-from service.search.embedded import EmbeddedBackend
-from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.settings import Settings
-from service.situation import Questions
 from service.tools.registry import REGISTRY
-
-# One search of several in a request must leave the others some time.
-_ENGINE_TIMEOUT: Final = 1.5
 
 
 def create_app(
@@ -161,44 +140,6 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
         await asyncio.to_thread(traces.close)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What both kinds of application are made of."""
-
-    search: SearchBackend
-    live: LiveData
-    tokens: TokenStore
-    verifier: TokenVerifier
-    limiter: Limiter
-    reports: ReportQueue
-    admission: Admission
-    dispatcher: Dispatcher
-
-    async def close(self) -> None:
-        """In this order: nobody asks what is closed."""
-        await self.verifier.close()
-        await self.limiter.close()
-        await self.tokens.close()
-        await self.reports.close()
-        await self.search.close()
-
-
-def open_parts(settings: Settings, search: SearchBackend | None = None, measures: Measures = NOTHING_MEASURED) -> Parts:
-    """Open everything that the settings name; nothing is asked of it yet."""
-    backend = open_search(settings, measures) if search is None else search
-    live = LiveData(backend, settings.request_timeout)
-    tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
-    verifier = TokenVerifier(tokens, measures=measures)
-    limiter = open_limiter(settings, measures)
-    reports = GuardedQueue(open_queue(settings.queue_settings), measures)
-    admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), measures)
-    most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
-    most[Channel.STDIO] = settings.most_coupons_mcp
-    surroundings = Surroundings(reports, {door: count for door, count in most.items() if count is not None})
-    dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
-    return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher)
-
-
 def about(settings: Settings) -> About:
     """What those who run the service read of this process, whatever happens to it."""
     build = stamp_of_build(settings.commit, settings.built_at)
@@ -211,28 +152,6 @@ def about(settings: Settings) -> About:
         pid=os.getpid(),
     )
     return About(state, flags_of(settings))
-
-
-def open_limiter(settings: Settings, measures: Measures = NOTHING_MEASURED) -> Limiter:
-    """The limiter that the settings name; one over Redis has a local one behind it (Q4)."""
-    local = MemoryLimiter()
-    if settings.limiter == "memory":
-        return local
-    return FallbackLimiter(RedisLimiter(settings.redis_access, settings.redis_prefix), local, measures)
-
-
-def open_search(settings: Settings, measures: Measures = NOTHING_MEASURED) -> SearchBackend:
-    """The backend that the settings name; nothing is asked of it yet."""
-    if settings.engine == "embedded":
-        return EmbeddedBackend(settings.data_dir, settings.category_cap, measures)
-    return OpenSearchBackend(
-        settings.opensearch_urls,
-        settings.index_prefix,
-        settings.category_cap,
-        min(_ENGINE_TIMEOUT, settings.request_timeout),
-        measures,
-        access=settings.cluster_access,
-    )
 
 
 async def _nothing_here(scope: Scope, _: Receive, send: Send) -> None:

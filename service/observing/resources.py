@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from index_mappings.operations import Operations, ResourceAccount
-from service.ops_state_of import moment, remaining
+from service.operations.state_of import moment, remaining
 
 MOST_ACCOUNTS: Final = 1_000
 

@@ -8,11 +8,11 @@ from prometheus_client.metrics_core import Metric
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus
-from service.ops_state import ServiceState
-from service.ops_state_of import moment
+from service.operations.situation import Away, Situation
+from service.operations.state import ServiceState
+from service.operations.state_of import moment
 from service.reports.protocol import Waiting
 from service.search.protocol import Generations
-from service.situation import Away, Situation
 
 
 def standing_families(service: ServiceState, situation: Situation) -> list[Metric]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from service.ops_state import SCHEMA_ID, ops_state_components
+from service.operations.state import SCHEMA_ID, ops_state_components
 from service.rest.openapi_parts import headers, problem
 
 Schema = dict[str, Any]

@@ -25,10 +25,10 @@ from service.observing.processes import process_families
 from service.observing.prometheus import PrometheusMeasures
 from service.observing.resources import resource_families
 from service.observing.standing import standing_families
-from service.ops_state_of import About, ops_state
+from service.operations.situation import Away, Questions
+from service.operations.state_of import About, ops_state
 from service.rest.answers import Answer, Asked, Endpoint, Headers, json_answer, problem_answer
 from service.rest.callers import http_caller
-from service.situation import Away, Questions
 from service.wire import header
 
 OPS_KEY_HEADER: Final = b"x-ops-key"

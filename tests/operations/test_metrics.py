@@ -16,9 +16,9 @@ from index_mappings.operations import FollowerStatus, Operations
 from service.observing.prometheus import PrometheusMeasures
 from service.observing.standing import standing_families
 from service.observing.unfailing import UnfailingMeasures
-from service.ops_state import ServiceState
+from service.operations.situation import Away, Situation
+from service.operations.state import ServiceState
 from service.search.protocol import Generations
-from service.situation import Away, Situation
 from tests.e2e.served import ask, get, post
 from tests.operations.expositions import families_of, names_of, openmetrics_of, samples_of
 from tests.operations.worlds import BUILT_AT, COMMIT, serving

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 import pytest
 from fastapi import FastAPI
 
-import service.app
+import service.parts
 from service.app import create_app, run_stdio
 from service.measures import NOTHING_MEASURED, Measures
 from service.settings import Settings, load_settings
@@ -148,16 +148,18 @@ def fused(fuse: Fuse) -> Iterator[None]:
             ("open_limiter", Layer.LIMITER, {}),
             ("open_queue", Layer.REPORTS, {"depth": Layer.DEPTH}),
         ):
-            patched.setattr(service.app, name, _opening(getattr(service.app, name), fuse, layer, layers))
-        real = service.app.open_search
-        patched.setattr(service.app, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
+            patched.setattr(service.parts, name, _opening(getattr(service.parts, name), fuse, layer, layers))
+        real = service.parts.open_search
+        patched.setattr(service.parts, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
         # What a store said of a token is forgotten at once, so that it is asked anew each time.
         patched.setattr("service.auth.verifier.BELIEVED_SECONDS", -1.0)
         for place, layer in _FUNCTIONS.items():
             module, _, name = place.rpartition(".")
             function = getattr(__import__(module, fromlist=[name]), name)
             patched.setattr(place, fuse.before(layer, function))
-        patched.setattr(service.app, "REGISTRY", tuple(map(functools.partial(_tool, fuse), REGISTRY)))
+        throwing = tuple(map(functools.partial(_tool, fuse), REGISTRY))
+        patched.setattr(service.parts, "REGISTRY", throwing)
+        patched.setattr("service.app.REGISTRY", throwing)
         yield
 
 

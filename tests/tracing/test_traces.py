@@ -14,10 +14,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-from service.app import create_app, open_parts
+from service.app import create_app
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio
 from service.observing.traces import open_traces
+from service.parts import open_parts
 from service.settings import Settings
 from tests.e2e.rpc import Era, call, request
 from tests.e2e.served import get, post, served

@@ -34,8 +34,10 @@ def test_the_environment_sets_and_the_command_line_comes_first(monkeypatch: pyte
         (
             "OPENSEARCH_URLS",
             ",",
-            "SHOP_DIRECTORY_OPENSEARCH_URLS is wrong: it must be the nodes' http:// or https:// URLs without user or "
-            "password, separated by commas.",
+            (
+                "SHOP_DIRECTORY_OPENSEARCH_URLS is wrong: it must be the nodes' http:// or https:// URLs without user "
+                "or password, separated by commas."
+            ),
         ),
         ("LOG_LEVEL", "loud", "SHOP_DIRECTORY_LOG_LEVEL is wrong: it must be debug, info, warning or error."),
     ],

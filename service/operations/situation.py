@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from service.ops_state import Reason
+from service.operations.state import Reason
 from service.reports.failures import ReportsUnavailable
 from service.reports.protocol import ReportQueue, Waiting
 from service.search.failures import BackendUnavailable, NothingPublished

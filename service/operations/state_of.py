@@ -12,7 +12,8 @@ from typing import Final
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
-from service.ops_state import (
+from service.operations.situation import Away, Situation
+from service.operations.state import (
     AccountsState,
     AccountState,
     CatalogueState,
@@ -29,7 +30,6 @@ from service.ops_state import (
 )
 from service.reports.protocol import Waiting
 from service.search.protocol import Generations
-from service.situation import Away, Situation
 
 RECHECK_GROUP: Final = "workers"
 

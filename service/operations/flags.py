@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 
 from service.limits.policy import QuotaClass
-from service.ops_state import FlagValue
+from service.operations.state import FlagValue
 
 _NUMBERS: Final = (bool, int, float)
 # Where it listens, which says nothing of how it behaves.

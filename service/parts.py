@@ -1,0 +1,89 @@
+"""Opens the parts that the settings name: with the application's root, the only place that knows concrete ones."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from service.admission import Admission
+from service.auth.opening import open_tokens
+from service.auth.protocol import TokenStore
+from service.auth.verifier import TokenVerifier
+from service.caller import Channel
+from service.dispatch import Dispatcher, Surroundings
+from service.limits.fallback import FallbackLimiter
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import QuotaPolicy
+from service.limits.protocol import Limiter
+from service.limits.redis import RedisLimiter
+from service.live import LiveData
+from service.measures import NOTHING_MEASURED, Measures
+from service.reports.guarded import GuardedQueue
+from service.reports.opening import open_queue
+from service.reports.protocol import ReportQueue
+from service.search.embedded import EmbeddedBackend
+from service.search.opensearch import OpenSearchBackend
+from service.search.protocol import SearchBackend
+from service.settings import Settings
+from service.tools.registry import REGISTRY
+
+# One search of several in a request must leave the others some time.
+_ENGINE_TIMEOUT: Final = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What both kinds of application are made of."""
+
+    search: SearchBackend
+    live: LiveData
+    tokens: TokenStore
+    verifier: TokenVerifier
+    limiter: Limiter
+    reports: ReportQueue
+    admission: Admission
+    dispatcher: Dispatcher
+
+    async def close(self) -> None:
+        """In this order: nobody asks what is closed."""
+        await self.verifier.close()
+        await self.limiter.close()
+        await self.tokens.close()
+        await self.reports.close()
+        await self.search.close()
+
+
+def open_parts(settings: Settings, search: SearchBackend | None = None, measures: Measures = NOTHING_MEASURED) -> Parts:
+    """Open everything that the settings name; nothing is asked of it yet."""
+    backend = open_search(settings, measures) if search is None else search
+    live = LiveData(backend, settings.request_timeout)
+    tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
+    verifier = TokenVerifier(tokens, measures=measures)
+    limiter = open_limiter(settings, measures)
+    reports = GuardedQueue(open_queue(settings.queue_settings), measures)
+    admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), measures)
+    most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
+    most[Channel.STDIO] = settings.most_coupons_mcp
+    surroundings = Surroundings(reports, {door: count for door, count in most.items() if count is not None})
+    dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
+    return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher)
+
+
+def open_limiter(settings: Settings, measures: Measures = NOTHING_MEASURED) -> Limiter:
+    """The limiter that the settings name; one over Redis has a local one behind it (Q4)."""
+    local = MemoryLimiter()
+    if settings.limiter == "memory":
+        return local
+    return FallbackLimiter(RedisLimiter(settings.redis_access, settings.redis_prefix), local, measures)
+
+
+def open_search(settings: Settings, measures: Measures = NOTHING_MEASURED) -> SearchBackend:
+    """The backend that the settings name; nothing is asked of it yet."""
+    if settings.engine == "embedded":
+        return EmbeddedBackend(settings.data_dir, settings.category_cap, measures)
+    return OpenSearchBackend(
+        settings.opensearch_urls,
+        settings.index_prefix,
+        settings.category_cap,
+        min(_ENGINE_TIMEOUT, settings.request_timeout),
+        measures,
+        access=settings.cluster_access,
+    )
