@@ -37,6 +37,7 @@ from service.rest.observed import ObservedCalls, route_words
 from service.rest.openapi import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
+from service.rest.reports_check import ReportsCheck
 from service.rest.suggest_endpoint import suggest_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.search.protocol import SearchBackend
@@ -109,7 +110,7 @@ def create_app(
         # The SDK's own tasks would not end with the request's: a tool that is called stops by itself.
         Route("/mcp", endpoint=Gated(mcp, gate, timeout, refused_early, interrupted=False)),
         Route("/health", endpoint=health_endpoint()),
-        Route("/ready", endpoint=ready_endpoint(parts.live, parts.reports, draining)),
+        Route("/ready", endpoint=ready_endpoint(parts.live, ReportsCheck(parts.limiter, parts.reports), draining)),
         Route("/version", endpoint=version_endpoint(stamp_of_build(settings.commit, settings.built_at))),
         Route("/openapi.json", endpoint=openapi_endpoint(document)),
     ]

@@ -15,6 +15,7 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from service.redis_access import RedisAccess
 from service.redis_clients import Client, close_client, open_client
+from service.tracing import asking
 from service.under_way import time_left
 
 T = TypeVar("T")
@@ -59,14 +60,16 @@ class RedisConnection:
         client: sends commands; every use of it belongs into `asked`.
     """
 
-    def __init__(self, access: RedisAccess, *, connections: int, timeout: float) -> None:
+    def __init__(self, access: RedisAccess, *, connections: int, timeout: float, purpose: str) -> None:
         """Name the server; nothing is asked of it yet.
 
         Args:
             access: the way to it.
             connections: how many calls may be under way at once.
             timeout: seconds for a whole call: waiting for a connection, connecting, asking again and all.
+            purpose: what it is asked for, as traces name it.
         """
+        self._purpose = purpose
         self.client = open_client(access, connections, timeout)
         self._timeout = timeout
         self._turn = asyncio.Semaphore(connections)
@@ -86,27 +89,12 @@ class RedisConnection:
         Raises:
             RedisAway: there is none.
         """
-        most = time_left(self._timeout)
-        if most <= 0:
+        seconds = time_left(self._timeout)
+        if seconds <= 0:
             # Nothing is sent that nobody waits for.
             raise RedisAway(TimeoutError.__name__, late=True)
-        # Not by a time-out around it: the client's own time-outs now and then take such a cancellation for theirs, and
-        # go on for as long again.
-        task = asyncio.create_task(self._in_turn(ask, twice=twice))
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
-        try:
-            await asyncio.wait({task}, timeout=most)
-        finally:
-            task.cancel()
-        if not task.done():
-            raise RedisAway(TimeoutError.__name__, late=most < self._timeout)
-        try:
-            return task.result()
-        except (RedisError, RedisClusterException, OSError, AttributeError) as error:
-            # The last one: a cluster's client that finds its cluster down closes connections under the hands of others.
-            # An error's own text may quote keys and addresses.
-            raise RedisAway(type(error).__name__) from None
+        with asking("redis", self._purpose):
+            return await self._answer(ask, seconds, twice=twice)
 
     async def settings(self, pattern: str, key: str) -> dict[str, str]:
         """Those of the server that holds a key; none when it does not tell them."""
@@ -126,6 +114,25 @@ class RedisConnection:
             await asyncio.wait(self._under_way)
         await close_client(self.client)
 
+    async def _answer(self, ask: Callable[[], Awaitable[T]], seconds: float, *, twice: bool) -> T:
+        # Not by a time-out around it: the client's own time-outs now and then take such a cancellation for theirs, and
+        # go on for as long again.
+        task = asyncio.create_task(self._in_turn(ask, twice=twice))
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        finally:
+            task.cancel()
+        if not task.done():
+            raise RedisAway(TimeoutError.__name__, late=seconds < self._timeout)
+        try:
+            return task.result()
+        except (RedisError, RedisClusterException, OSError, AttributeError) as error:
+            # The last one: a cluster's client that finds its cluster down closes connections under the hands of others.
+            # An error's own text may quote keys and addresses.
+            raise RedisAway(type(error).__name__) from None
+
     async def _in_turn(self, ask: Callable[[], Awaitable[T]], *, twice: bool) -> T:
         async with self._turn:
             try:
@@ -140,7 +147,11 @@ class RedisConnection:
             # Once, and after a node failed. Without it, a first command goes to any node, and its callers hear of a
             # move that is none.
             await self.client.initialize()
-        return await ask()
+        try:
+            return await ask()
+        except RuntimeError as error:
+            # The event loop's word for a connection that was closed while something was to be written to it.
+            raise ConnectionLostError(type(error).__name__) from None
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._under_way.discard(task)

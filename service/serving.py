@@ -30,6 +30,7 @@ from service.settings import PREFIX, Settings, load_settings
 METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 _STARTUP_FAILURE: Final = 3
+_LOOK_SECONDS: Final = 0.1
 _HINTS: Final = """
 Three things to try:
   curl '{url}/suggest?q=boo'
@@ -65,7 +66,7 @@ def serve_with_workers(settings: Settings, *, hints: bool) -> None:
         # Already here, so that who comes before the first worker waits a moment and is not refused.
         listening.listen(config.backlog)
         _announce(listening, hints=hints)
-        supervisor = Multiprocess(config, sockets=[listening])
+        supervisor = _Workers(config, sockets=[listening])
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
@@ -122,6 +123,25 @@ def _draining(draining: Draining, seconds: float) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, servers_own)
+
+
+class _Workers(Multiprocess):
+    """Workers that drain, but for SIGINT and for a second signal, which mean now."""
+
+    def handle_int(self) -> None:
+        """Stop; the workers, who are sent SIGTERM first, are then told not to drain."""
+        super().handle_int()
+        self.signal_queue.append(signal.SIGINT)
+
+    def join_all(self) -> None:
+        """Wait for the workers, and hand on what else is signalled meanwhile."""
+        while living := [worker for worker in self.processes if worker.process.is_alive()]:
+            if self.signal_queue:
+                self.signal_queue.clear()
+                for worker in living:
+                    if worker.pid is not None:
+                        os.kill(worker.pid, signal.SIGINT)
+            living[0].process.join(_LOOK_SECONDS)
 
 
 class _Server(uvicorn.Server):

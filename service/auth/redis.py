@@ -53,7 +53,7 @@ class RedisTokenStore:
             prefix: what all keys begin with.
             timeout: seconds that one answer may take.
         """
-        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout)
+        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="tokens")
         self._client: Any = self._redis.client
         self._issue, self._revoke, self._all = map(self._redis.script, (_ISSUE, _REVOKE, _ALL))
         self._tag = f"{{{prefix}:tokens}}"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from service.breaker import Circuit, CircuitOpen
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, LimiterUnavailable
 from service.measures import NOTHING_MEASURED, Measures
@@ -44,6 +45,7 @@ class FallbackLimiter:
         self._clock = clock
         self._away = False
         self._retry_at = 0.0
+        self._reports = Circuit("limiter", (LimiterUnavailable,), measures, clock)
 
     @property
     def degraded(self) -> bool:
@@ -56,6 +58,8 @@ class FallbackLimiter:
         Raises:
             LimiterUnavailable: the shared limiter is away and it is a report: that can't be acknowledged either.
         """
+        if quota.bucket is Bucket.REPORTS:
+            return await self._report_hit(key, quota, cost)
         if not self._away or self._clock() >= self._retry_at:
             # Before it is asked: whoever comes meanwhile must not wait for it as well.
             self._retry_at = self._clock() + self._retry_seconds
@@ -68,8 +72,6 @@ class FallbackLimiter:
             else:
                 self._found()
                 return decision
-        if quota.bucket is Bucket.REPORTS:
-            raise LimiterUnavailable("the shared limiter is away")
         decision = await self._local.hit(key, quota, cost)
         self._measures.quota(quota.bucket, "local")
         return decision
@@ -78,6 +80,15 @@ class FallbackLimiter:
         """Close both."""
         await self._shared.close()
         await self._local.close()
+
+    async def _report_hit(self, key: str, quota: Quota, cost: int) -> Decision:
+        """Nobody else can decide on a report: it is worth a longer wait, unless waiting has been in vain just now."""
+        try:
+            decision = await self._reports.call(lambda: self._shared_hit(key, quota, cost))
+        except CircuitOpen:
+            raise LimiterUnavailable("the shared limiter failed just now and is left alone for a second") from None
+        self._found()
+        return decision
 
     async def _shared_hit(self, key: str, quota: Quota, cost: int) -> Decision:
         began, outcome = time.monotonic(), "unavailable"

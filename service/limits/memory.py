@@ -52,6 +52,11 @@ class MemoryLimiter:
         """How many keys are remembered."""
         return sum(map(len, self._taken.values()))
 
+    @property
+    def degraded(self) -> bool:
+        """Never: there is nothing that it could lack."""
+        return False
+
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         """Take units from a key's quota if they are there."""
         now = round(self._clock() * 1000)

@@ -49,6 +49,10 @@ class Decision:
 class Limiter(Protocol):
     """Counts units against quotas."""
 
+    @property
+    def degraded(self) -> bool:
+        """Whether it decided last without what it should decide by."""
+
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         """Take units from a key's quota if they are there.
 

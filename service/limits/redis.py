@@ -7,7 +7,7 @@ time is the server's, so that workers with different clocks count alike.
 from collections.abc import Callable
 from typing import Final
 
-from service.limits.policy import Quota
+from service.limits.policy import Bucket, Quota
 from service.limits.protocol import (
     Decision,
     LimiterNotWaitedFor,
@@ -19,6 +19,7 @@ from service.redis_access import RedisAccess
 from service.redis_connection import RedisAway, RedisConnection
 
 _CONNECTIONS: Final = 32
+_CONNECTIONS_OF_REPORTS: Final = 8
 _HIT: Final = """
 local limit, window, slot_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = tonumber(ARGV[5])
@@ -73,7 +74,13 @@ class RedisLimiter:
     """A limiter that any number of workers share."""
 
     def __init__(
-        self, access: RedisAccess, prefix: str, timeout: float = 0.25, clock: Callable[[], float] | None = None
+        self,
+        access: RedisAccess,
+        prefix: str,
+        timeout: float = 0.25,
+        clock: Callable[[], float] | None = None,
+        *,
+        report_timeout: float = 1.0,
     ) -> None:
         """Name the server; nothing is asked of it yet.
 
@@ -82,20 +89,31 @@ class RedisLimiter:
             prefix: what all keys begin with.
             timeout: seconds that one decision may take.
             clock: seconds since 1970; the server's own without it.
+            report_timeout: seconds that one on a report may take, for which nobody else can decide.
         """
-        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout)
-        self._script = self._redis.script(_HIT)
+        # Of their own: how soon a node is given up goes by how long a call may take.
+        self._reads = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="limiter")
+        self._reports = RedisConnection(
+            access, connections=_CONNECTIONS_OF_REPORTS, timeout=report_timeout, purpose="limiter"
+        )
+        self._scripts = {redis: redis.script(_HIT) for redis in (self._reads, self._reports)}
         self._prefix = f"{prefix}:quota:"
         self._clock = clock
 
+    @property
+    def degraded(self) -> bool:
+        """Never: it decides by Redis or not at all."""
+        return False
+
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         """Take units from a key's quota if they are there."""
+        redis = self._reports if quota.bucket is Bucket.REPORTS else self._reads
         now = "" if self._clock is None else round(self._clock() * 1000)
         arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), cost, now]
         try:
             # Twice: a hit that was counted before its connection died counts twice.
-            allowed, remaining, reset, retry = await self._redis.asked(
-                lambda: self._script([self._prefix + key], arguments), twice=True
+            allowed, remaining, reset, retry = await redis.asked(
+                lambda: self._scripts[redis]([self._prefix + key], arguments), twice=True
             )
         except RedisAway as away:
             kind = LimiterNotWaitedFor if away.late else LimiterUnavailable
@@ -105,4 +123,5 @@ class RedisLimiter:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._redis.close()
+        await self._reads.close()
+        await self._reports.close()

@@ -24,7 +24,7 @@ MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 _STATES: Final = ("closed", "half_open", "open")
-_CIRCUITS: Final = ("reports", "search", "stamp")
+_CIRCUITS: Final = ("limiter", "reports", "search", "stamp")
 _LIVE_FILES: Final = "gauge_live*_*.db"
 # Words of stores and parts that are written after this module: a few are taken as they come.
 _FEW: Final = 16

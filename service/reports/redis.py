@@ -55,7 +55,7 @@ class RedisReports:
             timeout: seconds for a whole call: waiting for a connection, connecting, asking again and all.
             max_deliveries: how often a re-check is handed out before it becomes a dead letter.
         """
-        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout)
+        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="reports")
         self._client: Any = self._redis.client
         self._window_ms = max(1, round(window_seconds * 1000))
         self._max_deliveries = max_deliveries

@@ -6,9 +6,8 @@ from service.build_stamp import BuildStamp
 from service.draining import Draining
 from service.errors import NotReadyError, VersionUnknownError
 from service.live import LiveData
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import ReportQueue
 from service.rest.answers import Answer, Asked, Endpoint, json_answer, problem_answer, stamp_headers
+from service.rest.reports_check import ReportsCheck
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 
 SERVICE: Final = "shop-directory"
@@ -33,8 +32,8 @@ def health_endpoint() -> Endpoint:
     return Endpoint(_READS, answer)
 
 
-def ready_endpoint(live: LiveData, reports: ReportQueue, draining: Draining) -> Endpoint:
-    """Ready: whether the live generation can be read, the reason when not (G4); degraded without the queue (O1).
+def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Draining) -> Endpoint:
+    """Ready: whether the live generation can be read, or why not (G4); degraded while no report can be taken (O1).
 
     Once the process is on its way out it is not ready, whatever else is.
     """
@@ -50,11 +49,7 @@ def ready_endpoint(live: LiveData, reports: ReportQueue, draining: Draining) -> 
             return problem_answer(NotReadyError(_OTHER_SCHEMA))
         except (BackendUnavailable, TimeoutError):
             return problem_answer(NotReadyError(_UNAVAILABLE))
-        try:
-            await reports.depth()
-            queue = "ok"
-        except ReportsUnavailable:
-            queue = "degraded"
+        queue = "ok" if await reports.passes() else "degraded"
         checks = [{"name": "search", "status": "ok"}, {"name": "reports", "status": queue}]
         status = "ready" if queue == "ok" else "degraded"
         return json_answer({"status": status, "checks": checks}, stamp_headers(stamp))

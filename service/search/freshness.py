@@ -36,6 +36,7 @@ class LiveStamp:
         self._clock = clock
         self._confirmed: tuple[float, Stamp] | None = None
         self._under_way: asyncio.Task[Stamp] | None = None
+        self._failed = False
 
     async def current(self) -> Stamp:
         """The live stamp, confirmed at most two seconds ago.
@@ -58,16 +59,28 @@ class LiveStamp:
             raise
 
     async def reload(self) -> Stamp:
-        """Ask the engine now; requests that ask at the same time share one look-up."""
+        """Ask the engine now; requests that ask at the same time share one look-up.
+
+        After one that failed only one request waits for the next: the others would all be late to learn the same.
+        """
         if self._under_way is None or self._under_way.done():
             with for_nobody_in_particular():
                 self._under_way = asyncio.create_task(self._look_up())
+        elif self._failed:
+            raise BackendUnavailable("the stamp could not be read just now, and is being asked for again")
         # One caller's end must not end the look-up of the others.
         return await asyncio.shield(self._under_way)
 
     async def _look_up(self) -> Stamp:
         started = self._clock()
-        stamp = await self._load()
+        try:
+            stamp = await self._load()
+        except NotReadable:
+            raise
+        except BackendUnavailable:
+            self._failed = True
+            raise
+        self._failed = False
         if not stamp.readable:
             raise OtherSchema(
                 f"the live generation has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"

@@ -18,6 +18,8 @@ from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 
 # For how long a node that failed is left out: twice as long each time that it fails again, up to 32 times.
 _LEFT_OUT_S: Final = 5.0
+# The client's own bound of 10 would make requests wait for each other that the service has let in.
+_MOST_CONNECTIONS: Final = 100
 _ASKED: Final[ContextVar[Connection | None]] = ContextVar("the connection that was chosen last", default=None)
 
 
@@ -33,6 +35,7 @@ def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_AC
         list(urls),
         transport_class=NodeTransport,
         timeout=timeout,
+        pool_maxsize=_MOST_CONNECTIONS,
         max_retries=len(urls) - 1,
         retry_on_timeout=False,
         retry_on_status=(),

@@ -49,6 +49,10 @@ class SwitchedLimiter:
     failure: type[LimiterUnavailable] = LimiterUnavailable
     asked: int = field(default=0)
 
+    @property
+    def degraded(self) -> bool:
+        return False
+
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         self.asked += 1
         if self.away:
@@ -87,13 +91,26 @@ async def test_reads_go_on_under_a_local_quota_and_are_counted(caplog: pytest.Lo
 
 
 @pytest.mark.rule("Q4")
-async def test_a_report_is_not_counted_locally() -> None:
+async def test_a_report_is_not_counted_locally_and_asked_for_until_it_is_plain_that_that_is_in_vain() -> None:
     world = World()
     world.shared.away = True
-    for _ in range(2):
+    for _ in range(30):
         with pytest.raises(LimiterUnavailable):
             await world.limiter.hit("k", REPORTS)
-    assert (world.counted.count, world.shared.asked) == (0, 1)
+    assert (world.counted.count, world.shared.asked) == (0, 10)
+    world.shared.away = False
+    world.clock.pass_seconds(1)
+    assert (await world.limiter.hit("k", REPORTS)).allowed
+
+
+@pytest.mark.rule("Q4")
+async def test_a_read_that_was_counted_locally_takes_no_report_along() -> None:
+    world = World()
+    world.shared.away = True
+    await world.limiter.hit("k", READS)
+    world.shared.away = False
+    assert (await world.limiter.hit("k", REPORTS)).allowed
+    assert not world.limiter.degraded
 
 
 @pytest.mark.rule("Q4")
