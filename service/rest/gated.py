@@ -17,7 +17,11 @@ from service.wire import header
 
 
 class Gated:
-    """An ASGI object in front of another one."""
+    """An ASGI object in front of another one.
+
+    Attributes:
+        app: the other one.
+    """
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class Gated:
             interrupted: whether the endpoint may be cancelled when its caller leaves; one that may not stops its own
                 work by `UnderWay.left`.
         """
-        self._app = app
+        self.app = app
         self._gate = gate
         self._timeout = timeout
         self._refused = refused
@@ -55,7 +59,7 @@ class Gated:
                 request.deadline = time.monotonic() + self._timeout
                 if self._interrupted and (task := asyncio.current_task()) is not None:
                     request.left.append(task.cancel)
-                await self._app(scope, receive, send)
+                await self.app(scope, receive, send)
         except OverloadedError as error:
             request.outcome = error.code
             await self._refused(error).send(send)

@@ -71,8 +71,7 @@ def test_a_body_without_end_is_cut_off(base: str, door: str) -> None:
 @pytest.mark.rule("E6", "E1")
 @pytest.mark.parametrize("door", DOORS)
 def test_a_body_that_ends_before_its_length_is_not_taken_for_a_whole_one(base: str, door: str) -> None:
-    replies = exchange(base, _post(door, "content-length: 50", BODY), finish=True)
-    assert [reply.status for reply in replies] == ([401] if door in TOKEN_ONLY else [])
+    assert exchange(base, _post(door, "content-length: 50", BODY), finish=True) == []
 
 
 @pytest.mark.rule("E6")

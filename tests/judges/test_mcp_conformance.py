@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from service.app import create_app
 from service.mcp_server.endpoint import McpEndpoint
+from service.rest.gated import Gated
 from service.settings import Settings
 from tests.e2e.served import served
 from tests.judges.conformance_suite import installed_suite, judge
@@ -45,7 +46,9 @@ def test_the_transport_can_all_that_one_json_answer_a_request_can(
     suite: Path, settings: Settings, revision: str, passing: int
 ) -> None:
     app = create_app(settings)
-    (endpoint,) = (route.app for route in app.router.routes if isinstance(route, Route) and route.path == "/mcp")
+    (gated,) = (route.app for route in app.router.routes if isinstance(route, Route) and route.path == "/mcp")
+    assert isinstance(gated, Gated)
+    endpoint = gated.app
     assert isinstance(endpoint, McpEndpoint)
     # Everything stays as the service mounts it; only what lies behind the transport is another server.
     endpoint._sessions.app = build_fixture_server()
