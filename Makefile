@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 SOAKED := tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
   tests/e2e/test_all_tools_three_doors.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
   tests/judges/test_schemathesis.py tests/following tests/endurance/test_kills.py \
-  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py tests/faults
+  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py tests/faults tests/load
 VENV := .venv
 BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
@@ -66,6 +66,7 @@ soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of
 	  SHOP_DIRECTORY_SCHEMATHESIS=20000 SHOP_DIRECTORY_CHANGES=10000 SHOP_DIRECTORY_INDEX_KILLS=50 \
 	  SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 SHOP_DIRECTORY_NODE_KILLS=all \
 	  SHOP_DIRECTORY_LEASE_TURNS=40 SHOP_DIRECTORY_FAULTS=all \
+	  SHOP_DIRECTORY_OVERLOAD_SECONDS=30 SHOP_DIRECTORY_STOPS=20 SHOP_DIRECTORY_SOAK_SECONDS=900 \
 	  $(BIN)/python -m pytest --require-real -p no:cacheprovider -o timeout=7200 $(or $(SOAK),$(SOAKED))
 	@$(if $(SOAK),,$(BIN)/python -m bench --timing)
 	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from service.caller import Channel, new_request_id
 from service.calls import NO_ROUTE, call_ended
@@ -38,6 +38,7 @@ class HttpProtocol(HttpToolsProtocol):
     _head_bytes = 0
     _deadline: TimerHandle | None = None
     _taken_by: TimerHandle | None = None
+    _running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """A client is there: its first request must come in time."""
@@ -51,11 +52,21 @@ class HttpProtocol(HttpToolsProtocol):
         """The client is gone, and with it the reason for what is done for it."""
         self._request_is_there()
         self.resume_writing()
-        unfinished = self.cycle is not None and not self.cycle.response_complete
         super().connection_lost(exc)
-        request = self.cycle.scope.get(UNDER_WAY) if unfinished else None
+        running = self._running
+        if running is None or running.response_complete:
+            return
+        # The server tells only the request that came last, and of several that were sent at once another one runs.
+        self.pipeline.clear()
+        running.disconnected = True
+        running.message_event.set()
+        request = running.scope.get(UNDER_WAY)
         if isinstance(request, UnderWay):
             request.caller_left()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the server says
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
         """Take what came, unless the head has grown too long."""

@@ -53,7 +53,7 @@ class Settings(StoreSettings, PlaceSettings):
             le=10_000,
             description="how many requests a worker works on at once, from 1 to 10000",
         ),
-    ] = 64
+    ] = 32
     drain_seconds: Annotated[
         float,
         Field(

@@ -23,7 +23,7 @@ RAISING: Final[tuple[Any, ...]] = tuple(replace(tool, run=_run) for tool in REGI
 def main() -> None:
     """Serve until stdin ends."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.app.REGISTRY", RAISING)
+        patched.setattr("service.parts.REGISTRY", RAISING)
         asyncio.run(run_stdio(load_settings()))
 
 

@@ -34,7 +34,7 @@ def failing(sample: SampleService) -> Iterator[str]:
     """The sample's service with tools that all fail."""
     settings = _settings(sample)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.app.REGISTRY", RAISING)
+        patched.setattr("service.parts.REGISTRY", RAISING)
         app = create_app(settings)
     with served(app) as base:
         yield base

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -201,7 +202,11 @@ def _assert_taken_again(service: Reporting) -> None:
     """Nothing of before is there, and the same report counts."""
     assert service.report("report_code", CODE).body == TAKEN
     assert service.kept() == ([service.row("code", "invalid", "SPRING10")], 1)
-    assert get(service.base, "/ready").json == _readiness("ready", "ok")
+    # What was found is kept for a second.
+    until = time.monotonic() + 3.0
+    while (ready := get(service.base, "/ready").json) != _readiness("ready", "ok"):
+        assert time.monotonic() < until, ready
+        time.sleep(0.1)
 
 
 def _delivered(service: Reporting) -> list[bytes]:

@@ -93,7 +93,7 @@ def _assert_not_checked(base: str, issued: Issued) -> None:
 def _clocks(monkeypatch: pytest.MonkeyPatch) -> tuple[HandClock, HandClock]:
     """The wall clock and the steady one that the service's tokens go by."""
     wall, steady = HandClock(), HandClock(5_000)
-    monkeypatch.setattr("service.app.TokenVerifier", lambda store: TokenVerifier(store, Clock(wall, steady)))
+    monkeypatch.setattr("service.parts.TokenVerifier", lambda store, **_: TokenVerifier(store, Clock(wall, steady)))
     return wall, steady
 
 

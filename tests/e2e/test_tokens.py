@@ -73,7 +73,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     }
     ran: list[str] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.app.REGISTRY", tuple(_remembering(tool, ran) for tool in REGISTRY))
+        patched.setattr("service.parts.REGISTRY", tuple(_remembering(tool, ran) for tool in REGISTRY))
         backend = Untouchable()
         app = create_app(Settings(token_file=tokens), search=backend)
     with served(app) as base:
