@@ -67,7 +67,7 @@ class Gated:
                 request.deadline = time.monotonic() + self._timeout
                 if self._interrupted and (task := asyncio.current_task()) is not None:
                     request.left.append(task.cancel)
-                await self.app(scope, receive, send)
+                await self.app(scope, receive, send_outside)
         except OverloadedError as error:
             request.outcome = error.code
             await self._refused(error).send(send)

@@ -1,0 +1,127 @@
+"""The bounds around an endpoint: bodies wait outside, answers leave outside, and a caller who leaves stops the work."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from service.errors import MAX_BODY_BYTES
+from service.overload import Gate
+from service.rest.answers import under_way_of
+from service.rest.gated import Gated
+
+BODY: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
+
+
+class Caller:
+    """One request by hand: sends what it is told to, and reads when it wants to."""
+
+    def __init__(self, method: str = "POST", headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self.scope: Scope = {"type": "http", "method": method, "path": "/", "headers": list(headers)}
+        self.sending: asyncio.Queue[Message] = asyncio.Queue()
+        self.reads = asyncio.Event()
+        self.told: list[Message] = []
+
+    async def receive(self) -> Message:
+        """What the caller sends."""
+        return await self.sending.get()
+
+    async def send(self, message: Message) -> None:
+        """What the caller reads, once it does."""
+        await self.reads.wait()
+        self.told.append(message)
+
+
+async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+    """An endpoint that answers with what it was sent."""
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(5):
+        while not holds():
+            await asyncio.sleep(0)
+
+
+async def test_a_caller_who_sends_slowly_takes_nobodys_place() -> None:
+    gate = Gate(1)
+    gated = Gated(answering, gate, 1.0)
+    slow, quick = Caller(), Caller()
+    slow.reads.set()
+    quick.reads.set()
+    slow_call = asyncio.create_task(gated(slow.scope, slow.receive, slow.send))
+    await asyncio.sleep(0)
+    quick.sending.put_nowait(BODY)
+    await gated(quick.scope, quick.receive, quick.send)
+    assert (quick.told[0]["status"], gate.under_way, slow.told) == (200, 0, [])
+    slow.sending.put_nowait(BODY)
+    await slow_call
+    assert slow.told[1]["body"] == b"{}"
+
+
+async def test_a_caller_who_reads_slowly_takes_nobodys_place() -> None:
+    gate = Gate(1)
+    gated = Gated(answering, gate, 1.0)
+    slow, quick = Caller(), Caller()
+    quick.reads.set()
+    for caller in (slow, quick):
+        caller.sending.put_nowait(BODY)
+    slow_call = asyncio.create_task(gated(slow.scope, slow.receive, slow.send))
+    await until(slow.sending.empty)
+    await until(lambda: gate.under_way == 0)
+    await gated(quick.scope, quick.receive, quick.send)
+    assert [message.get("status") for message in quick.told] == [200, None]
+    slow.reads.set()
+    await slow_call
+    assert [message.get("status") for message in slow.told] == [200, None]
+
+
+async def test_one_too_many_is_told_so_before_its_body_is_waited_for() -> None:
+    gate = Gate(1)
+    caller = Caller()
+    caller.reads.set()
+    with gate.passed():
+        await Gated(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    start, body = caller.told
+    assert (start["status"], json.loads(body["body"])["code"]) == (503, "overloaded")
+    assert (b"retry-after", b"1") in start["headers"]
+    assert under_way_of(caller.scope).outcome == "overloaded"
+
+
+@pytest.mark.parametrize("pieces", [[b"x" * (MAX_BODY_BYTES + 1)], [b"x" * 60_000, b"x" * 60_000, b"x"]])
+async def test_of_a_body_without_end_only_a_bounded_part_is_kept_and_all_of_it_handed_on(pieces: list[bytes]) -> None:
+    got: list[Any] = []
+
+    async def taking(scope: Scope, receive: Receive, send: Send) -> None:
+        got.extend([(await receive())["body"] for _ in pieces])
+
+    caller = Caller()
+    for piece in pieces:
+        caller.sending.put_nowait({"type": "http.request", "body": piece, "more_body": True})
+    await Gated(taking, Gate(1), 1.0)(caller.scope, caller.receive, caller.send)
+    assert got == pieces
+
+
+async def test_work_ends_when_its_caller_has_left_and_its_place_is_free() -> None:
+    gate = Gate(1)
+    ended: list[str] = []
+
+    async def working(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    caller = Caller("GET")
+    call = asyncio.create_task(Gated(working, gate, 60.0)(caller.scope, caller.receive, caller.send))
+    await until(lambda: gate.under_way == 1)
+    under_way_of(caller.scope).caller_left()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (ended, gate.under_way) == (["ended"], 0)
