@@ -5,6 +5,7 @@ What a build took is kept beside the index. Another schema version has another f
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
-from bench.invented import invented_shops, write_invented
+from bench.invented import invented_shops, write_catalogue, write_invented
 from bench.letters import plain_totals
 from index_mappings.documents import SCHEMA_VERSION
 from tests.real.opensearch import OpenSearchNode, choose_places
@@ -54,10 +55,12 @@ class Place:
     Attributes:
         settings: the settings by which the indexer and the service find it.
         built: what its build took.
+        engine_pid: the process id of its engine, where that is a process of its own.
     """
 
     settings: Mapping[str, str]
     built: Built
+    engine_pid: int | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -68,10 +71,29 @@ class Place:
 class Shops:
     """That many invented shops in one folder: the catalogue, what is expected of it, and the indices."""
 
-    def __init__(self, directory: Path, count: int) -> None:
-        self._folder = directory / f"{count}-shops-v{SCHEMA_VERSION}"
+    def __init__(self, directory: Path, count: int, *, belongings: bool = False) -> None:
+        """Name the folder; nothing is built yet.
+
+        Args:
+            directory: that the folder is in.
+            count: of shops.
+            belongings: whether they have coupons, offers, shipping statements and trust signals.
+        """
+        kind = "whole-shops" if belongings else "shops"
+        self._folder = directory / f"{count}-{kind}-v{SCHEMA_VERSION}"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._count = count
+        self._belongings = belongings
+
+    def catalogue(self) -> Path:
+        """The catalogue, written at the first call."""
+        catalogue = self._folder / ("catalogue" if self._belongings else "shops.ndjson")
+        if not catalogue.exists():
+            write = write_catalogue if self._belongings else write_invented
+            fresh = catalogue.with_suffix(".new")
+            shutil.rmtree(fresh, ignore_errors=True)  # of a run that was ended while it wrote
+            write(fresh, self._count).replace(catalogue)
+        return catalogue
 
     def totals(self) -> dict[str, int]:
         """The plain counts of one-character queries."""
@@ -100,14 +122,14 @@ class Shops:
         (place,) = choose_places(self._folder / "opensearch", 1)
         with OpenSearchNode(nodes.build(), place, heap=heap, settings=_NODE_SETTINGS) as node:
             settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
-            yield Place(settings, self._built("opensearch", settings, lambda: _stored_mb(node.url)))
+            built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
+            yield Place(settings, built, node.process.pid)
 
     def _built(self, name: str, settings: Mapping[str, str], size_mb: Callable[[], float]) -> Built:
         def build() -> dict[str, float]:
-            catalogue = self._folder / "shops.ndjson"
-            if not catalogue.exists():
-                write_invented(catalogue.with_suffix(".new"), self._count).replace(catalogue)
-            seconds, peak_mb = _run_indexer(catalogue, settings)
+            # Each has a state of its own: that of another index is refused.
+            state = {"state_dir": str(self._folder / f"{name}-state")}
+            seconds, peak_mb = _run_indexer(self.catalogue(), {**settings, **state})
             return asdict(Built(seconds, peak_mb, size_mb()))
 
         return Built(**_kept(self._folder / f"{name}.json", build))

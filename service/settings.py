@@ -129,7 +129,7 @@ class Settings(StoreSettings, PlaceSettings):
     country_header: Annotated[
         str | None,
         Field(
-            title="The header in which a trusted edge tells the caller's country, where `/suggest` is not given one.",
+            title="The header in which a trusted edge tells the caller's country, for display policies of coupons.",
             description="the name of the header of a trusted edge",
         ),
     ] = None
