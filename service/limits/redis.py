@@ -46,14 +46,15 @@ for i = 1, #stored, 2 do
     gone[#gone + 1] = stored[i]
   end
 end
-if #gone > 0 then redis.call('HDEL', KEYS[1], unpack(gone)) end
 table.sort(entries, function(a, b) return a[1] < b[1] end)
 
 local oldest = entries[1] and entries[1][1] or now
 if used + cost <= limit then
   -- The slot of this hit is its own oldest one as well when there is no other.
   if #entries == 1 and in_slot > 0 then oldest = newest end
+  -- Before anything is removed: with no memory left Redis refuses a script's first write, and none after one.
   redis.call('HSET', KEYS[1], slot, string.format('%.0f:%.0f', in_slot + cost, newest))
+  if #gone > 0 then redis.call('HDEL', KEYS[1], unpack(gone)) end
   redis.call('PEXPIRE', KEYS[1], window)
   return {1, limit - used - cost, oldest + window - now, 0}
 end

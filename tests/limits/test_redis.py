@@ -1,7 +1,9 @@
 """The Redis limiter: one count for all workers by the server's clock, gone by itself, and never waited for long."""
 
 import asyncio
+import shutil
 import time
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -12,6 +14,7 @@ from service.limits.redis import RedisLimiter
 from service.redis_access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.relay import relay_to
+from tests.real.redis import RedisServer
 
 pytestmark = pytest.mark.redis
 READS = Quota(Bucket.READS, 10, 60)
@@ -54,6 +57,23 @@ async def test_a_clock_that_was_set_back_forgets_nothing_early(redis_url: str) -
     await limiter.close()
     assert decisions == [(True, 2), (True, 1), (True, 0), (False, 0), (False, 0), (True, 0)]
     assert (back.allowed, back.remaining) == (True, 0)
+
+
+@pytest.mark.rule("Q4")
+async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_like_any_other(tmp_path: Path) -> None:
+    program = shutil.which("redis-server")
+    assert program is not None, "a Redis without memory needs redis-server on the PATH"
+    clock = HandClock()
+    with RedisServer(program, tmp_path, options=("--maxmemory-policy", "noeviction")) as server:
+        limiter, redis = RedisLimiter(RedisAccess(server.url), "t", timeout=5, clock=clock), Redis.from_url(server.url)
+        assert (await limiter.hit("k", READS)).allowed
+        clock.pass_seconds(70)
+        await redis.config_set("maxmemory", 1)
+        for key in ("k", "new"):
+            with pytest.raises(LimiterUnavailable):
+                await limiter.hit(key, READS)
+        await limiter.close()
+        await redis.aclose()
 
 
 @pytest.mark.rule("Q4")

@@ -153,6 +153,7 @@ def fused(fuse: Fuse) -> Iterator[None]:
         patched.setattr(service.parts, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
         # What a store said of a token is forgotten at once, so that it is asked anew each time.
         patched.setattr("service.auth.verifier.BELIEVED_SECONDS", -1.0)
+        patched.setattr("service.rest.reports_check._KEPT_S", -1.0)
         for place, layer in _FUNCTIONS.items():
             module, _, name = place.rpartition(".")
             function = getattr(__import__(module, fromlist=[name]), name)
