@@ -39,7 +39,7 @@ EVERYTHING: Final = TOOLS | LISTS | HANDSHAKE | OPERATORS | CONSTANT | {"suggest
 ENDS: Final[dict[Layer, frozenset[str]]] = {
     Layer.TOKEN_STORE: TOOLS,
     Layer.VERIFIER: TOOLS,
-    Layer.LIMITER: EVERYTHING - CONSTANT - {"ready"},
+    Layer.LIMITER: EVERYTHING - CONSTANT,
     Layer.ENGINE: TOOLS | {"suggest", "ready"},
     Layer.SEARCH: TOOLS | {"suggest"},
     Layer.REPORTS: WRITES,
