@@ -2,17 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from fastapi import FastAPI
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from opentelemetry.sdk.trace import SpanProcessor
-from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.addresses import proxies
+from service.addresses import Proxies, proxies
 from service.build_stamp import stamp_of_build
 from service.draining import Draining
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
@@ -28,7 +29,7 @@ from service.operations.situation import Questions
 from service.operations.state import ServiceState
 from service.operations.state_of import About
 from service.overload import Gate
-from service.parts import open_parts
+from service.parts import Parts, open_parts
 from service.rest.answers import problem_answer
 from service.rest.door import SUGGEST_PATH, FrontDoor
 from service.rest.gated import Gated
@@ -98,26 +99,20 @@ def create_app(
     app.openapi_schema = document
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, dispatcher, believed, hosts, origins, traces=traces.door)
-    gate = Gate(settings.max_concurrency, measures)
-    timeout = settings.request_timeout
-    suggest = suggest_endpoint(parts.live, parts.admission, believed, measures)
-    routes: list[BaseRoute] = [
-        Route(f"/tool/{tool.name}", endpoint=Gated(tool_endpoint(dispatcher, tool.name, believed), gate, timeout))
-        for tool in REGISTRY
-    ]
-    routes += [
-        Route(SUGGEST_PATH, endpoint=Gated(suggest, gate, timeout)),
+    gated = partial(Gated, gate=Gate(settings.max_concurrency, measures), timeout=settings.request_timeout)
+    app.router.routes = [
+        *_calls(parts, believed, measures, gated),
         # The SDK's own tasks would not end with the request's: a tool that is called stops by itself.
-        Route("/mcp", endpoint=Gated(mcp, gate, timeout, refused_early, interrupted=False)),
-        Route("/health", endpoint=health_endpoint()),
-        Route("/ready", endpoint=ready_endpoint(parts.live, ReportsCheck(parts.limiter, parts.reports), draining)),
-        Route("/version", endpoint=version_endpoint(stamp_of_build(settings.commit, settings.built_at))),
+        Route("/mcp", endpoint=gated(mcp, refused=refused_early, interrupted=False)),
+        *_probes(settings, parts, draining),
         Route("/openapi.json", endpoint=openapi_endpoint(document)),
+        *operations_routes(
+            OpsKey(settings.ops_key, parts.admission, believed),
+            Questions(parts.search, parts.reports, settings.request_timeout),
+            about(settings),
+            metrics,
+        ),
     ]
-    key = OpsKey(settings.ops_key, parts.admission, believed)
-    questions = Questions(parts.search, parts.reports, timeout)
-    routes += operations_routes(key, questions, about(settings), metrics)
-    app.router.routes = routes
     app.router.default = _nothing_here
     app.add_middleware(
         FrontDoor, cors_origins=settings.cors_origins, draining=draining, hsts_seconds=settings.hsts_seconds
@@ -126,6 +121,27 @@ def create_app(
     app.add_middleware(ObservedCalls, routes=words, measures=measures, traces=traces.door)
     app.state.draining = draining
     return app
+
+
+def _calls(parts: Parts, believed: Proxies, measures: Measures, gated: Callable[[ASGIApp], Gated]) -> list[Route]:
+    """The tools and /suggest, all behind one gate."""
+    suggest = suggest_endpoint(parts.live, parts.admission, believed, measures)
+    tools = [
+        Route(f"/tool/{tool.name}", endpoint=gated(tool_endpoint(parts.dispatcher, tool.name, believed)))
+        for tool in REGISTRY
+    ]
+    return [*tools, Route(SUGGEST_PATH, endpoint=gated(suggest))]
+
+
+def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]:
+    """What may be asked at any time, however much there is to do."""
+    reports = ReportsCheck(parts.limiter, parts.reports)
+    build = stamp_of_build(settings.commit, settings.built_at)
+    return [
+        Route("/health", endpoint=health_endpoint()),
+        Route("/ready", endpoint=ready_endpoint(parts.live, reports, draining)),
+        Route("/version", endpoint=version_endpoint(build)),
+    ]
 
 
 async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) -> None:
