@@ -5,6 +5,8 @@ HOST ?= 127.0.0.1
 PORT ?= 8080
 CATALOGUE ?=
 INDEX ?= var/index
+SHOPS ?=
+BENCH_ARGS ?=
 PYTEST_ARGS ?=
 # The tests that have a longer form than CI's.
 SOAKED := tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
@@ -58,8 +60,8 @@ format: $(VENV)/.dev  ## write the code as `make check` wants it
 relevance: $(VENV)/.dev  ## the development queries through both engines: success, MRR, keystrokes
 	@$(BIN)/python -m tests.relevance
 
-bench: $(VENV)/.dev  ## ratios measured in one run
-	@$(BIN)/python -m bench
+bench: $(VENV)/.dev  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
+	@$(BIN)/python -m bench.typeahead --shops $(or $(SHOPS),100000) --json var/performance.json $(BENCH_ARGS)
 
 soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of tests) does a part
 	@SHOP_DIRECTORY_AGREEMENT=100x20 SHOP_DIRECTORY_DOOR_CALLS=5000 SHOP_DIRECTORY_KILLS=20 \

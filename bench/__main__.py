@@ -1,4 +1,7 @@
-"""`make bench`: indexing and doors, as ratios of one run; with --timing, whether times betray shops under review."""
+"""`python -m bench`: indexing and doors, as ratios of one run; with --timing, whether times betray shops under review.
+
+`make bench` is the typeahead beside its peers (bench.typeahead).
+"""
 
 import argparse
 from pathlib import Path

@@ -1,10 +1,14 @@
-"""What one decision on a quota costs Redis alone: of callers who ask now and then, and of one who asks all the time.
+"""What one decision on a quota costs: the service in memory, over Redis one by one, and over Redis by leases.
 
-`python -m bench.quotas`; with and without an append-only file that is synced before each answer.
+`python -m bench.quotas`. The three take turns, as other work on the machine slows all alike. After that Redis alone: of
+callers who ask now and then, and of one who asks all the time, with and without an append-only file that is synced
+before each answer.
 """
 
 import asyncio
+import statistics
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -13,7 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.spent import processor
+from service.limits.leased import LeasedLimiter
+from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
+from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
 from service.redis_access import RedisAccess
 from tests.real.redis import RedisServer
@@ -23,6 +30,74 @@ _DECISIONS: Final = 8_000
 _AT_ONCE: Final = 8
 _CALLERS: Final = 1_000
 _QUOTA: Final = Quota(Bucket.SUGGEST, 1_000_000_000, 60)
+_ADDRESS: Final = Quota(Bucket.SUGGEST, 1_200, 60)
+_WITH_TOKEN: Final = Quota(Bucket.SUGGEST, 12_000, 60)
+_ROUNDS: Final = 5
+_PRESSES: Final = 1_200
+_SESSIONS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Presses:
+    """What key presses cost.
+
+    Attributes:
+        service: microseconds of this process for each.
+        redis: microseconds of Redis for each.
+        waited: the share that waited for Redis.
+    """
+
+    service: float
+    redis: float
+    waited: float
+
+
+async def presses(limiter: Limiter, redis: RedisServer, quota: Quota, callers: str) -> Presses:
+    """Callers with as many key presses as an address may have, one after the other.
+
+    Args:
+        limiter: decides.
+        redis: the server, busy or not.
+        quota: of each.
+        callers: what their keys begin with.
+    """
+    waited = 0
+    before, began = processor(redis.process.pid), time.process_time()
+    for caller in range(_SESSIONS):
+        key = f"{callers}-{caller}"
+        for press in range(_PRESSES):
+            if limiter.take(key, quota) is None:
+                waited += 1
+                await limiter.hit(key, quota)
+            elif press % 4 == 0:
+                # Others have their turn as well: what was asked ahead comes.
+                await asyncio.sleep(0)
+    spent, of_redis = time.process_time() - began, processor(redis.process.pid) - before
+    done = _PRESSES * _SESSIONS
+    return Presses(spent * 1e6 / done, of_redis * 1e6 / done, waited / done)
+
+
+async def compared(redis: RedisServer, quota: Quota) -> dict[str, Presses]:
+    """The medians of rounds in which the limiters take turns."""
+    access = RedisAccess(redis.url)
+    limiters: dict[str, Limiter] = {
+        "memory": MemoryLimiter(),
+        "Redis, one by one": RedisLimiter(access, "bench-single", 10.0),
+        "Redis, by leases": LeasedLimiter(RedisLimiter(access, "bench-leased", 10.0)),
+    }
+    rounds: dict[str, list[Presses]] = {name: [] for name in limiters}
+    for turn in range(_ROUNDS):
+        for name, limiter in limiters.items():
+            rounds[name].append(await presses(limiter, redis, quota, f"caller-{turn}"))
+    for limiter in limiters.values():
+        await limiter.close()
+    return {name: middle(found) for name, found in rounds.items()}
+
+
+def middle(rounds: list[Presses]) -> Presses:
+    """The medians."""
+    parts = zip(*((one.service, one.redis, one.waited) for one in rounds), strict=True)
+    return Presses(*map(statistics.median, parts))
 
 
 async def decisions_ms(redis: RedisServer, callers: int, slots: int) -> float:
@@ -55,6 +130,13 @@ def main() -> None:
     program = find_redis_program()
     if isinstance(program, Missing):
         raise SystemExit(f"no Redis: {program.reason}")
+    table = Table("quota", "counted in", "service, us", "Redis, us", "waited", title="One key press")
+    with TemporaryDirectory() as folder, RedisServer(str(program), Path(folder)) as redis:
+        for quota in (_ADDRESS, _WITH_TOKEN):
+            for name, cost in asyncio.run(compared(redis, quota)).items():
+                row = (f"{cost.service:.2f}", f"{cost.redis:.2f}", f"{cost.waited:.2%}")
+                table.add_row(f"{quota.limit:,} a minute", name, *row)
+    Console().print(table)
     table = Table("appendfsync", "asked in so many seconds of the minute", "Redis, ms", title="One decision on a quota")
     for sync in ("always", "everysec", "none"):
         options = () if sync == "none" else ("--appendfsync", sync)

@@ -24,7 +24,7 @@ def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
     except UnicodeDecodeError:
         raise NotStrictJsonError("is not UTF-8") from None
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        value = _DECODER.decode(text)
     except NotStrictJsonError:
         raise
     except RecursionError:
@@ -54,6 +54,10 @@ def _float(text: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise NotStrictJsonError("holds a number that is too large")
     return number
+
+
+# Made once: it keeps nothing of a text.
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
 
 
 def _check(value: object, levels: int) -> None:

@@ -29,8 +29,8 @@ class SuggestTier(IntEnum):
     """The tiers of /suggest, best last (M9)."""
 
     HALF_OF_WORDS = 0  # half of the letters are in words of the shop, or one word is a whole name
-    MOST_OF_WORDS = 1  # three quarters of the letters are
-    TWO_TYPOS = 2
+    MOST_OF_WORDS = 1  # three quarters of the letters are, or the first words are a whole name
+    TWO_TYPOS = 2  # none in the first character, and only where no shop has a better tier
     ONE_TYPO = 3
     WORDS_AND_CATEGORY = 4
     WORDS = 5

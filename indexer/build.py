@@ -17,6 +17,7 @@ from index_mappings.generations import Stamp, first_stamp, new_generation
 from index_mappings.operations import Operations
 from indexer.build_summary import MOST_SHRINK, BuildOptions, BuildSummary, ShrinkError, notes_of
 from indexer.catching_up import CaughtUp, Follower
+from indexer.counted import Counted
 from indexer.keeping_live import KeptLive
 from indexer.operations import accounts_of, hand_over
 from indexer.problems import ProblemLog
@@ -171,6 +172,7 @@ class _Build:
             stamp = self._planned()
             self._lease.check()
             writer.write_operations(Operations(accounts_of(self._state), None))
+            writer.merge(self._live.tick)
             writer.seal(stamp)
             with stage("Verifying", sum(stamp.counts.values()), "documents") as advance:
                 for sample in samples:
@@ -186,7 +188,8 @@ class _Build:
         sample = Sample(projected)
         with stage(f"Indexing {projected.kind}", projected.count, projected.kind) as advance:
             told = self._told(advance)
-            sample.written = writer.add(projected.kind, _each(sample.watch(projected.documents()), told))
+            documents = Counted(projected.count, _each(sample.watch(projected.documents()), told))
+            sample.written = writer.add(projected.kind, documents)
         return sample
 
     def _publish(self, writer: GenerationWriter) -> tuple[Stamp, CaughtUp]:

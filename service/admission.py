@@ -70,6 +70,23 @@ class Admission:
             raise QuotaExceededError(decision.retry_after or 1, headers)
         return Admitted(token, headers)
 
+    def admit_at_once(self, address: str, bucket: Bucket) -> Headers | None:
+        """Let an anonymous call go on without waiting: what its answer says of the quota.
+
+        Args:
+            address: the caller's.
+            bucket: what it is counted as.
+
+        Returns:
+            None where only `admit` can tell; then nothing was counted.
+        """
+        quota = self._policy.quota(bucket, None)
+        decision = self._limiter.take(quota_key(bucket, None, address), quota)
+        if decision is None or not decision.allowed:
+            return None
+        self._measures.quota(bucket, "allowed")
+        return quota_headers(quota, decision)
+
     async def count_refused(self, caller: Caller) -> None:
         """Count a refused token or key as a read of the address (Q2)."""
         await self._hit(quota_key(Bucket.READS, None, caller.address), self._policy.quota(Bucket.READS, None))

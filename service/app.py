@@ -31,7 +31,7 @@ from service.operations.state_of import About
 from service.overload import Gate
 from service.parts import Parts, open_parts
 from service.rest.answers import problem_answer
-from service.rest.door import SUGGEST_PATH, FrontDoor
+from service.rest.door import SUGGEST_PATH, FrontDoor, suggest_headers
 from service.rest.gated import Gated
 from service.rest.last_resort import last_resort
 from service.rest.observed import ObservedCalls, route_words
@@ -39,10 +39,12 @@ from service.rest.openapi import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.reports_check import ReportsCheck
+from service.rest.suggest_at_once import SuggestAtOnce
 from service.rest.suggest_endpoint import suggest_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.search.protocol import SearchBackend
 from service.settings import Settings
+from service.suggesting import Suggesting
 from service.tools.registry import REGISTRY
 
 
@@ -99,11 +101,14 @@ def create_app(
     app.openapi_schema = document
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, dispatcher, believed, hosts, origins, traces=traces.door)
-    gated = partial(Gated, gate=Gate(settings.max_concurrency, measures), timeout=settings.request_timeout)
+    gate = Gate(settings.max_concurrency, measures)
+    gated = partial(Gated, gate=gate, timeout=settings.request_timeout)
+    suggesting = Suggesting(settings.suggest_cache_mb, settings.request_timeout, measures)
     app.router.routes = [
-        *_calls(parts, believed, measures, gated),
-        # The SDK's own tasks would not end with the request's: a tool that is called stops by itself.
+        # The SDK's own tasks would not end with the request's: a tool that is called stops by itself. First, as routes
+        # are tried one after the other and it stands for eleven.
         Route("/mcp", endpoint=gated(mcp, refused=refused_early, interrupted=False)),
+        *_calls(parts, suggesting, believed, measures, gated),
         *_probes(settings, parts, draining),
         Route("/openapi.json", endpoint=openapi_endpoint(document)),
         *operations_routes(
@@ -120,12 +125,27 @@ def create_app(
     # Outermost: it tells what the caller got.
     app.add_middleware(ObservedCalls, routes=words, measures=measures, traces=traces.door)
     app.state.draining = draining
+    if settings.traces == "off" and spans is None:
+        # A span of each call is the application's business.
+        app.state.suggest_at_once = SuggestAtOnce(
+            search=parts.search,
+            suggesting=suggesting,
+            admission=parts.admission,
+            believed=believed,
+            gate=gate,
+            draining=draining,
+            measures=measures,
+            common=suggest_headers(settings.hsts_seconds),
+            timeout=settings.request_timeout,
+        )
     return app
 
 
-def _calls(parts: Parts, believed: Proxies, measures: Measures, gated: Callable[[ASGIApp], Gated]) -> list[Route]:
+def _calls(
+    parts: Parts, suggesting: Suggesting, believed: Proxies, measures: Measures, gated: Callable[[ASGIApp], Gated]
+) -> list[Route]:
     """The tools and /suggest, all behind one gate."""
-    suggest = suggest_endpoint(parts.live, parts.admission, believed, measures)
+    suggest = suggest_endpoint(parts.live, suggesting, parts.admission, believed, measures)
     tools = [
         Route(f"/tool/{tool.name}", endpoint=gated(tool_endpoint(parts.dispatcher, tool.name, believed)))
         for tool in REGISTRY

@@ -5,12 +5,13 @@ What was asked, by whom and from where is in neither: no query text, no token, n
 
 import logging
 import time
-from typing import Final
+from typing import Any, Final
 
 from service.measures import Measures
 from service.under_way import LEFT, UnderWay
 
 OK: Final = "ok"
+EVENT: Final = "call"
 # An answer of a transport's own, which has no code of ours.
 REFUSED: Final = "refused"
 NO_ROUTE: Final = "none"
@@ -45,18 +46,21 @@ def call_ended(measures: Measures, request: UnderWay, *, channel: str, route: st
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
     if not _LOG.isEnabledFor(level):
         return
-    told = {
-        "request_id": request.request_id,
-        "channel": channel,
-        "route": route,
-        "outcome": outcome,
-        "status": status,
-        "ms": round(seconds * 1000, 1),
-        "engine_ms": round(request.engine_seconds * 1000, 1),
-        "engine_calls": request.engine_calls,
-        "generation": request.generation,
-    }
-    _LOG.log(level, "call", extra={name: value for name, value in told.items() if value is not None})
+    line: dict[str, Any] = {"request_id": request.request_id, "channel": channel, "route": route, "outcome": outcome}
+    if status is not None:
+        line["status"] = status
+    line["ms"] = round(seconds * 1000, 3)
+    line["engine_ms"] = round(request.engine_seconds * 1000, 3) if request.engine_calls else 0.0
+    line["engine_calls"] = request.engine_calls
+    if request.generation is not None:
+        line["generation"] = request.generation
+    handlers = logging.root.handlers
+    write = getattr(handlers[0], "call_line", None) if len(handlers) == 1 else None
+    if write is not None:
+        # The log's own stream takes such lines as they are: a record of the logging module costs several times as much.
+        write(level, _LOG.name, EVENT, line)
+    else:
+        _LOG.log(level, EVENT, extra=line)
 
 
 def _outcome(request: UnderWay, status: int | None) -> str:

@@ -22,7 +22,7 @@ from service.live import Answered, LiveData
 from service.reports.protocol import ReportQueue
 from service.search.protocol import Snapshot
 from service.tools.request import validated
-from service.tools.tool import TokenRule, Tool, ToolResponse
+from service.tools.tool import Shown, TokenRule, Tool
 from service.under_way import begun, current, time_left, working_on
 from service.wire import encode
 
@@ -115,12 +115,15 @@ class Dispatcher:
         if tool is not None and (request := current()) is not None:
             # Here, so that what is refused is told of by the name of its tool too.
             request.tool = tool.name
+        bucket = Bucket.READS if tool is None else tool_bucket(read_only=tool.effects.read_only)
+        required = tool is not None and tool.token is TokenRule.REQUIRED
         try:
+            if caller.token is None and not required:
+                headers = self._admission.admit_at_once(caller.address, bucket)
+                if headers is not None:
+                    return Admitted(None, headers)
             async with asyncio.timeout(time_left(self._timeout)):
-                if tool is None:
-                    return await self._admission.admit(caller, Bucket.READS)
-                bucket = tool_bucket(read_only=tool.effects.read_only)
-                return await self._admission.admit(caller, bucket, token_required=tool.token is TokenRule.REQUIRED)
+                return await self._admission.admit(caller, bucket, token_required=required)
         except TimeoutError:
             return BackendUnavailableError("The call could not be admitted in time; try again in 1 second.")
         except ServiceError as error:
@@ -163,12 +166,12 @@ class Dispatcher:
 
     async def _answer(
         self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted
-    ) -> Answered[ToolResponse]:
+    ) -> Answered[Shown]:
         try:
             request = validated(tool.request, await arguments())
             now = self._clock()
 
-            async def work(snapshot: Snapshot) -> ToolResponse:
+            async def work(snapshot: Snapshot) -> Shown:
                 return await tool.run(request, self._context(snapshot, caller, admitted, now))
 
             return await self._live.ask(work, caller.request_id)
@@ -190,7 +193,7 @@ class Dispatcher:
         )
 
 
-def _outcome(caller: Caller, answered: Answered[ToolResponse], headers: Headers) -> Outcome:
+def _outcome(caller: Caller, answered: Answered[Shown], headers: Headers) -> Outcome:
     result = answered.result
     if isinstance(result, ServiceError):
         document, error = result.problem(), result

@@ -31,7 +31,7 @@ class Measures(Protocol):
         """A store was asked: `tokens`, `limiter` or `reports`; outcome `ok` or `unavailable`."""
 
     def cache(self, cache: str, *, hit: bool) -> None:
-        """A cache was looked into: `stamp`, `categories`, `tokens` or `etag`."""
+        """A cache was looked into: `stamp`, `categories`, `tokens`, `etag` or `suggest`."""
 
     def quota(self, bucket: str, decision: str) -> None:
         """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4)."""

@@ -29,13 +29,18 @@ class Gate:
         """How many requests are being worked on."""
         return self._under_way
 
+    @property
+    def full(self) -> bool:
+        """Whether the next one would be told to come back."""
+        return self._under_way >= self._most
+
     def check(self) -> None:
         """Look whether there is room, without taking any.
 
         Raises:
             OverloadedError: there is none.
         """
-        if self._under_way >= self._most:
+        if self.full:
             raise OverloadedError
 
     @contextmanager

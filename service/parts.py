@@ -10,6 +10,7 @@ from service.auth.verifier import TokenVerifier
 from service.caller import Channel
 from service.dispatch import Dispatcher, Surroundings
 from service.limits.fallback import FallbackLimiter
+from service.limits.leased import LeasedLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
 from service.limits.protocol import Limiter
@@ -72,7 +73,8 @@ def open_limiter(settings: Settings, measures: Measures = NOTHING_MEASURED) -> L
     local = MemoryLimiter()
     if settings.limiter == "memory":
         return local
-    return FallbackLimiter(RedisLimiter(settings.redis_access, settings.redis_prefix), local, measures)
+    shared = RedisLimiter(settings.redis_access, settings.redis_prefix)
+    return FallbackLimiter(LeasedLimiter(shared, settings.quota_lease, measures), local, measures)
 
 
 def open_search(settings: Settings, measures: Measures = NOTHING_MEASURED) -> SearchBackend:

@@ -2,6 +2,7 @@
 
 import re
 from asyncio import TimerHandle, Transport
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 import uvicorn
@@ -14,12 +15,14 @@ from service.errors import InvalidInputError
 from service.measures import NOTHING_MEASURED
 from service.rest.answers import PROBLEM_JSON, UNDER_WAY
 from service.rest.security_headers import security_headers
+from service.rest.suggest_at_once import TARGET, SuggestAtOnce
 from service.under_way import UnderWay, begun
 from service.wire import encode
 
 _KEEP_ALIVE_SECONDS: Final = 30
 _SHUTDOWN_SECONDS: Final = 10
 _HEAD_BYTES: Final = 64 * 1024
+_REMEMBERED_HOSTS: Final = 256
 _NOT_HTTP: Final = InvalidInputError(
     "The request is not valid HTTP, or its head is too long. Percent-encode what is not ASCII in the address."
 )
@@ -34,6 +37,10 @@ class HttpProtocol(HttpToolsProtocol):
     send_seconds: ClassVar[float] = 20.0
     most_connections: ClassVar[int] = 10_000
 
+    _at_once: SuggestAtOnce | None = None
+    _answered = False
+    _whole = False
+    _idle_until: float | None = None
     _reads_head = False
     _head_bytes = 0
     _deadline: TimerHandle | None = None
@@ -43,6 +50,8 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """A client is there: its first request must come in time."""
         super().connection_made(transport)
+        # The application's own; one that is wrapped into another has none.
+        self._at_once = getattr(getattr(self.app, "state", None), "suggest_at_once", None)
         if len(self.connections) > self.most_connections:
             transport.abort()
             return
@@ -53,6 +62,9 @@ class HttpProtocol(HttpToolsProtocol):
         self._request_is_there()
         self.resume_writing()
         super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
         running = self._running
         if running is None or running.response_complete:
             return
@@ -70,8 +82,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what came, unless the head has grown too long."""
-        self._await_request()
+        self._whole = False
         super().data_received(data)
+        if not self._whole:
+            self._await_request()
         self._head_bytes += len(data)
         if self._reads_head and self._head_bytes > _HEAD_BYTES:
             self._reads_head = False
@@ -80,7 +94,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A head begins."""
         super().on_message_begin()
-        self._await_request()
+        self._whole = False
         self._reads_head, self._head_bytes = True, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -93,12 +107,50 @@ class HttpProtocol(HttpToolsProtocol):
         if not self._names_its_host():
             # The parser passes it on as what it could not read.
             raise ValueError("not one valid Host")
-        super().on_headers_complete()
+        if not self._answers_at_once():
+            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The request is whole."""
+        self._whole = True
         self._request_is_there()
-        super().on_message_complete()
+        if self._answered:
+            self._answered = False
+            self.on_response_complete()
+        else:
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer is out: go on with what was sent meanwhile, or wait for more."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        # One timer a connection, which looks when it goes off whether it was for nothing: one for each answer, set and
+        # cancelled, costs more than many an answer.
+        self._idle_until = self.loop.time() + self.timeout_keep_alive
+        if self.timeout_keep_alive_task is None:
+            self._look_in(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Hang up on a client who asks nothing any more."""
+        self.timeout_keep_alive_task = None
+        idle = self._idle_until
+        if idle is None:
+            return
+        if (rest := idle - self.loop.time()) > 0:
+            self._look_in(rest)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._idle_until = None
+
+    def _look_in(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     def pause_writing(self) -> None:
         """The client does not read as fast as it is answered: it has so long for what is on its way."""
@@ -113,12 +165,34 @@ class HttpProtocol(HttpToolsProtocol):
             self._taken_by = None
         super().resume_writing()
 
+    def _answers_at_once(self) -> bool:
+        """Answer a plain key press here and now, if it is one and nothing that came before is still to be answered."""
+        if (
+            self._at_once is None
+            or not self.url.startswith(TARGET)
+            or (self.cycle is not None and not self.cycle.response_complete)
+            or self.parser.get_method() != b"GET"
+            or self.parser.get_http_version() != "1.1"
+            or not self.parser.should_keep_alive()
+            or self.flow.write_paused
+            or self.transport.is_closing()
+        ):
+            return False
+        peer = self.client[0] if self.client else None
+        sent = self._at_once.answer(self.url, self.headers, peer, self.server_state.default_headers)
+        if sent is None:
+            return False
+        self._answered = True
+        self.transport.write(sent.wire)
+        self._at_once.ended(sent)
+        return True
+
     def _names_its_host(self) -> bool:
         """Whether there is one valid Host, or none from a client of HTTP/1.0 (RFC 9112, 3.2)."""
         hosts = [value for name, value in self.headers if name == b"host"]
         if not hosts:
             return self.parser.get_http_version() == "1.0"
-        return len(hosts) == 1 and _HOST.fullmatch(hosts[0]) is not None
+        return len(hosts) == 1 and _is_host(hosts[0])
 
     def _await_request(self) -> None:
         # Not put off by what comes: a client that sends a byte now and then would stay for ever.
@@ -148,6 +222,11 @@ class HttpProtocol(HttpToolsProtocol):
         self.transport.close()
         # No application has seen it, so none tells of it.
         call_ended(NOTHING_MEASURED, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
+
+
+@lru_cache(_REMEMBERED_HOSTS)
+def _is_host(value: bytes) -> bool:
+    return _HOST.fullmatch(value) is not None
 
 
 class ServerConfig(uvicorn.Config):

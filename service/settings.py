@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr
 from index_mappings.environment.places import PlaceSettings
 from index_mappings.environment.reading import PREFIX, CommaSeparated, SettingsError, variable
 from service.addresses import ForwardingHeader
+from service.limits.leased import LEASE_SECONDS
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
 from service.origins import OriginPatterns, Origins
 from service.store_settings import StoreSettings
@@ -54,6 +55,15 @@ class Settings(StoreSettings, PlaceSettings):
             description="how many requests a worker works on at once, from 1 to 10000",
         ),
     ] = 32
+    suggest_cache_mb: Annotated[
+        int,
+        Field(
+            title="Memory for answers of /suggest that are ready to be sent, in each worker.",
+            ge=0,
+            le=65_536,
+            description="mebibytes from 0 (nothing is kept) to 65536",
+        ),
+    ] = 64
     drain_seconds: Annotated[
         float,
         Field(
@@ -98,6 +108,16 @@ class Settings(StoreSettings, PlaceSettings):
         Literal["memory", "redis"],
         Field(title="Where quotas are counted: in each process, or together.", description="memory or redis"),
     ] = "memory"
+    quota_lease: Annotated[
+        float,
+        Field(
+            title="How long a process may keep units of a quota of `/suggest` that it took from Redis ahead.",
+            gt=0,
+            le=10,
+            allow_inf_nan=False,
+            description="seconds, over 0 and up to 10",
+        ),
+    ] = LEASE_SECONDS
     quota_anonymous: Annotated[
         QuotaClass,
         Field(

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from pydantic_core import PydanticCustomError
@@ -14,6 +14,7 @@ from service.errors import FieldError, InvalidInputError
 from service.search.protocol import Suggested, SuggestQuery
 from service.tools.fields import country_code, spaced
 from service.tools.request import invalid, shown_name
+from service.wire import encode
 
 MAX_Q: Final = 256
 MAX_SUGGESTIONS: Final = 20
@@ -69,25 +70,32 @@ def parse(query_string: bytes) -> Typed:
     return _typed(given, errors)
 
 
-def document(typed: Typed, suggested: Suggested) -> dict[str, Any]:
-    """The answer."""
-    return {
-        "query": typed.echo,
-        "categories": [
-            {"category": category.name, "slug": category.slug, "count": category.count}
-            for category in suggested.categories
-        ],
-        "shops": [
-            {
-                "id": found.shop.id,
-                "name": found.shop.name,
-                "domain": found.shop.domain,
-                "category": found.shop.categories[0],
-                "score": suggestion_score(found.tier, found.shop.popularity),
-            }
-            for found in suggested.shops
-        ],
-    }
+def lead_of(typed: Typed) -> bytes:
+    """The beginning of an answer's bytes: what was asked."""
+    return b'{"query":' + encode(typed.echo)
+
+
+def tail_of(suggested: Suggested) -> bytes:
+    """The rest of an answer's bytes: what was found. Lead and tail together are one JSON object."""
+    found = encode(
+        {
+            "categories": [
+                {"category": category.name, "slug": category.slug, "count": category.count}
+                for category in suggested.categories
+            ],
+            "shops": [
+                {
+                    "id": found.shop.id,
+                    "name": found.shop.name,
+                    "domain": found.shop.domain,
+                    "category": found.shop.categories[0],
+                    "score": suggestion_score(found.tier, found.shop.popularity),
+                }
+                for found in suggested.shops
+            ],
+        }
+    )
+    return b"," + found[1:]
 
 
 def entity_tag(stamp: Stamp, typed: Typed) -> str:

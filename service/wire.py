@@ -28,7 +28,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def encode(document: dict[str, Any]) -> bytes:
+def encode(document: dict[str, Any] | str) -> bytes:
     """The bytes of an answer: the REST body, and decoded the text of an MCP result."""
     return orjson.dumps(document)
 

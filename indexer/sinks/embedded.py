@@ -12,6 +12,7 @@ from pathlib import Path
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import generation_directory, pointer_path, pointer_text, retired_path, stamp_path
 from index_mappings.generations import STAMP, Stamp, is_generation
+from indexer.sinks.embedded_bands import BAND_WIDTH
 from indexer.sinks.embedded_files import alone, read_any_stamp, read_pointer, read_stamp, remove_torn, write_whole
 from indexer.sinks.embedded_lease import EmbeddedLease
 from indexer.sinks.embedded_reading import EmbeddedReader
@@ -24,8 +25,15 @@ from indexer.sinks.roles import role_of
 class EmbeddedSink:
     """Generations below one directory."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, band_width: int = BAND_WIDTH) -> None:
+        """Name the directory.
+
+        Args:
+            root: the directory.
+            band_width: how many documents of a build share a band.
+        """
         self._root = root
+        self._band_width = band_width
 
     @property
     def place(self) -> str:
@@ -55,6 +63,7 @@ class EmbeddedSink:
             generation,
             publish=lambda: self.publish(generation, replaced),
             discard=lambda: self.drop(generation),
+            band_width=self._band_width,
         )
 
     def edit(self, generation: str) -> EmbeddedEditor:

@@ -6,63 +6,72 @@ kind when they are committed; the stamp, which tells readers to look again, come
 
 import json
 from collections.abc import Callable, Collection, Iterable
+from itertools import chain, islice
+from operator import length_hint
 from pathlib import Path
 from typing import Final
 
-import orjson
 import tantivy
 
-from index_mappings.documents import DOCUMENTS, stored_part
-from index_mappings.embedded import STORED_COLUMN, columns, generation_directory, index_directory, stamp_path
+from index_mappings.documents import DOCUMENTS
+from index_mappings.embedded import anchors_path, generation_directory, index_directory, stamp_path
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
-from index_mappings.roles import engine_values
+from indexer.sinks.embedded_bands import BAND_WIDTH, Bands
+from indexer.sinks.embedded_documents import Finisher, schema
 from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_operations, write_whole
 from indexer.sinks.embedded_reading import EmbeddedReader
+from indexer.sinks.embedded_segments import SegmentedBuild
 from indexer.sinks.protocol import SinkError
 
-_BUILD_HEAP_BYTES: Final = 64_000_000
-# The engine takes documents much faster than it indexes them where it gets little of the processors: so many terms wait
-# at most, which is some thousands of shops.
-_COMMIT_TERMS: Final = 1_400_000
 _EDIT_HEAP_BYTES: Final = 32_000_000
+# So many documents tell how large they are.
+_SAMPLE: Final = 200
 
 
 class EmbeddedWriter(EmbeddedReader):
     """A generation that is being written."""
 
-    def __init__(self, root: Path, generation: str, publish: Callable[[], None], discard: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        generation: str,
+        publish: Callable[[], None],
+        discard: Callable[[], None],
+        band_width: int = BAND_WIDTH,
+    ) -> None:
         super().__init__(root, generation)
         self.publish = publish
         self.discard = discard
+        self._band_width = band_width
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Write one kind's index."""
-        directory = index_directory(self._root, self._generation, kind)
-        names = [column.name for column in columns(kind)]
-        count = waiting = 0
+        """Write one kind's index, as one segment where the documents say beforehand how many they are."""
+        expected = length_hint(documents)
+        bands = Bands.expecting(expected, self._band_width)
+        finished = map(Finisher(kind, bands.head, bands.place).finish, documents)
+        count = 0
         try:
+            directory = index_directory(self._root, self._generation, kind)
             directory.mkdir()
-            index = tantivy.Index(_schema(kind), path=str(directory))
-            # One thread keeps the documents in the order in which they come, which is that of their rank.
-            writer = index.writer(heap_size=_BUILD_HEAP_BYTES, num_threads=1)
-            for document in documents:
-                finished, terms = _document(document, names)
-                writer.add_document(finished)
+            sample = list(islice(finished, _SAMPLE))
+            terms_each = sum(terms for _, terms in sample) / max(1, len(sample))
+            build = SegmentedBuild(tantivy.Index(schema(kind), path=str(directory)), expected, terms_each)
+            for document, terms in chain(sample, finished):
+                build.add(document, terms)
                 count += 1
-                waiting += terms
-                if waiting > _COMMIT_TERMS:
-                    writer.commit()
-                    waiting = 0
-            writer.commit()
-            writer.wait_merging_threads()
+            build.finish()
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be written: {error}") from error
+        bands.write(anchors_path(self._root, self._generation, kind))
         return count
 
     def write_operations(self, operations: Operations, *, patient: bool = True) -> None:  # noqa: ARG002 - a disk
         """Replace the file."""
         write_operations(self._root, self._generation, operations)
+
+    def merge(self, meanwhile: Callable[[], None]) -> None:
+        """Done when it was written."""
 
     def seal(self, stamp: Stamp) -> None:
         """Write the stamp's file."""
@@ -76,6 +85,7 @@ class EmbeddedEditor(EmbeddedReader):
         super().__init__(root, generation)
         self._stamp = read_stamp(root, generation)
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
+        self._finishers: dict[str, Finisher] = {}
         directory = generation_directory(root, generation)
         remove_torn((directory, *(directory / kind for kind in DOCUMENTS)))
         for kind in DOCUMENTS:
@@ -90,14 +100,14 @@ class EmbeddedEditor(EmbeddedReader):
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Replace and remove documents; the engine refuses none."""
-        names = [column.name for column in columns(kind)]
         try:
             _, writer = self._writer(kind)
+            finisher = self._finisher(kind)
             for document_id in removed:
                 writer.delete_documents_by_term("id", document_id)
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
-                writer.add_document(_document(document, names)[0])
+                writer.add_document(finisher.finish(document)[0])
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0
@@ -107,8 +117,8 @@ class EmbeddedEditor(EmbeddedReader):
         if not shop_ids:
             return
         try:
-            schema, writer = self._writer(kind)
-            writer.delete_documents_by_query(tantivy.Query.term_set_query(schema, "shop_refs", list(shop_ids)))
+            known, writer = self._writer(kind)
+            writer.delete_documents_by_query(tantivy.Query.term_set_query(known, "shop_refs", list(shop_ids)))
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} of hidden shops could not be removed: {error}") from error
 
@@ -139,6 +149,12 @@ class EmbeddedEditor(EmbeddedReader):
             writer.wait_merging_threads()
         self.reopen()
 
+    def _finisher(self, kind: str) -> Finisher:
+        if kind not in self._finishers:
+            bands = Bands.read(anchors_path(self._root, self._generation, kind))
+            self._finishers[kind] = Finisher(kind, bands.head, bands.of)
+        return self._finishers[kind]
+
     def _writer(self, kind: str) -> tuple[tantivy.Schema, tantivy.IndexWriter]:
         if kind not in self._writers:
             if kind not in DOCUMENTS:
@@ -146,24 +162,3 @@ class EmbeddedEditor(EmbeddedReader):
             index = tantivy.Index.open(str(index_directory(self._root, self._generation, kind)))
             self._writers[kind] = (index.schema, index.writer(heap_size=_EDIT_HEAP_BYTES, num_threads=1))
         return self._writers[kind]
-
-
-def _schema(kind: str) -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    for column in columns(kind):
-        if column.whole:
-            builder.add_integer_field(column.name, indexed=True)
-            continue
-        builder.add_text_field(
-            column.name, stored=False, fast=column.sortable, tokenizer_name="raw", index_option="basic"
-        )
-    builder.add_bytes_field(STORED_COLUMN, stored=True)
-    return builder.build()
-
-
-def _document(document: object, names: Collection[str]) -> tuple[tantivy.Document, int]:
-    """The document as the engine takes it, and how many terms are in its lists."""
-    values = engine_values(document)
-    terms = {name: values[name] for name in names}
-    finished = tantivy.Document(**terms, **{STORED_COLUMN: orjson.dumps(stored_part(document))})
-    return finished, sum(len(value) for value in terms.values() if isinstance(value, list))

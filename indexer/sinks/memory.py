@@ -1,6 +1,6 @@
 """Generations in memory: the documents themselves, for the reference backend that is the oracle of the engines."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -143,6 +143,9 @@ class MemoryWriter(MemoryReader):
     def write_operations(self, operations: Operations, *, patient: bool = True) -> None:  # noqa: ARG002 - no trouble
         """Keep the document."""
         self.told = operations
+
+    def merge(self, meanwhile: Callable[[], None]) -> None:
+        """Nothing lies apart."""
 
     def seal(self, stamp: Stamp) -> None:
         """Keep the stamp."""

@@ -17,6 +17,7 @@ from index_mappings.generations import STAMP, STAMP_ID, Stamp, index_name
 from index_mappings.opensearch import mapping, settings
 from index_mappings.operations import OPERATIONS_ID, Operations
 from indexer.sinks.opensearch_bulk import BulkLoader
+from indexer.sinks.opensearch_merging import merge
 from indexer.sinks.opensearch_patience import PATIENCE_S, IncompleteError, patiently
 from indexer.sinks.opensearch_reading import OpenSearchReader
 from indexer.sinks.protocol import IndexLostError, SinkError
@@ -70,6 +71,10 @@ class OpenSearchWriter(OpenSearchReader):
     def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
         """Replace the document beside the stamp."""
         write_operations(self._client, self._index(STAMP), operations, patient=patient)
+
+    def merge(self, meanwhile: Callable[[], None]) -> None:
+        """Make one segment of each kind's documents; `meanwhile` is called while that takes time."""
+        merge(self._client, [self._index(kind) for kind in DOCUMENTS], meanwhile)
 
     def seal(self, stamp: Stamp) -> None:
         """Write the stamp, refresh, and wait until every copy is there."""

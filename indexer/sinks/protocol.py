@@ -1,6 +1,6 @@
 """What the indexer asks of the place it writes to: whole generations, published at once, and changes (G1, G3)."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -85,6 +85,13 @@ class GenerationWriter(GenerationReader, Protocol):
         Args:
             operations: the whole document.
             patient: whether an engine in trouble is waited for, as for any other write.
+        """
+
+    def merge(self, meanwhile: Callable[[], None]) -> None:
+        """Lay what was written together for its readers, once all of it is there; no answer depends on it.
+
+        Args:
+            meanwhile: called again and again while that takes time; its errors are raised.
         """
 
     def seal(self, stamp: Stamp) -> None:

@@ -52,6 +52,17 @@ class FallbackLimiter:
         """Whether the shared limiter was away when it was last asked."""
         return self._away
 
+    def take(self, key: str, quota: Quota) -> Decision | None:
+        """Take one unit at once from whichever limiter decides now; None when the shared one must be asked."""
+        if not self._away:
+            return self._shared.take(key, quota)
+        if quota.bucket is Bucket.REPORTS or self._clock() >= self._retry_at:
+            return None
+        decision = self._local.take(key, quota)
+        if decision is not None:
+            self._measures.quota(quota.bucket, "local")
+        return decision
+
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         """Take units from a key's quota if they are there.
 

@@ -4,6 +4,8 @@ The first two are those of draft-ietf-httpapi-ratelimit-headers-11, structured f
 string, the bucket's name, with whole numbers as parameters.
 """
 
+from functools import lru_cache
+
 from service.limits.policy import Quota
 from service.limits.protocol import Decision
 
@@ -15,11 +17,8 @@ def quota_headers(quota: Quota, decision: Decision) -> Headers:
 
     `q` units are allowed in `w` seconds; `r` of them are left, and more come back after `t` seconds.
     """
-    name = quota.bucket.value
-    return (
-        (b"ratelimit-policy", f'"{name}";q={quota.limit};w={quota.window}'.encode()),
-        (b"ratelimit", f'"{name}";r={decision.remaining};t={decision.reset_seconds}'.encode()),
-    )
+    policy, left = _constant(quota)
+    return policy, (b"ratelimit", left % (decision.remaining, decision.reset_seconds))
 
 
 def retry_headers(decision: Decision) -> Headers:
@@ -27,3 +26,11 @@ def retry_headers(decision: Decision) -> Headers:
     if decision.retry_after is None:
         return ()
     return ((b"retry-after", str(decision.retry_after).encode()),)
+
+
+@lru_cache(maxsize=256)
+def _constant(quota: Quota) -> tuple[tuple[bytes, bytes], bytes]:
+    """What all answers of a quota have in common: the policy's header, and the other one's pattern."""
+    name = quota.bucket.value
+    policy = f'"{name}";q={quota.limit};w={quota.window}'.encode()
+    return (b"ratelimit-policy", policy), f'"{name}";r=%d;t=%d'.encode()

@@ -1,9 +1,9 @@
 """Quotas in the memory of one process, in bounded space (Q4): the embedded default, and what Redis falls back to."""
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from service.limits.policy import Quota
@@ -11,10 +11,9 @@ from service.limits.protocol import Decision, slot_milliseconds, whole_seconds
 
 _MAX_KEYS: Final = 100_000
 # More than a hit can add, little enough to take no time.
-_FORGOTTEN_A_HIT: Final = 8
+_FORGOTTEN_A_SLOT: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
 class _Taken:
     """Units that are forgotten together.
 
@@ -24,12 +23,44 @@ class _Taken:
         units: how many.
     """
 
-    slot: int
-    latest: int
-    units: int
+    __slots__ = ("latest", "slot", "units")
+
+    def __init__(self, slot: int, latest: int, units: int) -> None:
+        self.slot = slot
+        self.latest = latest
+        self.units = units
 
 
-_Entries = tuple[_Taken, ...]
+class _Count:
+    """What one key has taken: mutable, as it changes on every key press.
+
+    Attributes:
+        taken: some sixty at most, the oldest first.
+        used: the units of all of them.
+    """
+
+    __slots__ = ("taken", "used")
+
+    def __init__(self) -> None:
+        self.taken: deque[_Taken] = deque()
+        self.used = 0
+
+
+class _Window:
+    """The keys of quotas with one window length.
+
+    Attributes:
+        length: in milliseconds.
+        slot: a sixtieth of it.
+        counts: by key, in the order of the last allowed hit: so the next one to forget is always the first.
+    """
+
+    __slots__ = ("counts", "length", "slot")
+
+    def __init__(self, quota: Quota) -> None:
+        self.length = quota.window * 1000
+        self.slot = slot_milliseconds(quota)
+        self.counts: OrderedDict[str, _Count] = OrderedDict()
 
 
 class MemoryLimiter:
@@ -45,65 +76,78 @@ class MemoryLimiter:
         """
         self._clock = clock
         self._max_keys = max_keys
-        # By window, each in the order of the last allowed hit: so the next one to forget is always the first.
-        self._taken: dict[int, OrderedDict[str, _Entries]] = {}
+        self._windows: dict[int, _Window] = {}
 
     def __len__(self) -> int:
         """How many keys are remembered."""
-        return sum(map(len, self._taken.values()))
+        return sum(len(window.counts) for window in self._windows.values())
 
     @property
     def degraded(self) -> bool:
         """Never: there is nothing that it could lack."""
         return False
 
+    def take(self, key: str, quota: Quota) -> Decision:
+        """Take one unit from a key's quota if it is there; always decides."""
+        return self._decision(key, quota, 1)
+
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         """Take units from a key's quota if they are there."""
-        now = round(self._clock() * 1000)
-        window = quota.window * 1000
-        keys = self._taken.setdefault(quota.window, OrderedDict())
-        _forget_idle(keys, now - window)
-        entries = tuple(taken for taken in keys.get(key, ()) if taken.latest + window > now)
-        used = sum(taken.units for taken in entries)
-        if used + cost > quota.limit:
-            return _refused(entries, quota, used, cost, now)
-        entries = _with(entries, now // slot_milliseconds(quota), now, cost)
-        keys[key] = entries
-        keys.move_to_end(key)
-        if len(keys) > self._max_keys:
-            keys.popitem(last=False)
-        reset = whole_seconds(entries[0].latest + window - now)
-        return Decision(True, quota.limit, quota.limit - used - cost, reset, None)
+        return self._decision(key, quota, cost)
 
     async def close(self) -> None:
         """Forget everything."""
-        self._taken.clear()
+        self._windows.clear()
+
+    # In one piece: on every key press, calls of parts would cost as much as the work.
+    def _decision(self, key: str, quota: Quota, cost: int) -> Decision:
+        now = round(self._clock() * 1000)
+        window = self._windows.get(quota.window)
+        if window is None:
+            window = self._windows[quota.window] = _Window(quota)
+        horizon = now - window.length
+        count = window.counts.get(key) or _Count()
+        taken = count.taken
+        while taken and taken[0].latest <= horizon:
+            count.used -= taken.popleft().units
+        used = count.used + cost
+        if used > quota.limit:
+            return _refused(count, quota, cost, now)
+        count.used = used
+        slot = now // window.slot
+        if taken and taken[-1].slot == slot:
+            last = taken[-1]
+            last.latest = now
+            last.units += cost
+            window.counts.move_to_end(key)
+        else:
+            taken.append(_Taken(slot, now, cost))
+            self._keep(window.counts, key, count, horizon)
+        # Whole seconds, rounded up: at least one, as what is there is not a window old.
+        return Decision(True, quota.limit, quota.limit - used, -((horizon - taken[0].latest) // 1000), None)
+
+    def _keep(self, counts: OrderedDict[str, _Count], key: str, count: _Count, horizon: int) -> None:
+        """Remember a key that has begun another slot, and forget others: no fewer than can have come meanwhile."""
+        counts[key] = count
+        counts.move_to_end(key)
+        for idle in tuple(islice(counts, _FORGOTTEN_A_SLOT)):
+            taken = counts[idle].taken
+            if taken and taken[-1].latest > horizon:
+                break
+            del counts[idle]
+        if len(counts) > self._max_keys:
+            counts.popitem(last=False)
 
 
-def _with(entries: _Entries, slot: int, now: int, cost: int) -> _Entries:
-    if entries and entries[-1].slot == slot:
-        return (*entries[:-1], _Taken(slot, now, entries[-1].units + cost))
-    return (*entries, _Taken(slot, now, cost))
-
-
-def _refused(entries: _Entries, quota: Quota, used: int, cost: int, now: int) -> Decision:
+def _refused(count: _Count, quota: Quota, cost: int, now: int) -> Decision:
     """The refusal; what can never be allowed may ask again after a window."""
     window = quota.window * 1000
-    waits = [taken.latest + window - now for taken in entries]
-    retry = window
-    for taken, wait in zip(entries, waits, strict=True):
+    retry, used = window, count.used
+    for taken in count.taken:
         used -= taken.units
         if used + cost <= quota.limit:
-            retry = wait
+            retry = taken.latest + window - now
             break
-    remaining = max(0, quota.limit - sum(taken.units for taken in entries))
-    return Decision(False, quota.limit, remaining, whole_seconds(min(waits, default=window)), whole_seconds(retry))
-
-
-def _forget_idle(keys: OrderedDict[str, _Entries], horizon: int) -> None:
-    """Drop the keys whose quota is whole again, a few at a time."""
-    for _ in range(min(_FORGOTTEN_A_HIT, len(keys))):
-        key = next(iter(keys))
-        if keys[key][-1].latest > horizon:
-            return
-        del keys[key]
+    reset = count.taken[0].latest + window - now if count.taken else window
+    remaining = max(0, quota.limit - count.used)
+    return Decision(False, quota.limit, remaining, whole_seconds(reset), whole_seconds(retry))

@@ -7,6 +7,7 @@ whole /64 is one.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from types import MappingProxyType
 from typing import Final
@@ -19,6 +20,8 @@ _MINUTE: Final = 60
 _HOUR: Final = 3600
 _CUSTOMER_BITS: Final = 64
 _HOST_BITS: Final = 128 - _CUSTOMER_BITS
+# Telling the group of an address costs more than to count it; some megabytes when full.
+_KNOWN_ADDRESSES: Final = 16_384
 
 
 class Bucket(StrEnum):
@@ -60,13 +63,17 @@ class QuotaClass:
 
     def quota(self, bucket: Bucket) -> Quota:
         """The quota of a bucket."""
-        match bucket:
-            case Bucket.READS:
-                return Quota(bucket, self.reads, _MINUTE)
-            case Bucket.SUGGEST:
-                return Quota(bucket, self.suggest, _MINUTE)
-            case Bucket.REPORTS:
-                return Quota(bucket, self.reports, _HOUR)
+        if bucket is Bucket.SUGGEST:
+            return _quota(bucket, self.suggest, _MINUTE)
+        if bucket is Bucket.READS:
+            return _quota(bucket, self.reads, _MINUTE)
+        return _quota(bucket, self.reports, _HOUR)
+
+
+@lru_cache(maxsize=256)
+def _quota(bucket: Bucket, limit: int, window: int) -> Quota:
+    """One value for the same quota, as it is asked for on every key press."""
+    return Quota(bucket, limit, window)
 
 
 # Nobody reports without a token: dispatch refuses that before it counts (R5).
@@ -117,6 +124,7 @@ def quota_key(bucket: Bucket, token: Token | None, address: str) -> str:
     return f"{bucket}:token:{token.id}" if token is not None else f"{bucket}:address:{address_group(address)}"
 
 
+@lru_cache(maxsize=_KNOWN_ADDRESSES)
 def address_group(address: str) -> str:
     """The addresses that are one caller: an IPv4 address (mapped into IPv6 or not), or an IPv6 /64.
 

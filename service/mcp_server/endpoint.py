@@ -1,5 +1,10 @@
-"""POST /mcp: the transport's own checks first, each refusal in JSON-RPC's shape and our words (R5, E1)."""
+"""POST /mcp: the transport's own checks first, each refusal in JSON-RPC's shape and our words (R5, E1).
 
+A plain call of a tool is answered here; every other message is the SDK's.
+"""
+
+import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any, Final
@@ -24,15 +29,19 @@ from service.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
 from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call, retold
 from service.mcp_server.server import Call
-from service.mcp_server.spans import begin_span
+from service.mcp_server.short_way import PlainCall, ShortWay
+from service.mcp_server.spans import CALL, begin_span
 from service.rest.answers import Answer, Headers, method_not_allowed, under_way_of
 from service.rest.callers import http_caller
 from service.tracing import UNTRACED, Door
-from service.wire import header, is_json, read_body
+from service.wire import is_json, read_body
 
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"
 _ADMIT: Final = "shop_directory.admit"
+# What clients send, so that it need not be taken apart each time.
+_ACCEPTED: Final = frozenset({b"application/json", b"application/json, text/event-stream", b"*/*"})
+_LOG: Final = logging.getLogger(__name__)
 
 
 class McpEndpoint:
@@ -64,59 +73,89 @@ class McpEndpoint:
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
         self._traces = traces
+        self._short = ShortWay(dispatcher.knows, sessions.app.server_info_stamp)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] != "POST":
             await method_not_allowed(("POST",)).send(send)
             return
-        refusal = self._refusal(scope)
-        if refusal is None:
-            try:
-                body = await read_body(scope["headers"], receive)
-                message = check_message(body)
-            except BodyTooLargeError as error:
-                refusal = _refused(413, error.detail)
-            except InvalidInputError as error:
-                refusal = _refused(_BAD_REQUEST, error.detail)
-            except RpcError as error:
-                refusal = Answer(_BAD_REQUEST, error.body())
-        if refusal is not None:
-            await refusal.send(send)
+        read = self._refusal(scope) or await _read(scope, receive)
+        if isinstance(read, Answer):
+            await read.send(send)
             return
+        body, message = read
         tool = called_tool(message)
         known = tool if tool is not None and self._dispatcher.knows(tool) else None
         meta = (message.get("params") or {}).get("_meta")
         begin_span(self._traces, under_way_of(scope), message["method"], known, meta=meta, headers=scope["headers"])
-        if _transport_refuses(scope, message):
+        plain = self._short.read(scope["headers"], message)
+        if plain is None and _transport_refuses(scope, message):
             # The SDK says so, in the caller's era; nobody is asked for a token before that (R5).
             await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send, ()))
             return
-        admit = await self._dispatcher.admit(tool, http_caller(scope, Channel.MCP, self._believed))
-        is_call = message["method"] == "tools/call"
+        caller = http_caller(scope, Channel.MCP, self._believed)
+        admit = await self._dispatcher.admit(tool, caller)
+        is_call = message["method"] == CALL
         if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
             # A call's other refusals are results, which the SDK sends in the caller's era (E2).
             await _problem(admit, message.get("id")).send(send)
             return
-        scope[_ADMIT] = admit
         headers = admit.headers if isinstance(admit, Admitted | ServiceError) else ()
+        if plain is not None:
+            await self._answer(plain, Call(caller, admit, under_way_of(scope)), headers, send)
+            return
+        scope[_ADMIT] = admit
         await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send, headers))
+
+    async def _answer(self, plain: PlainCall, call: Call, headers: Headers, send: Send) -> None:
+        """Answer a plain call; nothing is sent to a caller who has left."""
+        request = call.request
+        if request is not None and (task := asyncio.current_task()) is not None:
+            request.left.append(task.cancel)
+
+        async def arguments() -> object:
+            return plain.arguments
+
+        try:
+            outcome = await self._dispatcher.call(plain.tool, arguments, call.caller, call.admit)
+            body = self._short.result(plain, outcome)
+        except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)
+            _LOG.exception("request=%s the method failed", call.caller.request_id)
+            body = self._short.failure(plain)
+        sent = self._short.headers(plain, body, headers)
+        await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
 
     def _refusal(self, scope: Scope) -> Answer | None:
         headers = scope["headers"]
-        host = header(headers, b"host")
-        if host is None or not _allowed(host, self._hosts):
+        # Of lines that come twice the first one.
+        lines = dict(reversed(headers))
+        host = lines.get(b"host", b"").decode("latin-1")
+        if not host or not _allowed(host, self._hosts):
             return _refused(421, "This server does not answer for the host that the request names.")
         # Every line of it: who reads only one may read another one than the browser meant.
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         if not all(_allowed(origin, self._origins) for origin in origins):
             return _refused(403, "Pages of this origin may not call the server.")
-        if not is_json(header(headers, b"content-type")):
+        if not is_json(lines.get(b"content-type", b"").decode("latin-1")):
             return _refused(_BAD_REQUEST, "Send the message as JSON, with the header content-type: application/json.")
-        accepts_json, _ = check_accept_headers(Request(scope))
-        if not accepts_json:
+        if lines.get(b"accept") not in _ACCEPTED and not check_accept_headers(Request(scope))[0]:
             return _refused(406, "The header accept must allow application/json.")
         return None
+
+
+async def _read(scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]] | Answer:
+    """The body and the message that it is, or why it can't be read."""
+    try:
+        body = await read_body(scope["headers"], receive)
+        return body, check_message(body)
+    except BodyTooLargeError as error:
+        return _refused(413, error.detail)
+    except InvalidInputError as error:
+        return _refused(_BAD_REQUEST, error.detail)
+    except RpcError as error:
+        return Answer(_BAD_REQUEST, error.body())
 
 
 def call_over_http(believed: Proxies) -> Callable[[Any], Call]:

@@ -8,7 +8,6 @@ words of an exception often quote what was sent; neither is written unless the o
 import logging
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Literal, TextIO
 
@@ -16,14 +15,14 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from service.calls import CALL_FIELDS, call_ended
+from service.calls import CALL_FIELDS
+from service.observing.lines import JsonStream
 from service.settings import Settings
 from service.under_way import current
 
 LogFormat = Literal["auto", "json", "console"]
 
 # Loggers whose words hold nothing of a request's: our own, and the server's life.
-CALLS: Final = call_ended.__module__
 _TRUSTED: Final = ("service", "indexer", "index_mappings", "shop_directory", "uvicorn")
 _MOST_FRAMES: Final = 40
 _MOST_CAUSES: Final = 8
@@ -42,10 +41,11 @@ def configure_logging(
     """
     stream = sys.stderr if stream is None else stream
     readable = log_format == "console" or (log_format == "auto" and stream.isatty())
-    handler = logging.StreamHandler(stream)
-    made = structlog.stdlib.ProcessorFormatter if readable else _JsonLines
+    handler = logging.StreamHandler(stream) if readable else JsonStream(stream)
     handler.setFormatter(
-        made(foreign_pre_chain=_facts(exception_text=exception_text), processors=_written(readable=readable))
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=_facts(exception_text=exception_text), processors=_written(readable=readable)
+        )
     )
     root = logging.getLogger()
     for former in tuple(root.handlers):
@@ -55,24 +55,6 @@ def configure_logging(
     for name in _TRUSTED:
         logging.getLogger(name).setLevel(level.upper())
     logging.captureWarnings(capture=True)
-
-
-class _JsonLines(structlog.stdlib.ProcessorFormatter):
-    """Lines of JSON. One of a call, of which there are thousands a second, is written without the general way round."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """One line."""
-        if record.name != CALLS:
-            return super().format(record)
-        given = record.__dict__
-        line: dict[str, Any] = {
-            "event": record.msg,
-            **{name: given[name] for name in CALL_FIELDS if name in given},
-            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
-            "level": record.levelname.lower(),
-            "logger": CALLS,
-        }
-        return orjson.dumps(line).decode()
 
 
 def log_by(settings: Settings) -> None:

@@ -85,7 +85,8 @@ class PrometheusMeasures:
         stores = self._times("store_call", ("store", "operation", "outcome"))
         self._stores = _Series(stores, Words(["tokens", "limiter", "reports"]), Words([], _FEW), short)
         caches = self._counts("cache_lookups", ("cache", "result"))
-        self._caches = _Series(caches, Words(["stamp", "categories", "tokens", "etag"]), Words(["hit", "miss"]))
+        kept = Words(["stamp", "categories", "tokens", "etag", "suggest"])
+        self._caches = _Series(caches, kept, Words(["hit", "miss"]))
         decisions = Words(["allowed", "refused", "local"])
         quotas = self._counts("quota_decisions", ("bucket", "decision"))
         self._quotas = _Series(quotas, Words(["reads", "suggest", "reports"]), decisions)
@@ -93,6 +94,7 @@ class PrometheusMeasures:
         self._changes = _Series(self._counts("circuit_changes", ("part", "state")), parts, states)
         self._circuits = _Series(self._level("circuit_state", ("part", "state")), parts, states)
         self._under_way = self._level("requests_under_way", ())
+        self._unsettled: dict[Counter, int] = {}
         for part in _CIRCUITS:
             self._stands(part, "closed")
 
@@ -110,11 +112,11 @@ class PrometheusMeasures:
 
     def cache(self, cache: str, *, hit: bool) -> None:
         """As `Measures`."""
-        self._caches.of(cache, "hit" if hit else "miss").inc()
+        self._count(self._caches.of(cache, "hit" if hit else "miss"))
 
     def quota(self, bucket: str, decision: str) -> None:
         """As `Measures`."""
-        self._quotas.of(bucket, decision).inc()
+        self._count(self._quotas.of(bucket, decision))
 
     def circuit(self, part: str, state: str) -> None:
         """As `Measures`."""
@@ -127,6 +129,7 @@ class PrometheusMeasures:
 
     def families(self) -> list[Metric]:
         """What has been counted, over all workers; those that are gone no longer work on anything."""
+        self._settle()
         if self._directory is not None:
             for pid in self.workers():
                 if not Path(f"/proc/{pid}").is_dir():
@@ -138,6 +141,19 @@ class PrometheusMeasures:
         if self._directory is None:
             return (os.getpid(),)
         return tuple(sorted({int(file.stem.rpartition("_")[2]) for file in self._directory.glob(_LIVE_FILES)}))
+
+    def _count(self, counter: Counter) -> None:
+        # The library's own way takes a lock and several calls, three times a key press: for a process that is alone,
+        # what it has counted need be there when it is read.
+        if self._directory is None:
+            self._unsettled[counter] = self._unsettled.get(counter, 0) + 1
+        else:
+            counter.inc()
+
+    def _settle(self) -> None:
+        unsettled, self._unsettled = self._unsettled, {}
+        for counter, count in unsettled.items():
+            counter.inc(count)
 
     def _stands(self, part: str, state: str) -> None:
         for each in _STATES:

@@ -23,6 +23,10 @@ _EXPOSED: Final = b"x-request-id, x-generation, x-data-as-of, retry-after, ratel
 _ALLOWED_HEADERS: Final = (
     b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
 )
+_OPEN_TO_ANY: Final[Headers] = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", _EXPOSED),
+)
 _PREFLIGHT_SECONDS: Final = b"600"
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _VARY: Final = (b"vary", b"origin")
@@ -91,7 +95,7 @@ class FrontDoor:
 
     def _cors(self, scope: Scope) -> Headers:
         if scope["path"] == SUGGEST_PATH:
-            return (b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", _EXPOSED)
+            return _OPEN_TO_ANY
         if not self._origins:
             return ()
         origin = header(scope["headers"], b"origin")
@@ -104,6 +108,11 @@ class FrontDoor:
             (b"access-control-expose-headers", _EXPOSED),
             _VARY,
         )
+
+
+def suggest_headers(hsts_seconds: int) -> Headers:
+    """What every answer of /suggest carries beside what its endpoint says."""
+    return (*_OPEN_TO_ANY, *security_headers(hsts_seconds, any_origin=True))
 
 
 def _allows(cors: Headers) -> bool:

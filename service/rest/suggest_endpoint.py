@@ -12,34 +12,39 @@ from service.measures import Measures
 from service.rest.answers import JSON, Answer, Asked, Endpoint, Headers, problem_answer, stamp_headers
 from service.rest.callers import http_caller
 from service.search.protocol import Snapshot
-from service.suggest import document, entity_tag, parse
-from service.wire import encode, header
+from service.suggest import entity_tag, parse
+from service.suggesting import Suggesting
+from service.wire import header
 
-_CACHE: Final = (b"cache-control", b"public, max-age=3")
+CACHE: Final = (b"cache-control", b"public, max-age=3")
 
 
-def suggest_endpoint(live: LiveData, admission: Admission, believed: Proxies, measures: Measures) -> Endpoint:
+def suggest_endpoint(
+    live: LiveData, suggesting: Suggesting, admission: Admission, believed: Proxies, measures: Measures
+) -> Endpoint:
     """The endpoint on live data; `believed` proxies tell whose call it is."""
 
     async def answer(asked: Asked) -> Answer:
         counted: Headers = ()
+        raw: bytes = asked.scope["query_string"]
         try:
             caller = http_caller(asked.scope, Channel.REST, believed)
             counted = (await admission.admit(caller, Bucket.SUGGEST)).headers
-            typed = parse(asked.scope["query_string"])
+            typed = parse(raw)
         except ServiceError as error:
             return problem_answer(error, counted)
-        known = _tags(header(asked.headers, b"if-none-match"))
+        known = known_tags(header(asked.headers, b"if-none-match"))
 
         async def work(snapshot: Snapshot) -> Answer:
             tag = entity_tag(snapshot.stamp, typed)
-            headers = (_CACHE, (b"etag", tag.encode()), *stamp_headers(snapshot.stamp), *counted)
+            headers = (CACHE, (b"etag", tag.encode()), *stamp_headers(snapshot.stamp), *counted)
             unchanged = tag in known or "*" in known
             if known:
                 measures.cache("etag", hit=unchanged)
             if unchanged:
                 return Answer(304, b"", None, headers)
-            return Answer(200, encode(document(typed, await snapshot.suggest(typed.query))), JSON, headers)
+            found = await suggesting.answer(snapshot, raw, typed)
+            return Answer(200, found.lead + found.tail, JSON, headers)
 
         answered = await live.ask(work, asked.request_id)
         if isinstance(answered.result, ServiceError):
@@ -49,7 +54,7 @@ def suggest_endpoint(live: LiveData, admission: Admission, believed: Proxies, me
     return Endpoint(("GET", "HEAD"), answer)
 
 
-def _tags(if_none_match: str | None) -> frozenset[str]:
+def known_tags(if_none_match: str | None) -> frozenset[str]:
     """The tags that the caller has; a weak mark does not matter here."""
     if if_none_match is None:
         return frozenset()

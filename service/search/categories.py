@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from index_mappings.documents import Category
 from index_mappings.forms import QueryForms
@@ -18,18 +19,27 @@ class Resolved:
 
 
 class CategoryTable:
-    """All categories of one stamp, in M11's order, with their folded words."""
+    """All categories of one stamp, in M11's order, with all beginnings of their folded words."""
 
     def __init__(self, categories: Iterable[Category]) -> None:
         self.categories = tuple(sorted(categories, key=lambda category: (-category.count, category.slug)))
-        self._words = {
-            category.slug: frozenset(words_of(category.name)) | frozenset(words_of(category.slug))
-            for category in self.categories
+        whole: dict[str, list[Category]] = {}
+        begun: dict[str, list[Category]] = {}
+        for category in self.categories:
+            words = frozenset(words_of(category.name)) | frozenset(words_of(category.slug))
+            _enter(whole, category, words)
+            _enter(begun, category, {beginning for word in words for beginning in accumulate(word)})
+        self._by_beginning = {beginning: tuple(found) for beginning, found in begun.items()}
+        # What a word of a query means: from so many characters up it may be just begun (M5).
+        self._meant = {
+            text: tuple(category.slug for category in (begun if len(text) >= CATEGORY_PREFIX_MIN else whole)[text])
+            for text in (begun.keys() | whole.keys())
+            if len(text) >= CATEGORY_PREFIX_MIN or text in whole
         }
 
     def slugs_of(self, word: str) -> tuple[str, ...]:
         """The slugs of the categories that have a word which this one equals or, from 3 characters up, begins."""
-        return tuple(category.slug for category in self.categories if _means(word, self._words[category.slug]))
+        return self._meant.get(word, ())
 
     def resolve(self, words: Iterable[str], cap: int) -> Resolved:
         """What each word means, at most `cap` categories a word (M5)."""
@@ -45,16 +55,10 @@ class CategoryTable:
             return self.categories[:limit]
         if not query.words:
             return ()
-        beginnings = (query.spaced, query.words[-1])
-        found = (
-            category
-            for category in self.categories
-            if any(word.startswith(beginnings) for word in self._words[category.slug])
-        )
-        return tuple(category for category, _ in zip(found, range(limit), strict=False))
+        # No word begins with several: of a query of one word, the whole and its last word are the same.
+        return self._by_beginning.get(query.words[-1], ())[:limit]
 
 
-def _means(word: str, category_words: frozenset[str]) -> bool:
-    return word in category_words or (
-        len(word) >= CATEGORY_PREFIX_MIN and any(known.startswith(word) for known in category_words)
-    )
+def _enter(table: dict[str, list[Category]], category: Category, texts: Iterable[str]) -> None:
+    for text in texts:
+        table.setdefault(text, []).append(category)

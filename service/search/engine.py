@@ -9,7 +9,7 @@ from service.search.plan import Clause, Plan
 from service.search.protocol import Generations
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user
 class Hit:
     """A document that a plan found: its tier and its stored fields."""
 
@@ -53,6 +53,10 @@ class Page:
 
 class Engine(Protocol):
     """What a search engine must be able to do. Errors as in `Snapshot`."""
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a search for a few hits is answered before its awaiter gives way to anybody else."""
 
     async def live(self) -> Stamp:
         """The stamp of the live generation, asked now."""

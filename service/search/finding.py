@@ -1,20 +1,24 @@
 """Searching shops over any engine that can run a plan: the flow of find_shop and /suggest (M3 to M10)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.text import fold
-from index_mappings.tiers import SUGGEST_CUT
+from index_mappings.tiers import SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable
-from service.search.engine import Ask, Engine, Page
+from service.search.engine import Ask, Engine, Hit, Page
+from service.search.lookahead import Lookahead
 from service.search.narrowing import narrowed
 from service.search.plan import (
     Exact,
+    Plan,
     filter_clauses,
     find_plan,
+    last_plan,
     loose_plan,
     suggest_plan,
     typo_plan,
@@ -29,8 +33,20 @@ _DID_YOU_MEAN: Final = 3
 class Finding:
     """find_shop and /suggest on one generation."""
 
-    def __init__(self, engine: Engine, stamp: Stamp, table: CategoryTable, category_cap: int) -> None:
+    def __init__(
+        self, engine: Engine, stamp: Stamp, table: CategoryTable, category_cap: int, ahead: Lookahead | None = None
+    ) -> None:
+        """Search a generation.
+
+        Args:
+            engine: what is asked.
+            stamp: the generation's.
+            table: its categories.
+            category_cap: how many categories a word may mean (M5).
+            ahead: guesses what a round trip should ask for; None where searches are no round trips.
+        """
         self._engine = engine
+        self._ahead = ahead
         self._stamp = stamp
         self._table = table
         self._cap = category_cap
@@ -57,15 +73,32 @@ class Finding:
         filters = filter_clauses(query.country, None)
         slugs = {word: self._table.slugs_of(word) for word in forms.words}
         plan = suggest_plan(forms, slugs, filters)
-        hits = (await self._ask(Ask(plan, query.limit))).hits
-        if len(hits) < query.limit and forms.words:
-            # Typing errors cost most and can only add to the end, so they are looked for last (M9).
-            rest = loose_plan(forms, filters, tuple(clause for _, clause in plan.tiers))
-            hits += (await self._ask(Ask(rest, query.limit - len(hits)))).hits
+        hits = await self._suggested(forms, plan, query.limit)
+        if not hits or hits[0].tier < SuggestTier.ONE_TYPO:
+            last = last_plan(forms, filters)
+            hits = hits if last is None else (await self._ask(Ask(last, query.limit))).hits
         return Suggested(
             categories=self._table.suggested(forms, query.limit),
             shops=tuple(Suggestion(shop_from_stored(hit.stored), hit.tier) for hit in hits),
         )
+
+    async def _suggested(self, forms: QueryForms, plan: Plan, limit: int) -> tuple[Hit, ...]:
+        # Typing errors cost most and can only add to the end, so they are looked for last (M9): in the same round trip
+        # where there is one and they will probably be needed, else only when too few shops were found.
+        ahead, letters = self._ahead, len(forms.spaced)
+        if ahead is not None and ahead.expects_few(letters) and (rest := loose_plan(forms, plan.filters, ()).tiers):
+            hits = (await self._ask(Ask(replace(plan, tiers=(*plan.tiers, *rest)), limit))).hits
+            strict = plan.tiers[-1][0]
+            ahead.learn(letters, few=len(hits) < limit or hits[-1].tier < strict)
+            return hits
+        hits = (await self._ask(Ask(plan, limit))).hits
+        if ahead is not None:
+            ahead.learn(letters, few=len(hits) < limit)
+        if len(hits) < limit and forms.words:
+            loose = loose_plan(forms, plan.filters, tuple(clause for _, clause in plan.tiers))
+            if loose.tiers:
+                hits += (await self._ask(Ask(loose, limit - len(hits)))).hits
+        return hits
 
     async def _page(self, query: FindQuery, forms: QueryForms) -> Page:
         slugs = self._table.resolve(forms.words, self._cap).slugs

@@ -58,6 +58,14 @@ class LiveStamp:
                 return self._confirmed[1]
             raise
 
+    def at_hand(self) -> Stamp | None:
+        """The live stamp where nothing has to be asked for it; else None."""
+        confirmed = self._confirmed
+        if confirmed is None or self._clock() - confirmed[0] >= FRESH_SECONDS:
+            return None
+        self._measures.cache("stamp", hit=True)
+        return confirmed[1]
+
     async def reload(self) -> Stamp:
         """Ask the engine now; requests that ask at the same time share one look-up.
 

@@ -44,6 +44,7 @@ class GuardedEngine:
             measures: are told of every call.
         """
         self._engine = engine
+        self.at_once = engine.at_once
         self._system = system
         self._measures = measures
         self._stamp = Circuit("stamp", (_Failed,), measures)

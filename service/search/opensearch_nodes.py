@@ -4,23 +4,22 @@ What is asked is read only, so asking twice is safe. A request that ran out of t
 would multiply just when the cluster is in trouble.
 """
 
-from collections.abc import Sequence
-from contextvars import ContextVar
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from aiohttp import ClientConnectorCertificateError
+import orjson
 from opensearchpy import AsyncOpenSearch, AsyncTransport
-from opensearchpy.connection import Connection
 from opensearchpy.exceptions import ConnectionError as NoConnection
-from opensearchpy.exceptions import ConnectionTimeout, SSLError
+from opensearchpy.exceptions import ConnectionTimeout, SerializationError
+from opensearchpy.serializer import JSONSerializer
 
 from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
+from service.search.opensearch_connection import KeptConnections
 
 # For how long a node that failed is left out: twice as long each time that it fails again, up to 32 times.
 _LEFT_OUT_S: Final = 5.0
 # The client's own bound of 10 would make requests wait for each other that the service has let in.
 _MOST_CONNECTIONS: Final = 100
-_ASKED: Final[ContextVar[Connection | None]] = ContextVar("the connection that was chosen last", default=None)
 
 
 def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_ACCESS) -> AsyncOpenSearch:
@@ -34,6 +33,8 @@ def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_AC
     return AsyncOpenSearch(
         list(urls),
         transport_class=NodeTransport,
+        connection_class=KeptConnections,
+        serializers={JSONSerializer.mimetype: AnswersAsBytes()},
         timeout=timeout,
         pool_maxsize=_MOST_CONNECTIONS,
         max_retries=len(urls) - 1,
@@ -45,30 +46,53 @@ def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_AC
     )
 
 
+class AnswersAsBytes(JSONSerializer):
+    """Reads answers without a detour by text."""
+
+    def loads(self, s: Any) -> Any:  # noqa: ANN401 - as the client says
+        """What the bytes say.
+
+        Raises:
+            SerializationError: they are no JSON.
+        """
+        try:
+            return orjson.loads(s)
+        except orjson.JSONDecodeError as error:
+            raise SerializationError("the node's answer is no JSON", error) from error
+
+
 class NodeTransport(AsyncTransport):
     """Leaves out nodes that hang as well as those that are gone, and closes its connections to all of them."""
 
-    def get_connection(self) -> Any:  # noqa: ANN401 - as the client says
-        """The next node's; noted, as the client does not say which one it had."""
-        connection = super().get_connection()
-        _ASKED.set(connection)
-        return connection
+    async def perform_request(  # noqa: PLR0917 - as the client says
+        self,
+        method: str,
+        url: str,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,  # noqa: ANN401 - as the client says
+        timeout: float | None = None,  # noqa: ASYNC109 - as the client says
+        ignore: Collection[int] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:  # noqa: ANN401 - as the client says
+        """Ask a node, and another one where no connection to it could be had or kept; what the answer says.
 
-    async def perform_request(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the client says
-        """Ask; a node that does not answer in time is left out for a while.
-
-        A certificate that is not trusted is an error of its own kind: operators read the kind in the log.
+        Finished bytes go out as they are. A node that does not answer in time is left out for a while.
         """
-        try:
-            return await super().perform_request(*args, **kwargs)
-        except ConnectionTimeout:
-            if (connection := _ASKED.get()) is not None:
+        await self._async_call()
+        if params is not None or not isinstance(body, bytes):
+            method, params, body, ignore, timeout = self._resolve_request_args(method, params, body, ignore, timeout)
+        for others in range(self.max_retries, -1, -1):
+            connection = self.get_connection()
+            try:
+                _, told, data = await connection.perform_request(method, url, params, body, timeout, ignore, headers)
+            except NoConnection as error:
                 self.mark_dead(connection)
-            raise
-        except NoConnection as error:
-            if isinstance(error.info, ClientConnectorCertificateError):
-                raise SSLError("N/A", "the node's certificate is not trusted", error.info) from error
-            raise
+                if isinstance(error, ConnectionTimeout) or not others:
+                    raise
+            else:
+                self.connection_pool.mark_live(connection)
+                return self.deserializer.loads(data, told.get("content-type")) if data else data
+        raise AssertionError("a client asks at least once")
 
     async def close(self) -> None:
         """Close all connections: the client forgets those that it left out."""

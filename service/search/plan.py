@@ -7,6 +7,7 @@ in the reference backend.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
 from index_mappings.documents import ANY_MARKET
 from index_mappings.forms import QueryForms
@@ -47,7 +48,10 @@ class Infix:
 
 @dataclass(frozen=True, slots=True)
 class Typo:
-    """Some beginning of a text of the field is at most `distance` typing errors away (M9)."""
+    """Some beginning of a text of the field is at most `distance` typing errors away (M9).
+
+    Of two errors none is in the first character.
+    """
 
     field: str
     text: str
@@ -85,6 +89,12 @@ class AnyOf:
 
 Clause = Exact | Prefix | Infix | Typo | Below | AllOf | AnyOf | NoneOf
 EVERYTHING = AllOf(())
+
+# How many errors a tier allows, and from how many characters on.
+_TYPOS: Final[dict[SuggestTier, tuple[int, int]]] = {
+    SuggestTier.ONE_TYPO: (1, ONE_TYPO_MIN),
+    SuggestTier.TWO_TYPOS: (2, TWO_TYPOS_MIN),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +169,21 @@ def suggest_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: 
 
 
 def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
-    """The tiers of /suggest that run only while too few shops are found (3 to 0 of M9)."""
-    tiers = [*_typo_tiers(query), *_overlap_tiers(query)]
+    """The tiers of /suggest that run only while too few shops are found (3, 1 and 0 of M9)."""
+    tiers = [*_typo_tier(query, SuggestTier.ONE_TYPO), *_overlap_tiers(query)]
     return Plan("shops", tuple(tiers), filters, excluded)
+
+
+def last_plan(query: QueryForms, filters: tuple[Clause, ...]) -> Plan | None:
+    """The tiers of /suggest where 8 to 3 have no shop (2 to 0 of M9); None where q is too short for two errors."""
+    two = _typo_tier(query, SuggestTier.TWO_TYPOS)
+    return Plan("shops", (*two, *_overlap_tiers(query)), filters) if two else None
 
 
 def typo_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
     """The tiers that find what was meant when something was misspelt (3 and 2 of M9)."""
-    return Plan("shops", tuple(_typo_tiers(query)), filters, excluded)
+    tiers = [*_typo_tier(query, SuggestTier.ONE_TYPO), *_typo_tier(query, SuggestTier.TWO_TYPOS)]
+    return Plan("shops", tuple(tiers), filters, excluded)
 
 
 def exclusive(sorts: Sequence[Clause]) -> tuple[Clause, ...]:
@@ -201,30 +218,31 @@ def _carried(slugs: Sequence[str]) -> tuple[Clause, ...]:
     return (Exact("categories", tuple(slugs)),) if slugs else ()
 
 
-def _typo_tiers(query: QueryForms) -> list[tuple[int, Clause]]:
-    if not query.words:
+def _typo_tier(query: QueryForms, tier: SuggestTier) -> list[tuple[int, Clause]]:
+    distance, shortest = _TYPOS[tier]
+    texts = [text for text in query.texts if len(text) >= shortest]
+    if not texts or not query.words:
         return []
-    tiers: list[tuple[int, Clause]] = []
-    for tier, distance, shortest in (
-        (SuggestTier.ONE_TYPO, 1, ONE_TYPO_MIN),
-        (SuggestTier.TWO_TYPOS, 2, TWO_TYPOS_MIN),
-    ):
-        texts = [text for text in query.texts if len(text) >= shortest]
-        if texts:
-            tiers.append((tier, AnyOf(tuple(Typo("keys", text, distance) for text in texts))))
-    return tiers
+    return [(tier, AnyOf(tuple(Typo("keys", text, distance) for text in texts)))]
 
 
 def _overlap_tiers(query: QueryForms) -> list[tuple[int, Clause]]:
-    if not query.words:
+    if len(query.words) < 2:  # noqa: PLR2004 - two or more
+        # One word that equals a word of a shop begins a key of it, and one that is a whole name equals a full form:
+        # better tiers have them all.
         return []
     letters = sum(len(word) for word in query.words)
     counted = query.words[:OVERLAP_WORDS]
     weights = {word: len(word) * counted.count(word) for word in counted}
-    most = _word_sets(weights, 3 * letters / 4)
-    half = _word_sets(weights, letters / 2)
-    whole_name = Exact("full", tuple(weights))
-    return [(SuggestTier.MOST_OF_WORDS, AnyOf(most)), (SuggestTier.HALF_OF_WORDS, AnyOf((*half, whole_name)))]
+    most = AnyOf((*_word_sets(weights, 3 * letters / 4), Exact("full", _beginnings(query.words))))
+    half = AnyOf((*_word_sets(weights, letters / 2), Exact("full", tuple(weights))))
+    return [(SuggestTier.MOST_OF_WORDS, most), (SuggestTier.HALF_OF_WORDS, half)]
+
+
+def _beginnings(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The first words of several, one up to all but one, spaced and joined: a name with something behind it."""
+    parts = [words[:end] for end in range(1, min(len(words) - 1, OVERLAP_WORDS) + 1)]
+    return tuple(dict.fromkeys(text for part in parts for text in (" ".join(part), "".join(part))))
 
 
 def _word_sets(weights: dict[str, int], enough: float) -> tuple[Clause, ...]:

@@ -14,8 +14,9 @@ from service.search.categories import CategoryTable
 from service.search.engine import Ask, Engine
 from service.search.finding import Finding
 from service.search.freshness import LiveStamp
+from service.search.lookahead import Lookahead
 from service.search.plan import EVERYTHING, Plan
-from service.search.protocol import Generations
+from service.search.protocol import Generations, Suggested, SuggestQuery
 from service.under_way import for_nobody_in_particular
 
 # How many categories a word may mean where nobody says otherwise (M5).
@@ -35,10 +36,19 @@ class PlannedBackend:
         self._cap = category_cap
         self._live = LiveStamp(engine.live, measures=measures)
         self._tables: dict[tuple[str, int], asyncio.Task[CategoryTable]] = {}
+        self._last: PlannedSnapshot | None = None
+        self._ahead = None if engine.at_once else Lookahead()
 
     async def snapshot(self) -> "PlannedSnapshot":
         """The live generation (C1)."""
         return await self._snapshot_of(await self._live.current())
+
+    def at_hand(self) -> "PlannedSnapshot | None":
+        """The live generation where nothing has to be asked for it (C1)."""
+        stamp = self._live.at_hand()
+        if stamp is None or self._last is None or self._last.stamp.key != stamp.key:
+            return None
+        return self._last
 
     async def refresh(self) -> "PlannedSnapshot":
         """The live generation, asked anew (C2)."""
@@ -53,6 +63,9 @@ class PlannedBackend:
         await self._engine.close()
 
     async def _snapshot_of(self, stamp: Stamp) -> "PlannedSnapshot":
+        if self._last is not None and self._last.stamp is stamp:
+            self._measures.cache("categories", hit=True)
+            return self._last
         task = self._tables.get(stamp.key)
         known = task is not None and not (task.done() and (task.cancelled() or task.exception() is not None))
         self._measures.cache("categories", hit=known)
@@ -62,17 +75,22 @@ class PlannedBackend:
             self._tables[stamp.key] = task
             while len(self._tables) > _KEPT_TABLES:
                 del self._tables[next(iter(self._tables))]
-        return PlannedSnapshot(self._engine, stamp, await asyncio.shield(task), self._cap)
+        snapshot = PlannedSnapshot(self._engine, stamp, await asyncio.shield(task), self._cap, self._ahead)
+        self._last = snapshot
+        return snapshot
 
 
 class PlannedSnapshot:
     """One generation of an engine, as of one stamp."""
 
-    def __init__(self, engine: Engine, stamp: Stamp, table: CategoryTable, category_cap: int) -> None:
+    def __init__(
+        self, engine: Engine, stamp: Stamp, table: CategoryTable, category_cap: int, ahead: Lookahead | None = None
+    ) -> None:
         self.stamp = stamp
         self._table = table
-        finding = Finding(engine, stamp, table, category_cap)
+        finding = Finding(engine, stamp, table, category_cap, ahead)
         belongings = Belongings(engine, stamp)
+        self.suggests_at_once = engine.at_once
         self.find = finding.find
         self.suggest = finding.suggest
         self.shop = belongings.shop
@@ -82,6 +100,17 @@ class PlannedSnapshot:
         self.offer = belongings.offer
         self.merge_candidates = belongings.merge_candidates
         self.merge_effects = belongings.merge_effects
+
+    def suggest_at_once(self, query: SuggestQuery) -> Suggested:
+        """Suggest shops and categories, without giving way to others."""
+        answer = self.suggest(query)
+        try:
+            answer.send(None)
+        except StopIteration as done:
+            suggested: Suggested = done.value
+            return suggested
+        answer.close()
+        raise RuntimeError("an engine that answers at once waited for something")
 
     async def categories(self) -> tuple[Category, ...]:
         """All categories (M11)."""

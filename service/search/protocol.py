@@ -66,7 +66,7 @@ class SuggestQuery:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user
 class Suggestion:
     """A suggested shop with the tier of its best evidence (M9)."""
 
@@ -194,6 +194,13 @@ class Snapshot(Protocol):
     async def suggest(self, query: SuggestQuery) -> Suggested:
         """Suggest shops and categories (M9, M10)."""
 
+    @property
+    def suggests_at_once(self) -> bool:
+        """Whether `suggest_at_once` may be asked."""
+
+    def suggest_at_once(self, query: SuggestQuery) -> Suggested:
+        """As `suggest`, without giving way to others: for an engine in the process, whose answer takes no longer."""
+
     async def categories(self) -> tuple[Category, ...]:
         """All categories that a public shop carries, most shops first, then slug (M11)."""
 
@@ -231,6 +238,9 @@ class SearchBackend(Protocol):
         Raises:
             BackendUnavailable: the engine does not say what is live, or nothing readable is.
         """
+
+    def at_hand(self) -> Snapshot | None:
+        """The live generation if it was confirmed within the last second, without waiting; else None."""
 
     async def refresh(self) -> Snapshot:
         """The live generation, asked anew: for the one retry after GenerationGone (C2)."""

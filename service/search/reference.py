@@ -82,6 +82,10 @@ class ReferenceBackend:
         """The generation."""
         return self
 
+    def at_hand(self) -> "ReferenceBackend | None":
+        """The only generation."""
+        return self
+
     async def refresh(self) -> "ReferenceBackend":
         """The same generation."""
         return self
@@ -148,7 +152,13 @@ class ReferenceBackend:
             did_you_mean=self._did_you_mean(query, page) if not shops or ignored else (),
         )
 
+    suggests_at_once = True
+
     async def suggest(self, query: SuggestQuery) -> Suggested:
+        """Suggest shops and categories (M9, M10)."""
+        return self.suggest_at_once(query)
+
+    def suggest_at_once(self, query: SuggestQuery) -> Suggested:
         """Suggest shops and categories (M9, M10)."""
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         ranked = [
@@ -156,6 +166,11 @@ class ReferenceBackend:
             for shop in self._shops
             if _sells_in(shop, query.country) and (tier := self._suggest_tier(shop, forms)) is not None
         ]
+        if any(tier > SuggestTier.TWO_TYPOS for tier, _ in ranked):
+            # Two typing errors count only where no better tier has a shop.
+            once = [(tier, shop) for tier, shop in ranked if tier != SuggestTier.TWO_TYPOS]
+            twice = [(_overlap_tier(shop, forms.words), shop) for tier, shop in ranked if tier == SuggestTier.TWO_TYPOS]
+            ranked = once + [(tier, shop) for tier, shop in twice if tier is not None]
         ranked.sort(key=lambda found: (-found[0], found[1].rank))
         return Suggested(
             categories=self._table.suggested(forms, query.limit),
@@ -269,7 +284,12 @@ def _typo_tier(shop: ShopDocument, query: QueryForms) -> int | None:
 
 
 def _begins_nearly(key: str, text: str, distance: int) -> bool:
-    """Whether some beginning of the key is at most `distance` edits away from the text."""
+    """Whether some beginning of the key is at most `distance` edits away from the text.
+
+    Of two edits none is in the first character.
+    """
+    if distance > 1 and key[0] != text[0]:
+        return False
     return any(
         OSA.distance(text, key[:end], score_cutoff=distance) <= distance
         for end in range(max(1, len(text) - distance), min(len(key), len(text) + distance) + 1)
@@ -280,7 +300,10 @@ def _overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:
     counted = words[:OVERLAP_WORDS]
     letters = sum(len(word) for word in words)
     shared = sum(len(word) for word in counted if word in shop.words)
-    if 4 * shared >= 3 * letters:
+    beginnings = [words[:end] for end in range(1, len(words)) if end <= OVERLAP_WORDS]
+    if 4 * shared >= 3 * letters or any(
+        " ".join(beginning) in shop.full or "".join(beginning) in shop.full for beginning in beginnings
+    ):
         return SuggestTier.MOST_OF_WORDS
     if 2 * shared >= letters or any(word in shop.full for word in counted):
         return SuggestTier.HALF_OF_WORDS

@@ -1,16 +1,17 @@
 """find_shop: search shops by name, domain or category word, with filters and paging (M3 to M8)."""
 
-from typing import Annotated, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 from rapidfuzz import process
 
 from service.context import ToolContext
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
-from service.search.protocol import FindQuery
+from service.search.protocol import FindQuery, Found
 from service.tools.fields import CountryCode, PageLimit, PageOffset, QueryText, Text
 from service.tools.request import NoShopRequest
-from service.tools.shop_view import ShopView, shop_view
+from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 
 MAX_DEPTH: Final = 100_000
@@ -91,23 +92,39 @@ class FindShopResponse(ToolResponse):
     ]
 
 
-async def run(request: FindShopRequest, context: ToolContext) -> FindShopResponse:
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """One page of matches, as `FindShopResponse` describes it.
+
+    Attributes:
+        found: by the engine.
+        offset: how many matches were passed over.
+    """
+
+    found: Found
+    offset: int
+
+    def as_wire(self) -> dict[str, Any]:
+        """The object that every door sends."""
+        found = self.found
+        return {
+            "results": [shop_wire(shop) for shop in found.shops],
+            "total_count": found.total,
+            "truncated": self.offset + len(found.shops) < found.total,
+            "ignored_terms": found.ignored,
+            "category_truncated": found.category_truncated,
+            "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
+        }
+
+
+async def run(request: FindShopRequest, context: ToolContext) -> FoundPage:
     """Search one page."""
     if request.offset + request.limit > MAX_DEPTH:
         raise PageTooDeepError
     if request.category is not None:
         await _check_category(request.category, context)
-    found = await context.search.find(
-        FindQuery(request.query, request.country, request.category, request.offset, request.limit)
-    )
-    return FindShopResponse(
-        results=tuple(shop_view(shop) for shop in found.shops),
-        total_count=found.total,
-        truncated=request.offset + len(found.shops) < found.total,
-        ignored_terms=found.ignored,
-        category_truncated=found.category_truncated,
-        did_you_mean=tuple(NearShop(id=shop.id, name=shop.name, domain=shop.domain) for shop in found.did_you_mean),
-    )
+    query = FindQuery(request.query, request.country, request.category, request.offset, request.limit)
+    return FoundPage(await context.search.find(query), request.offset)
 
 
 async def _check_category(slug: str, context: ToolContext) -> None:

@@ -1,11 +1,13 @@
 """get_shop: one shop by its domain or id; unknown and under review are one absence (V2)."""
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
+from index_mappings.documents import Shop
 from service.context import ToolContext
 from service.errors import ShopNotFoundError
 from service.tools.request import ShopRequest
-from service.tools.shop_view import ShopView, shop_view
+from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import READS, Example, TokenRule, Tool
 
 OFFERS: Final = 100
@@ -23,13 +25,24 @@ class GetShopRequest(ShopRequest):
     """Which shop."""
 
 
-async def run(request: GetShopRequest, context: ToolContext) -> ShopView:
+@dataclass(frozen=True, slots=True)
+class OneShop:
+    """The shop, as `ShopView` describes it."""
+
+    shop: Shop
+
+    def as_wire(self) -> dict[str, Any]:
+        """The object that every door sends."""
+        return shop_wire(self.shop)
+
+
+async def run(request: GetShopRequest, context: ToolContext) -> OneShop:
     """Look the shop up."""
     lookup = request.reference.lookup
     shop = None if lookup is None else await context.search.shop(lookup, OFFERS)
     if shop is None:
         raise ShopNotFoundError
-    return shop_view(shop)
+    return OneShop(shop)
 
 
 GET_SHOP = Tool(

@@ -110,8 +110,8 @@ class EitherShopRequest(ToolRequest):
 
     @model_validator(mode="after")
     def _one_shop(self) -> Self:
-        given = [name for name in (self.shop_domain, self.shop_id_or_domain) if name is not None]
-        if len({reduce_reference(name) for name in given}) > 1:
+        one, other = self.shop_domain, self.shop_id_or_domain
+        if one is not None and other is not None and reduce_reference(one) != reduce_reference(other):
             raise fault("and shop_id_or_domain name different shops; give one of them")
         return self
 
@@ -194,6 +194,8 @@ def _in_our_words(error: ValidationError, model: type[ToolRequest]) -> Iterator[
 
 def _control_characters(arguments: dict[str, Any]) -> Iterator[FieldError]:
     for name, value in arguments.items():
+        if isinstance(value, str) and value.isprintable() and name.isprintable():
+            continue
         pattern = _CONTROL_IN_LINES if name in _TYPED_TEXT and isinstance(value, str) else _CONTROL
         if _CONTROL.search(name) or any(pattern.search(text) for text in _strings(value)):
             yield FieldError(shown_name(name), "holds a control character")

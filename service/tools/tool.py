@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -34,6 +34,13 @@ class Effects:
 READS = Effects(read_only=True, repeatable=True)
 
 
+class Shown(Protocol):
+    """What a tool answers: it need not be the model that describes it, only come out as that would."""
+
+    def as_wire(self) -> dict[str, Any]:
+        """The object that every door sends."""
+
+
 class ToolResponse(BaseModel):
     """The base of all responses; field names, or their aliases, are the interface's."""
 
@@ -61,7 +68,7 @@ class Tool(Generic[RequestT]):
         title: a few words for people.
         description: for people and for models: what it does, when to call it, what its answer means.
         request: what it takes.
-        response: what it answers.
+        response: describes what it answers.
         token: whether a call needs a token.
         effects: what a call does beside answering.
         run: its rules; raises ServiceError.
@@ -75,5 +82,5 @@ class Tool(Generic[RequestT]):
     response: type[ToolResponse]
     token: TokenRule
     effects: Effects
-    run: Callable[[RequestT, ToolContext], Awaitable[ToolResponse]]
+    run: Callable[[RequestT, ToolContext], Awaitable[Shown]]
     examples: tuple[Example, ...]

@@ -38,6 +38,7 @@ BUILDING: Final[dict[str, Moment]] = {
     "writing": (Errands, "send", 6),
     "sealing": (OpenSearchWriter, "seal", 1),
     "publishing": (OpenSearchSink, "publish", 1),
+    "merging": (OpenSearchWriter, "merge", 1),
     "creating": (OpenSearchWriter, "create", 1),
     "beginning to write": (Errands, "send", 1),
     "verifying": (OpenSearchReader, "held", 2),

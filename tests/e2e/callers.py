@@ -52,6 +52,9 @@ class Untouchable:
     async def snapshot(self) -> Snapshot:
         return self._fail("snapshot")
 
+    def at_hand(self) -> None:
+        """Nothing is, and the engine is not asked for it."""
+
     async def refresh(self) -> Snapshot:
         return self._fail("refresh")
 

@@ -44,6 +44,9 @@ class FailingBackend:
             raise AssertionError("nobody waits that long")
         raise self._failure
 
+    def at_hand(self) -> None:
+        """Nothing is."""
+
     async def refresh(self) -> ReferenceBackend:
         return await self.snapshot()
 
@@ -63,6 +66,9 @@ class ReplacedBackend:
 
     async def snapshot(self) -> "RemovedSnapshot":
         return RemovedSnapshot(self._world.stamp)
+
+    def at_hand(self) -> None:
+        """Nothing is."""
 
     async def refresh(self) -> ReferenceBackend:
         return self._world

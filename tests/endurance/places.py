@@ -13,7 +13,7 @@ from typing import Final
 from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import stamp_path
+from index_mappings.embedded import ANCHORS_FILE, stamp_path
 from index_mappings.generations import RETIRED_FILE, STAMP, STAMP_FILE, index_name
 from index_mappings.operations import OPERATIONS_FILE
 from indexer.retention import prune
@@ -27,8 +27,8 @@ from service.search.protocol import SearchBackend
 
 EMBEDDED: Final = "embedded"
 OPENSEARCH: Final = "opensearch"
-# What the embedded engine keeps in an index beside its segments, and the latter's files.
-_KEPT: Final = re.compile(r"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock")
+# What the embedded engine and its sink keep in an index beside its segments, and the latter's files.
+_KEPT: Final = re.compile(rf"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|{re.escape(ANCHORS_FILE)}")
 _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
 
 

@@ -35,6 +35,7 @@ class LosingWriter:
         self._writer, self._moment, self._lose = writer, moment, lose
         self.count, self.read, self.held, self.scan = writer.count, writer.read, writer.held, writer.scan
         self.page, self.publish, self.discard = writer.page, writer.publish, writer.discard
+        self.merge = writer.merge
         self.operations, self.write_operations = writer.operations, writer.write_operations
 
     def add(self, kind: str, documents: Iterable[object]) -> int:

@@ -6,12 +6,12 @@ A service refuses a generation of another schema version, so each change here ne
 import json
 from dataclasses import asdict
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
-from index_mappings.embedded import columns
+from index_mappings.embedded import columns, placing_columns
 from index_mappings.forms import shop_forms
 from index_mappings.generations import STAMP
 from index_mappings.opensearch import mapping, settings
@@ -35,6 +35,10 @@ SHOPS: Final = (
 )
 
 
+def _columns(kind: str) -> list[dict[str, Any]]:
+    return [asdict(column) for column in (*columns(kind), *placing_columns(kind))]
+
+
 @pytest.mark.rule("X4", "G4.schema")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_mapping_of_each_index_is_the_golden_one(kind: str) -> None:
@@ -49,7 +53,7 @@ def test_the_settings_of_each_index_are_the_golden_ones() -> None:
 
 @pytest.mark.rule("X4", "G4.schema")
 def test_the_columns_of_the_embedded_engine_are_the_golden_ones() -> None:
-    derived = {kind: [asdict(column) for column in columns(kind)] for kind in DOCUMENTS}
+    derived = {kind: _columns(kind) for kind in DOCUMENTS}
     assert_golden("embedded_columns.json", derived, reminder=REMINDER)
 
 
@@ -67,7 +71,7 @@ def test_the_schema_version_belongs_to_this_fingerprint_of_the_contract() -> Non
     contract = {
         "roles": {kind: [str(field) for field in declared_fields(document)] for kind, document in DOCUMENTS.items()},
         "mappings": {kind: mapping(kind) for kind in KINDS},
-        "columns": {kind: [asdict(column) for column in columns(kind)] for kind in DOCUMENTS},
+        "columns": {kind: _columns(kind) for kind in DOCUMENTS},
         "folded": [fold(text) for text in TEXTS],
         "forms": [asdict(shop_forms(*shop)) for shop in SHOPS],
         "rank": [rank_key(popularity, "s") for popularity in (None, 0.5, 7.0)],

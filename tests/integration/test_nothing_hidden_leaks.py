@@ -17,7 +17,7 @@ from opensearchpy import OpenSearch
 from typer.testing import CliRunner
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import STORED_COLUMN, columns, index_directory
+from index_mappings.embedded import STORED_COLUMN, columns, index_directory, placing_columns
 from index_mappings.roles import engine_fields
 from indexer.__main__ import index
 from indexer.sinks.embedded import EmbeddedSink
@@ -153,7 +153,7 @@ def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
     """Every term of every column and every stored document of a generation."""
     for kind in DOCUMENTS:
         searcher = tantivy.Index.open(str(index_directory(root, generation, kind))).searcher()
-        for column in columns(kind):
+        for column in (*columns(kind), *placing_columns(kind)):
             if column.whole:
                 continue  # a number holds no text
             yield from (term for term, _ in searcher.terms_with_prefix(column.name, ""))

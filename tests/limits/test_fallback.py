@@ -53,6 +53,9 @@ class SwitchedLimiter:
     def degraded(self) -> bool:
         return False
 
+    def take(self, key: str, quota: Quota) -> Decision | None:
+        return None if self.away else self.limiter.take(key, quota)
+
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         self.asked += 1
         if self.away:
@@ -138,6 +141,25 @@ async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() 
     with pytest.raises(LimiterUnavailable):
         await limiter.hit("k", REPORTS)
     assert (limiter.degraded, counted.local, counted.asked) == (False, ["reads"], ["unavailable", "unavailable"])
+
+
+@pytest.mark.rule("Q4")
+async def test_what_is_taken_at_once_is_decided_locally_while_the_shared_limiter_is_away_and_no_report_is() -> None:
+    world = World()
+    together = world.limiter.take("k", READS)
+    world.shared.away = True
+    unknown = world.limiter.take("k", READS)
+    await world.limiter.hit("k", READS)
+    alone = [world.limiter.take("k", READS), world.limiter.take("k", REPORTS)]
+    world.clock.pass_seconds(1)
+    to_ask = world.limiter.take("k", READS)
+    world.shared.away = False
+    await world.limiter.hit("k", READS)
+    back = world.limiter.take("k", READS)
+    assert (together, unknown) == (Decision(True, 3, 2, 60, None), None)
+    assert alone == [Decision(True, 3, 1, 60, None), None]
+    assert (to_ask, back) == (None, Decision(True, 3, 0, 59, None))
+    assert (world.counted.local, world.counted.asked) == (["reads", "reads"], ["unavailable", "ok"])
 
 
 @pytest.mark.redis

@@ -17,6 +17,7 @@ from service.limits.redis import RedisLimiter
 from service.redis_access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.conftest import MakeLimiter
+from tests.limits.plain import PlainLender
 
 READS = Quota(Bucket.READS, 3, 60)
 
@@ -121,6 +122,28 @@ def test_redis_decides_exactly_as_memory_does(redis_url: str, quota: Quota, hits
         play(lambda clock: RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock), quota, hits)
     )
     assert shared == asyncio.run(play(MemoryLimiter, quota, hits))
+
+
+@PLAYING
+@given(quota=QUOTAS, hits=GAMES)
+def test_memory_decides_as_the_plain_arithmetic_does_at_once_and_awaited(quota: Quota, hits: list[Hit]) -> None:
+    plain = asyncio.run(play(PlainLender, quota, hits))
+    assert asyncio.run(play(MemoryLimiter, quota, hits)) == plain
+    clock, taken = HandClock(), []
+    limiter = MemoryLimiter(clock)
+    for hit in hits:
+        clock.pass_seconds(hit.gap / 1000)
+        taken.append((clock.milliseconds, limiter.take("k", quota)))
+    assert taken == asyncio.run(play(PlainLender, quota, [Hit(hit.gap, 1) for hit in hits]))
+
+
+@pytest.mark.rule("Q2")
+async def test_only_what_is_at_hand_is_taken_at_once(make_limiter: MakeLimiter) -> None:
+    async with opened(make_limiter, HandClock()) as limiter:
+        taken = [limiter.take("k", READS), await limiter.hit("k", READS)]
+    at_once = isinstance(limiter, MemoryLimiter)
+    first = Decision(True, 3, 2, 60, None)
+    assert taken == ([first, Decision(True, 3, 1, 60, None)] if at_once else [None, first])
 
 
 @pytest.mark.rule("Q2")

@@ -46,7 +46,7 @@ class Service:
 
         Args:
             folder: where it keeps its log, tokens and reports.
-            settings: without their prefix; they come before those that the folder gives.
+            settings: without their prefix; they come before those that the folder gives, and no wait at its end.
             module: that is run.
             options: of `serve`.
         """
@@ -56,7 +56,7 @@ class Service:
         self.log = folder / "service.log"
         self.tokens = folder / "tokens.sqlite"
         self.reports = folder / "reports.sqlite"
-        own = {"TOKEN_FILE": str(self.tokens), "REPORTS_FILE": str(self.reports)}
+        own = {"TOKEN_FILE": str(self.tokens), "REPORTS_FILE": str(self.reports), "DRAIN_SECONDS": "0"}
         self._environment = os.environ | {
             f"SHOP_DIRECTORY_{name}": value for name, value in {**own, **settings}.items()
         }

@@ -3,10 +3,13 @@
 And callers who do not wait at all: what was done for them is given up.
 """
 
+import json
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +17,10 @@ import pytest
 
 from tests.e2e.callers import issue
 from tests.e2e.rpc import Era
+from tests.e2e.served import post
 from tests.endurance.places import Place
 from tests.load.loads import load, loaded
-from tests.load.plan import Plan, quantile
+from tests.load.plan import Plan, Question, quantile
 from tests.load.questions import mcp, reads, suggestion, tool
 from tests.load.relay import CountingRelay, counting_relay
 from tests.load.serving import Service, serving
@@ -27,6 +31,10 @@ ANSWER_S: Final = 2.0
 CALLS: Final = 200
 CALLERS: Final = 20
 LEAVING: Final = 50
+# Until all callers have been let in: well before the first of their searches runs out of time (1.5 s).
+ARRIVED_S: Final = 1.0
+# Of a search that is late, but not too late.
+ANSWERED_S: Final = 0.7
 # Until good answers of before count no more, and one deadline.
 OPEN_S: Final = 5.0 + 1.8
 BACK_S: Final = 10.0
@@ -99,32 +107,101 @@ def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
 @pytest.mark.parametrize("door", ["rest", "suggest", "mcp"])
 def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: CountingRelay, door: str) -> None:
     token = issue(service.tokens).text
-    question = {
-        "rest": tool("find_shop", {"query": "lamp"}, token),
-        "suggest": suggestion("q=lam"),
-        "mcp": mcp(Era.STATELESS, "find_shop", {"query": "lamp"}, token),
+    # Each asks for something else: equal look-ups of /suggest are one.
+    asked = {
+        "rest": [tool("find_shop", {"query": "lamp"}, token)] * LEAVING,
+        "suggest": [suggestion(f"q=lamp%20s{number}") for number in range(LEAVING)],
+        "mcp": [mcp(Era.STATELESS, "find_shop", {"query": "lamp"}, token)] * LEAVING,
     }[door]
-    other = tool("get_shop", {"shop_domain": "s4"}, token)
-    loaded(Plan((service.port,), (question, other), 1, seconds=0.5))
+    loaded(Plan((service.port,), (suggestion("q=amb"), tool("get_shop", {"shop_domain": "s4"}, token)), 1, seconds=0.5))
+    with _called(service, relay, asked, LEAVING) as (callers, before):
+        # All places are taken.
+        assert _asked_another(service, token) == (503, "overloaded")
+        for caller in callers:
+            caller.close()
+        relay.delay = 0.0
+        time.sleep(0.2)
 
-    relay.only, relay.delay = "_search", SLOW_S
-    before = len(relay.asked)
-    callers = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(LEAVING)]
-    for caller in callers:
-        caller.sendall(question.raw.encode())
-    time.sleep(0.4)
-    # All places are taken.
-    assert {row.code for row in loaded(Plan((service.port,), (other,), 1, seconds=0.2)).rows} == {"overloaded"}
-    for caller in callers:
-        caller.close()
-    relay.delay = 0.0
-    time.sleep(0.2)
-
-    # Long before any of the searches could have been answered.
-    assert len(relay.asked) - before == LEAVING
-    assert relay.left == LEAVING
-    free = loaded(Plan((service.port,), (other,), 1, seconds=0.5))
-    assert {(row.status, row.code) for row in free.rows} == {(200, "")}
+        # Long before any of the searches could have been answered.
+        assert _searches(relay, before) == LEAVING
+        assert relay.left == LEAVING
+    assert _asked_another(service, token) == (200, "")
     assert service.wrong_lines() == []
-    outcomes = [line for line in service.log.read_text().splitlines() if '"outcome":"left"' in line]
-    assert len(outcomes) == LEAVING
+    assert _told_of_as_left(service) == LEAVING
+
+
+@pytest.mark.rule("E1.retry_after")
+def test_equal_key_presses_are_one_search_that_ends_when_the_last_caller_has_left(
+    service: Service, relay: CountingRelay
+) -> None:
+    token = issue(service.tokens).text
+    loaded(Plan((service.port,), (suggestion("q=amb"), tool("get_shop", {"shop_domain": "s4"}, token)), 1, seconds=0.5))
+    with _called(service, relay, [suggestion("q=lam")] * LEAVING, 1) as (callers, before):
+        assert _asked_another(service, token) == (503, "overloaded")
+        # Among them the one for whom it was begun.
+        for caller in callers[:-1]:
+            caller.close()
+        _until(lambda: _told_of_as_left(service) == LEAVING - 1, 0.5)
+        assert (_searches(relay, before), relay.left) == (1, 0)
+        callers[-1].close()
+        relay.delay = 0.0
+        time.sleep(0.2)
+        assert (_searches(relay, before), relay.left) == (1, 1)
+    assert service.wrong_lines() == []
+    assert _told_of_as_left(service) == LEAVING
+
+
+@pytest.mark.rule("E1.retry_after")
+def test_who_stays_is_answered_by_the_search_that_others_have_left(service: Service, relay: CountingRelay) -> None:
+    loaded(Plan((service.port,), (suggestion("q=amb"),), 1, seconds=0.5))
+    with _called(service, relay, [suggestion("q=lam")] * LEAVING, 1, delay=ANSWERED_S) as (callers, before):
+        for caller in callers[:-1]:
+            caller.close()
+        answer = HTTPResponse(callers[-1])
+        answer.begin()
+        found = json.loads(answer.read())
+        assert (_searches(relay, before), relay.left) == (1, 0)
+    assert (answer.status, found["query"], len(found["shops"])) == (200, "lam", 8)
+    assert service.wrong_lines() == []
+    assert _told_of_as_left(service) == LEAVING - 1
+
+
+@contextmanager
+def _called(
+    service: Service, relay: CountingRelay, asked: Sequence[Question], searches: int, *, delay: float = SLOW_S
+) -> Iterator[tuple[list[socket.socket], int]]:
+    """Callers who have asked and wait, when so many searches are under way; and how many requests were before."""
+    relay.only, relay.delay = "_search", delay
+    before = len(relay.asked)
+    with ExitStack() as stack:
+        callers = [stack.enter_context(socket.create_connection(("127.0.0.1", service.port), ANSWER_S)) for _ in asked]
+        for caller, question in zip(callers, asked, strict=True):
+            caller.sendall(question.raw.encode())
+        _until(lambda: _searches(relay, before) == searches, ARRIVED_S)
+        yield callers, before
+
+
+def _searches(relay: CountingRelay, before: int) -> int:
+    """Searches among the requests after so many; the rest is the look at the stamp that is due each second."""
+    lines = relay.asked[before:]
+    searches = [line for line in lines if "search" in line]
+    assert all("-stamp/_doc/" in line for line in lines if line not in searches), lines
+    return len(searches)
+
+
+def _asked_another(service: Service, token: str) -> tuple[int, str]:
+    """The status and code of something else that is asked now; from here, as a process takes its time to begin."""
+    reply = post(service.base, "/tool/get_shop", {"shop_domain": "s4"}, x_api_token=token)
+    return reply.status, reply.json.get("code", "")
+
+
+def _told_of_as_left(service: Service) -> int:
+    return service.log.read_text(encoding="utf-8").count('"outcome":"left"')
+
+
+def _until(met: Callable[[], bool], seconds: float) -> None:
+    """Wait for what must be so within this time."""
+    until = time.monotonic() + seconds
+    while not met():
+        assert time.monotonic() < until
+        time.sleep(0.01)

@@ -144,6 +144,9 @@ class _Broken:
     async def snapshot(self) -> Snapshot:
         raise RuntimeError(CANARY)
 
+    def at_hand(self) -> None:
+        """Nothing is."""
+
     async def refresh(self) -> Snapshot:
         raise RuntimeError(CANARY)
 

@@ -86,7 +86,8 @@ class Service:
             "version": get(self.base, "/version"),
             "openapi": get(self.base, "/openapi.json"),
             "nothing": get(self.base, "/nothing"),
-            "suggest": get(self.base, "/suggest?q=harbour"),
+            # The way through the whole application: a plain key press takes a shorter one, which is asked below.
+            "suggest": get(self.base, "/suggest?q=harbour", connection="close"),
             "ops state": get(self.base, "/api/ops/state"),
             "metrics": get(self.base, "/metrics"),
             "resources": get(self.base, "/metrics/resources"),
@@ -109,6 +110,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "SHOP_DIRECTORY_TOKEN_FILE": str(folder / "tokens.sqlite"),
         "SHOP_DIRECTORY_REPORTS_FILE": str(folder / "reports.sqlite"),
         "SHOP_DIRECTORY_REQUEST_TIMEOUT": "10",
+        # What is kept passes by the layers.
+        "SHOP_DIRECTORY_SUGGEST_CACHE_MB": "0",
     }
     token = issue(folder / "tokens.sqlite").text
     with pytest.MonkeyPatch.context() as environment:
@@ -155,6 +158,20 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_http(
     assert {name: _kind(reply) for name, reply in service.answers().items()} == {
         name: _kind(reply) for name, reply in healthy.items()
     }
+
+
+@pytest.mark.rule("E5", "E5.request_id", "E1")
+@pytest.mark.parametrize("layer", [Layer.ENGINE, Layer.LIMITER, Layer.SEARCH, Layer.SUGGEST, Layer.QUERY, Layer.DOOR])
+def test_a_canary_thrown_at_the_short_way_of_suggest_reaches_no_answer(service: Service, layer: Layer) -> None:
+    before = get(service.base, "/suggest?q=harbour")
+    service.fuse.set(layer)
+    try:
+        reply = get(service.base, "/suggest?q=harbour")
+    finally:
+        service.fuse.set(None)
+    assert _giveaways(reply) == []
+    assert _kind(reply) in {"failed", 200}
+    assert before.json == get(service.base, "/suggest?q=harbour").json
 
 
 @pytest.mark.rule("E5", "E5.request_id", "E2", "I4")

@@ -41,6 +41,9 @@ class Replaced(ReferenceBackend):
         self._times -= 1
         raise GenerationGone("gone")
 
+    def at_hand(self) -> None:
+        """Nothing is."""
+
     async def refresh(self) -> ReferenceBackend:
         self.refreshed += 1
         if self._times > 0:

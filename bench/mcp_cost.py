@@ -1,0 +1,238 @@
+"""What a tool call costs: `python -m bench.mcp_cost --shops 100000`.
+
+get_shop over REST and over both eras of MCP, and pages of find_shop beside what the engine alone takes for them. One
+keep-alive connection asks a service in a process of its own; the kinds take turns in every round, so that a busy
+machine is busy for all of them.
+"""
+
+import argparse
+import asyncio
+import json
+import socket
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.engine_alone import EngineAlone
+from bench.invented import invented_shops
+from bench.places import Shops
+from bench.spent import processor
+from tests.load.serving import serving
+
+ROUNDS: Final = 9
+REQUESTS: Final = 200
+_MODERN: Final = "2026-07-28"
+_OLDER: Final = "2025-11-25"
+_ABOUT: Final[dict[str, Any]] = {
+    "io.modelcontextprotocol/protocolVersion": _MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_SETTINGS: Final = {"QUOTA_ANONYMOUS": '{"reads": 1000000000, "suggest": 0, "reports": 0}', "LOG_LEVEL": "warning"}
+_SHOPS: Final = 50
+_QUERIES: Final = 12
+_SMALL: Final = 10
+_LARGE: Final = 100
+_READ: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one kind of request took.
+
+    Attributes:
+        p50_ms: by the clock, from the request's first byte to the answer's last.
+        processor_ms: of the service's processor time, or of this process where it asks the engine itself; on average.
+    """
+
+    p50_ms: float
+    processor_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What all kinds took in one run, by title, and each round's medians by the clock."""
+
+    costs: Mapping[str, Cost]
+    rounds: Mapping[str, tuple[float, ...]]
+
+    def ratio(self, title: str, to: str) -> float:
+        """How many times as long the one takes as the other: the median over the rounds."""
+        pairs = zip(self.rounds[title], self.rounds[to], strict=True)
+        return statistics.median(one / other for one, other in pairs)
+
+    def above(self, title: str, to: str) -> float:
+        """How many milliseconds longer the one takes than the other: the median over the rounds."""
+        pairs = zip(self.rounds[title], self.rounds[to], strict=True)
+        return statistics.median(one - other for one, other in pairs)
+
+
+class Connection:
+    """One keep-alive connection, and as little work for it as there can be."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, request: bytes) -> bytes:
+        """Send a request and wait for the whole answer.
+
+        Raises:
+            RuntimeError: it is no 200, or an error's result; what failures cost says nothing.
+        """
+        self._socket.sendall(request)
+        answer = self._socket.recv(_READ)
+        while (end := answer.find(b"\r\n\r\n")) < 0:
+            answer += self._socket.recv(_READ)
+        _, _, rest = answer[:end].partition(b"content-length: ")
+        missing = end + 4 + int(rest.partition(b"\r\n")[0]) - len(answer)
+        parts = [answer]
+        while missing > 0:
+            parts.append(self._socket.recv(_READ))
+            missing -= len(parts[-1])
+        body = b"".join(parts)[end + 4 :]
+        if not answer.startswith(b"HTTP/1.1 200 ") or b'"isError":true' in body:
+            raise RuntimeError(f"answered {body[:200]!r}")
+        return body
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._socket.close()
+
+
+def measure(directory: Path, count: int, *, rounds: int = ROUNDS, requests: int = REQUESTS) -> Costs:
+    """Measure all kinds on the embedded engine.
+
+    Args:
+        directory: where the index of that many invented shops is found, or built.
+        count: of shops.
+        rounds: in each of which every kind has its turn.
+        requests: of each kind in a round; of find_shop a quarter of them.
+    """
+    shops = Shops(directory, count)
+    public = [shop for shop in islice(invented_shops(count), 4 * _SHOPS) if shop["visibility"] == "public"]
+    with TemporaryDirectory() as scratch, shops.embedded() as place, asyncio.Runner() as loop:
+        index = Path(place.settings["data_dir"])
+        raw = EngineAlone(index, loop)
+        prefixes = dict.fromkeys(str(shop["name"])[:3].casefold() for shop in public)
+        queries = list(islice((query for query in prefixes if raw.matches(query) >= _LARGE), _QUERIES))
+        settings = {**_SETTINGS, **{name.upper(): value for name, value in place.settings.items()}}
+        with serving(Path(scratch), settings) as service:
+            connection = Connection(service.port)
+            kinds: dict[str, Callable[[int], list[float]]] = {
+                title: _asker(connection, sent)
+                for title, sent in _requests([shop["id"] for shop in public[:_SHOPS]], queries).items()
+            }
+            for limit in (_SMALL, _LARGE):
+                asked = [raw.asks(query, limit) for query in queries]
+                kinds[f"engine alone, {limit}"] = lambda number, asked=asked: raw.ask(  # type: ignore[misc]
+                    list(islice(cycle(asked), number))
+                )
+            return _in_turns(kinds, service.pid, rounds, requests)
+
+
+def _in_turns(kinds: Mapping[str, Callable[[int], list[float]]], pid: int, rounds: int, requests: int) -> Costs:
+    numbers = {title: requests if title.startswith("get_shop") else max(1, requests // 4) for title in kinds}
+    times: dict[str, list[list[float]]] = {title: [] for title in kinds}
+    spent: dict[str, list[float]] = {title: [] for title in kinds}
+    for title, ask in kinds.items():
+        ask(numbers[title])  # so that what is kept is there, and what compiles itself has done so
+    for _ in range(rounds):
+        for title, ask in kinds.items():
+            clock = time.process_time if title.startswith("engine") else lambda: processor(pid)
+            before = clock()
+            times[title].append(ask(numbers[title]))
+            spent[title].append((clock() - before) * 1000 / numbers[title])
+    medians = {title: tuple(statistics.median(found) * 1000 for found in each) for title, each in times.items()}
+    costs = {
+        title: Cost(statistics.median(one for found in each for one in found) * 1000, statistics.median(spent[title]))
+        for title, each in times.items()
+    }
+    return Costs(costs, medians)
+
+
+def _asker(connection: Connection, sent: Sequence[bytes]) -> Callable[[int], list[float]]:
+    requests = cycle(sent)
+
+    def ask(number: int) -> list[float]:
+        found = []
+        for request in islice(requests, number):
+            began = time.perf_counter()
+            connection.ask(request)
+            found.append(time.perf_counter() - began)
+        return found
+
+    return ask
+
+
+def _requests(ids: Sequence[str], queries: Sequence[str]) -> dict[str, list[bytes]]:
+    """The requests of each kind, as bytes."""
+    calls = [{"name": "get_shop", "arguments": {"shop_domain": one}} for one in ids]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    modern = {"mcp-protocol-version": _MODERN, "mcp-method": "tools/call", "mcp-name": "get_shop"}
+    older = {"mcp-protocol-version": _OLDER}
+    return {
+        "get_shop, REST": [_post("/tool/get_shop", call["arguments"], {}) for call in calls],
+        "get_shop, MCP 2026-07-28": [
+            _post("/mcp", {**message, "params": {**call, "_meta": _ABOUT}}, modern) for call in calls
+        ],
+        "get_shop, MCP 2025-11-25": [_post("/mcp", {**message, "params": call}, older) for call in calls],
+        **{
+            f"find_shop, {limit}": [_post("/tool/find_shop", {"query": query, "limit": limit}, {}) for query in queries]
+            for limit in (_SMALL, _LARGE)
+        },
+    }
+
+
+def _post(path: str, document: object, headers: Mapping[str, str]) -> bytes:
+    body = json.dumps(document).encode()
+    lines = {
+        "host": "127.0.0.1",
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "content-length": str(len(body)),
+        **headers,
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + body
+
+
+def cost_table(found: Costs) -> Table:
+    """The kinds for people, and what they come to."""
+    table = Table("request", "p50, ms", "processor, ms", title="One keep-alive connection, embedded engine")
+    for title, cost in found.costs.items():
+        table.add_row(title, f"{cost.p50_ms:.3f}", f"{cost.processor_ms:.3f}")
+    rest = "get_shop, REST"
+    pages = [f"find_shop, {limit}" for limit in (_SMALL, _LARGE)]
+    above = ", ".join(f"{found.above(page, f'engine alone, {page.split()[-1]}'):.2f}" for page in pages)
+    table.caption = (
+        f"MCP over REST: {found.ratio('get_shop, MCP 2026-07-28', rest):.2f} and "
+        f"{found.ratio('get_shop, MCP 2025-11-25', rest):.2f} times; find_shop above the engine: {above} ms; "
+        f"a page of 100 over one of 10: {found.ratio(pages[1], pages[0]):.2f} times."
+    )
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--shops", type=int, default=20_000, help="how many invented shops")
+    options.add_argument("--directory", type=Path, help="where the index is kept for later runs; removed without")
+    options.add_argument("--rounds", type=int, default=ROUNDS, help="in each of which every kind has its turn")
+    options.add_argument("--requests", type=int, default=REQUESTS, help="of each kind in a round")
+    given = options.parse_args()
+    with TemporaryDirectory() as temporary:
+        found = measure(given.directory or Path(temporary), given.shops, rounds=given.rounds, requests=given.requests)
+    Console(width=110).print(cost_table(found))
+
+
+if __name__ == "__main__":
+    main()

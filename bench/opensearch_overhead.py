@@ -1,0 +1,242 @@
+"""What the service adds to OpenSearch: the engine's own requests straight to the node, beside the service itself.
+
+`python -m bench.opensearch_overhead --shops N`: one run, one keep-alive connection to each, request by request in turn;
+nothing is kept in memory between requests. The figures are medians of the same queries, of the best of five rounds.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPConnection
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.doors import NO_QUOTA, service
+from bench.invented import invented_shops
+from bench.opensearch_recorded import Sent, recorded
+from bench.places import EngineMissingError, Shops, environment_of
+from service.search.planned import PlannedSnapshot
+from service.search.protocol import FindQuery, SuggestQuery
+
+_SEED: Final = 20_261_121
+_WARM_UP: Final = 100
+_ROUNDS: Final = 5
+_SUGGESTED: Final = 8
+_PAGE: Final = 10
+_LONG_PAGE: Final = 100
+_TIMEOUT_S: Final = 10.0
+_JSON: Final = {"content-type": "application/json"}
+
+Asks = Callable[[HTTPConnection], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The same queries twice.
+
+    Attributes:
+        engine_ms: the engine's requests alone, over a keep-alive connection; the median.
+        service_ms: through the service; the median.
+        trips: requests to the engine, for each query.
+    """
+
+    engine_ms: float
+    service_ms: float
+    trips: float
+
+    @property
+    def added_ms(self) -> float:
+        """How much more the service takes."""
+        return self.service_ms - self.engine_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """One run.
+
+    Attributes:
+        suggest: of what is typed, letter by letter, one in five with a typing error.
+        find: find_shop, pages of 10.
+        long_page: find_shop, pages of 100 of the same queries.
+    """
+
+    suggest: Beside
+    find: Beside
+    long_page: Beside
+
+    @property
+    def of_pages(self) -> float:
+        """How many times as long a page of 100 takes as a page of 10."""
+        return self.long_page.service_ms / self.find.service_ms
+
+
+def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> Overhead:
+    """Measure on a node of our own with that many invented shops; they are built at the first call.
+
+    Raises:
+        EngineMissingError: no node can be started here.
+    """
+    with Shops(directory, shops).opensearch(heap) as place:
+        return measure_at(place.settings, typed(shops, count), count)
+
+
+def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) -> Overhead:
+    """Measure on what is live in a cluster.
+
+    Args:
+        settings: by which the service finds it; of several nodes the first is asked.
+        queries: what is typed.
+        count: pages of each length.
+    """
+    url, prefix = settings["opensearch_urls"].partition(",")[0], settings["index_prefix"]
+    # Two letters have a hundred shops, where there are shops enough.
+    looked_for = [query[:2] for query in queries if len(query) > 1][:count]
+    environment = {**NO_QUOTA, **environment_of(settings), "SHOP_DIRECTORY_SUGGEST_CACHE_MB": "0"}
+    with (
+        service(Path(), environment) as port,
+        closing(_to(url)) as node,
+        closing(_to(f"http://127.0.0.1:{port}")) as door,
+    ):
+        suggested = asyncio.run(recorded(url, prefix, [_suggest(query) for query in queries]))
+        found = {
+            limit: asyncio.run(recorded(url, prefix, [_find(query, limit) for query in looked_for]))
+            for limit in (_PAGE, _LONG_PAGE)
+        }
+        pages = {
+            limit: _beside(node, door, found[limit], [_page(query, limit) for query in looked_for]) for limit in found
+        }
+        return Overhead(
+            _beside(node, door, suggested, [_typeahead(query) for query in queries]), pages[_PAGE], pages[_LONG_PAGE]
+        )
+
+
+def typed(shops: int, count: int) -> list[str]:
+    """Beginnings of invented names, each once: of one to ten letters, one in five with two letters swapped."""
+    chance = random.Random(_SEED)
+    names = [str(shop["name"]) for shop in islice(invented_shops(shops), shops)]
+    queries: dict[str, None] = {}
+    while len(queries) < count:
+        text = chance.choice(names)[: chance.randint(1, 10)].strip()
+        if chance.random() < 0.2 and len(text) >= 4:
+            place = chance.randrange(1, len(text) - 1)
+            text = f"{text[:place]}{text[place + 1]}{text[place]}{text[place + 2 :]}"
+        queries[text] = None
+    return list(queries)
+
+
+def _suggest(query: str) -> Callable[[PlannedSnapshot], Any]:
+    return lambda snapshot: snapshot.suggest(SuggestQuery(query, None, _SUGGESTED))
+
+
+def _find(query: str, limit: int) -> Callable[[PlannedSnapshot], Any]:
+    return lambda snapshot: snapshot.find(FindQuery(query, None, None, 0, limit))
+
+
+def _typeahead(query: str) -> Asks:
+    return lambda door: _answered(door, "GET", f"/suggest?q={quote(query)}")
+
+
+def _page(query: str, limit: int) -> Asks:
+    body = json.dumps({"query": query, "limit": limit}).encode()
+    return lambda door: _answered(door, "POST", "/tool/find_shop", body)
+
+
+def _beside(
+    node: HTTPConnection, door: HTTPConnection, noted: Sequence[tuple[Sent, ...]], asked: Sequence[Asks]
+) -> Beside:
+    queries = list(zip(noted, asked, strict=True))
+    trips = statistics.mean(len(sent) for sent in noted)
+    _round(node, door, queries[:_WARM_UP])
+    rounds = [Beside(*_round(node, door, queries), trips) for _ in range(_ROUNDS)]
+    # What else the machine did is in every round; least in the best one.
+    return min(rounds, key=lambda beside: beside.engine_ms + beside.service_ms)
+
+
+def _round(
+    node: HTTPConnection, door: HTTPConnection, queries: Sequence[tuple[tuple[Sent, ...], Asks]]
+) -> tuple[float, float]:
+    """The median milliseconds of the engine alone and of the service."""
+    alone: list[float] = []
+    through: list[float] = []
+    for number, (sent, ask) in enumerate(queries):
+        both: list[tuple[list[float], Callable[[], object]]] = [
+            (alone, partial(_engine_alone, node, sent)),
+            (through, partial(ask, door)),
+        ]
+        # Whoever comes second finds the engine warm: each in its turn.
+        for seconds, run in reversed(both) if number % 2 else both:
+            started = time.perf_counter()
+            run()
+            seconds.append(time.perf_counter() - started)
+    return statistics.median(alone) * 1000, statistics.median(through) * 1000
+
+
+def _engine_alone(node: HTTPConnection, sent: tuple[Sent, ...]) -> None:
+    for target, body in sent:
+        json.loads(_answered(node, "POST", target, body))
+
+
+def _answered(connection: HTTPConnection, method: str, target: str, body: bytes | None = None) -> bytes:
+    connection.request(method, target, body, _JSON if body else {})
+    answer = connection.getresponse()
+    content = answer.read()
+    if answer.status != 200:
+        raise RuntimeError(f"{target} answered {answer.status}; a benchmark of failures says nothing")
+    return content
+
+
+def _to(url: str) -> HTTPConnection:
+    return HTTPConnection(url.partition("://")[2], timeout=_TIMEOUT_S)
+
+
+def table(overhead: Overhead) -> Table:
+    """The figures for people."""
+    shown = Table("request", "engine alone, ms", "through the service, ms", "added, ms", "round trips")
+    for title, beside in _titled(overhead):
+        shown.add_row(
+            title,
+            f"{beside.engine_ms:.2f}",
+            f"{beside.service_ms:.2f}",
+            f"{beside.added_ms:.2f}",
+            f"{beside.trips:.2f}",
+        )
+    shown.caption = f"a page of 100 takes {overhead.of_pages:.2f} times as long as a page of 10"
+    return shown
+
+
+def _titled(overhead: Overhead) -> Iterator[tuple[str, Beside]]:
+    yield "/suggest, nothing kept", overhead.suggest
+    yield "find_shop, a page of 10", overhead.find
+    yield "find_shop, a page of 100", overhead.long_page
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--shops", type=int, default=100_000, help="how many invented shops")
+    options.add_argument("--requests", type=int, default=400, help="how many requests of each kind")
+    options.add_argument(
+        "--directory", type=Path, default=Path("var/bench"), help="where indices are kept between runs"
+    )
+    given = options.parse_args()
+    console = Console()
+    try:
+        console.print(table(measure(given.directory, given.shops, given.requests)))
+    except EngineMissingError as missing:
+        console.print(str(missing))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""The requests that the service sends to OpenSearch, noted so that they can be sent again without it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from service.search.opensearch import OpenSearchEngine
+from service.search.planned import PlannedBackend, PlannedSnapshot
+
+_TIMEOUT_S: Final = 10.0
+
+# Path and query, and body.
+Sent = tuple[str, bytes]
+
+
+class Recorded(OpenSearchEngine):
+    """An engine that notes what it sends."""
+
+    def __init__(self, url: str, prefix: str) -> None:
+        """Connect to one node."""
+        super().__init__([url], prefix, _TIMEOUT_S)
+        self.sent: list[Sent] = []
+
+    async def _sent(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
+        self.sent.append((target, body))
+        return await super()._sent(target, body, seconds)
+
+
+async def recorded(
+    url: str, prefix: str, questions: Sequence[Callable[[PlannedSnapshot], Any]]
+) -> list[tuple[Sent, ...]]:
+    """What each question sends to the engine, in order."""
+    engine = Recorded(url, prefix)
+    backend = PlannedBackend(engine)
+    try:
+        snapshot = await backend.snapshot()
+        noted = []
+        for ask in questions:
+            engine.sent.clear()
+            await ask(snapshot)
+            noted.append(tuple(engine.sent))
+        return noted
+    finally:
+        await backend.close()

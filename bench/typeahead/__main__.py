@@ -1,0 +1,145 @@
+"""The comparison: `python -m bench.typeahead --shops 100000`; the report as JSON, and the tables printed.
+
+Wants two processor cores and wrk. The development data come from $SHOP_DIRECTORY_DEV_DATA, or ../shared/data.
+"""
+
+import argparse
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from rich.console import Console
+
+from bench.typeahead.beside import beside
+from bench.typeahead.contestant import Contestant
+from bench.typeahead.corpus import SEED
+from bench.typeahead.course import Course, settings_told, two_cores
+from bench.typeahead.limit import BareAsgi
+from bench.typeahead.load import Load, LoadError, missing_tools
+from bench.typeahead.material import WORKLOAD_SEED, prepared
+from bench.typeahead.ours import ours
+from bench.typeahead.peers import PEERS
+from bench.typeahead.report import page
+from bench.typeahead.results import Report, Size, write
+from bench.typeahead.run import Comparison
+from bench.typeahead.shown import main_size
+from tests.real.sources import Missing, find_dev_data
+
+_SEEDS: Final = {"corpus": SEED, "workload": WORKLOAD_SEED}
+
+
+def main() -> int:
+    """Measure, keep and print; returns the exit status: 1 where somebody's answers were wrong."""
+    given = _options()
+    # Whoever ends us ends the servers too: the contexts that hold them are left in good order.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    console = Console(stderr=True, highlight=False)
+    say = partial(console.print, soft_wrap=True)
+    try:
+        server_core, load_core = two_cores()
+    except LoadError as error:
+        raise SystemExit(str(error)) from error
+    if reason := missing_tools():
+        raise SystemExit(reason)
+    found = find_dev_data()
+    dev_data = None if isinstance(found, Missing) else found
+    if dev_data is None:
+        say(f"NO DEVELOPMENT DATA ({found}): plain invented shops only, and no figures of quality")
+    load = Load(load_core, given.seconds, given.connections)
+    course = Course(server_core, load, given.rounds, given.warm_up, not given.no_quality, given.apart, say)
+    report = Report(_now(), _commit(), _machine(), settings_told(course, given.requests, given.heap), _SEEDS, ())
+    for shops in given.shops:
+        with TemporaryDirectory() as scratch:
+            size = _measured(given, course, shops, Path(scratch), dev_data)
+        report = replace(report, made_at=_now(), sizes=(*report.sizes, size))
+        _keep(report, given.json)
+    if not given.only and not given.no_tools:
+        with TemporaryDirectory() as scratch:
+            told = beside(given.directory or Path(scratch), main_size(report).shops, given.heap, say)
+        report = replace(report, made_at=_now(), extra=told)
+        _keep(report, given.json)
+    print(page(report))
+    return 1 if any(size.failed for size in report.sizes) else 0
+
+
+def _measured(given: argparse.Namespace, course: Course, shops: int, scratch: Path, dev_data: Path | None) -> Size:
+    """One size, with a fresh set of contestants."""
+    course.say(f"{shops:,} shops")
+    folder = (given.directory or scratch) / f"typeahead-{shops}"
+    folder.mkdir(parents=True, exist_ok=True)
+    material = prepared(folder, shops, given.requests, dev_data)
+    chosen, bare = _chosen(given.only, given.heap)
+    return Comparison(course, folder, scratch, material).measure(chosen, shops, bare=bare)
+
+
+def _keep(report: Report, path: Path | None) -> None:
+    """After every size, so that a run that is ended has not been for nothing."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(report, path)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _chosen(only: Sequence[str], heap: str) -> tuple[list[Contestant], bool]:
+    """Who takes part but the bare answer, and whether that does."""
+    every = [*ours(heap), *(peer() for peer in PEERS)]
+    names = {BareAsgi.name, *(one.name for one in every)}
+    if unknown := set(only) - names:
+        raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
+    return [one for one in every if not only or one.name in only], not only or BareAsgi.name in only
+
+
+def _commit() -> str | None:
+    told = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607 - from PATH
+    return told.stdout.strip() or None
+
+
+def _machine() -> dict[str, str]:
+    about = dict(
+        line.split(":", 1) for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if ":" in line
+    )
+    model = next((value.strip() for name, value in about.items() if name.strip() == "model name"), platform.machine())
+    memory_gb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    return {
+        "processor": model,
+        "cores": str(os.cpu_count()),
+        "memory": f"{memory_gb:.0f} GB",
+        "kernel": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+
+
+def _options() -> argparse.Namespace:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--shops", type=int, nargs="+", default=[100_000], help="how many invented shops; several")
+    options.add_argument(
+        "--only", type=lambda text: text.split(","), default=[], help="names of contestants, by commas"
+    )
+    options.add_argument("--rounds", type=int, default=5, help="of which the best is told")
+    options.add_argument("--seconds", type=float, default=3.0, help="of each measurement of a round")
+    options.add_argument("--connections", type=int, default=16, help="kept alive to saturate a server")
+    options.add_argument("--requests", type=int, default=20_000, help="in the workload, which is repeated")
+    options.add_argument("--warm-up", type=float, default=5.0, help="seconds, at least; every request is made once")
+    options.add_argument("--directory", type=Path, help="where indices are kept for later runs; removed without")
+    options.add_argument("--heap", default="1g", help="the heap of OpenSearch nodes")
+    options.add_argument("--no-quality", action="store_true", help="leave the quality out")
+    options.add_argument("--no-tools", action="store_true", help="leave out what MCP, pages and OpenSearch's way cost")
+    options.add_argument("--apart", action="store_true", help="one server after the other, where memory is short")
+    options.add_argument("--json", type=Path, help="where the report is kept")
+    return options.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""How all contestants are measured: on which cores, how hard, how often."""
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from bench.typeahead.load import Load, LoadError
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How all contestants are measured.
+
+    Attributes:
+        server_core: the processor core of the servers.
+        load: on all of them, from another core.
+        rounds: how many.
+        warm_up: seconds of load before the first round, at least.
+        quality: whether it is measured.
+        apart: whether one server runs after the other, where the memory does not hold all of them; rounds then take
+            no turns.
+        say: takes a line about what goes on.
+    """
+
+    server_core: int
+    load: Load
+    rounds: int
+    warm_up: float
+    quality: bool
+    apart: bool
+    say: Callable[[str], None]
+
+
+def two_cores() -> tuple[int, int]:
+    """The core of the servers and that of the load.
+
+    Raises:
+        LoadError: there is one only; a server that shares its core with its load is not what is measured.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise LoadError("two processor cores are needed: one for the server, one for the load")
+    return cores[0], cores[1]
+
+
+def settings_told(course: Course, requests: int, heap: str) -> dict[str, str]:
+    """How it was measured, for the report."""
+    told = {name: str(value) for name, value in asdict(course.load).items() if name != "core"}
+    servers = "one after the other" if course.apart else "all up at once"
+    return {
+        **told,
+        "rounds": str(course.rounds),
+        "requests in the workload": str(requests),
+        "OpenSearch heap": heap,
+        "servers": servers,
+    }

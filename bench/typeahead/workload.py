@@ -1,0 +1,195 @@
+"""What is typed: streams of key presses, the development queries class by class, and beginnings of names.
+
+Targets of the streams are development and invented shops, drawn by their popularity. That is the logarithm of a rank,
+and Zipf's law says that what has rank r is sought 1 / r as often as the first: a weight of 10^(4 p) gives the eight
+shops in a hundred that are best known about four fifths of the typing, as that law does for the first 8,000 of 100,000.
+So short beginnings of known names repeat, as they do. How far people type, how often they write capitals and name a
+country is drawn from the development sessions; in one stream of five a typing error is made, and half of those who make
+one go back and set it right.
+"""
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any, Final
+
+from bench.typeahead.corpus import SEED, development_shops, invented_shops
+from index_mappings.text import fold
+
+# The first invented shops are in every corpus, so that the same streams can be asked of a small and of a large one.
+TARGETS_INVENTED: Final = 7_000
+LENGTHS: Final = (3, 4, 5)
+TYPO_LENGTH: Final = 7
+
+_ERRORS: Final = 0.2
+_CASES: Final = 500
+_KEYBOARD: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """One request: what stands in the field after a key press, and the country, if the client names one."""
+
+    q: str
+    country: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one person typed.
+
+    Attributes:
+        presses: a request each, in order.
+        target: the id of the shop that was meant.
+    """
+
+    presses: tuple[Typed, ...]
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A query and what answers it.
+
+    Attributes:
+        typed: the request.
+        relevant: the ids of the shops of which one is to be shown.
+        acceptable: ids that are neither right nor wrong.
+    """
+
+    typed: Typed
+    relevant: frozenset[str]
+    acceptable: frozenset[str] = frozenset()
+
+
+def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INVENTED) -> list[Typed]:
+    """So many requests of people who type, one after the other.
+
+    Args:
+        dev_data: the folder of the development data.
+        seed: of the draws.
+        count: of requests.
+        invented: how many invented shops of the corpus are targets as well; no more than it holds.
+    """
+    presses = (press for session in typing_sessions(dev_data, seed, invented=invented) for press in session.presses)
+    return list(islice(presses, count))
+
+
+def typing_sessions(dev_data: Path, seed: int, *, invented: int = TARGETS_INVENTED) -> Iterator[Session]:
+    """Such streams without end, each with the shop that was meant; arguments as for `typing`."""
+    chance = random.Random(f"typing {seed}")
+    known = development_shops(dev_data)
+    shops = [*known, *islice(invented_shops(known, SEED), invented)]
+    heaviness = list(accumulate(_weight(shop) for shop in shops))
+    habits = sessions(dev_data)
+    while True:
+        (shop,) = chance.choices(shops, cum_weights=heaviness)
+        habit = chance.choice(habits)
+        yield Session(_presses(chance, shop, habit), shop["id"])
+
+
+def sessions(dev_data: Path) -> list[Session]:
+    """The development sessions."""
+    return [
+        Session(tuple(Typed(q, line.get("country")) for q in line["keystrokes"]), line["target"])
+        for line in _lines(dev_data / "dev-sessions.ndjson")
+    ]
+
+
+def classes(dev_data: Path) -> dict[str, list[Sought]]:
+    """The development queries by kind, then beginnings by length ("3 characters" ...), then "typo in seven"."""
+    found: dict[str, list[Sought]] = {}
+    for line in _lines(dev_data / "dev-queries.ndjson"):
+        sought = Sought(
+            Typed(line["q"], line.get("country")), frozenset(line["relevant"]), frozenset(line.get("acceptable", ()))
+        )
+        found.setdefault(line["kind"], []).append(sought)
+    return found | beginnings(dev_data)
+
+
+def beginnings(dev_data: Path, seed: int = SEED) -> dict[str, list[Sought]]:
+    """Beginnings of development shops' names, in lower case: of 3, 4 and 5 characters, and of 7 with a typing error.
+
+    The shops are drawn by popularity; all that bear the name are right.
+    """
+    chance = random.Random(f"beginnings {seed}")
+    shops = development_shops(dev_data)
+    found = {}
+    for length in LENGTHS:
+        drawn = _named(chance, shops, length)
+        found[f"{length} characters"] = [Sought(Typed(name[:length]), relevant) for name, relevant in drawn]
+    drawn = _named(chance, shops, TYPO_LENGTH)
+    found["typo in seven"] = [
+        Sought(Typed(_misspelt(chance, name[:TYPO_LENGTH])), relevant) for name, relevant in drawn
+    ]
+    return found
+
+
+def _named(chance: random.Random, shops: Sequence[Mapping[str, Any]], length: int) -> list[tuple[str, frozenset[str]]]:
+    """Names in lower case of at least so many characters, and the ids of all shops that bear them."""
+    bearers: dict[str, set[str]] = {}
+    for shop in shops:
+        bearers.setdefault(fold(shop["name"]), set()).add(shop["id"])
+    long_enough = [shop for shop in shops if len(shop["name"]) >= length]
+    drawn = chance.choices(long_enough, [_weight(shop) for shop in long_enough], k=_CASES)
+    return [(shop["name"].lower(), frozenset(bearers[fold(shop["name"])])) for shop in drawn]
+
+
+def _weight(shop: Mapping[str, Any]) -> float:
+    return float(10 ** (4 * (shop["popularity"] or 0.0)))
+
+
+def _presses(chance: random.Random, shop: Mapping[str, Any], habit: Session) -> tuple[Typed, ...]:
+    """The key presses of somebody who means a shop and types as far, and in such letters, as somebody else did."""
+    longest = max((press.q for press in habit.presses), key=len)
+    text = shop["name"] if longest != longest.lower() else shop["name"].lower()
+    text = text[: max(1, len(longest))].strip()
+    wrong = _misspelt(chance, text) if len(text) > 2 and chance.random() < _ERRORS else text
+    shown = [wrong[:end] for end in range(1, len(wrong) + 1)]
+    if wrong != text and chance.random() < 0.5:
+        # Seen and set right: back to where it is as it was meant, and on.
+        right = max(1, _agreeing(wrong, text))
+        shown += [wrong[:end] for end in range(len(wrong) - 1, right, -1)]
+        shown += [text[:end] for end in range(right, len(text) + 1)]
+    country = chance.choice(shop["countries"]) if habit.presses[0].country and shop["countries"] else None
+    return tuple(Typed(q, country) for q in shown)
+
+
+def _agreeing(one: str, other: str) -> int:
+    """How many characters two texts have in common at the beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _misspelt(chance: random.Random, text: str) -> str:
+    """The text with one typing error: a swap, a loss, a neighbouring key, or a key too many."""
+    while True:
+        place = chance.randrange(len(text))
+        near = _beside(chance, text[place])
+        wrong = chance.choice(
+            (
+                text[:place] + text[place + 1 : place + 2] + text[place] + text[place + 2 :],
+                text[:place] + text[place + 1 :],
+                text[:place] + near + text[place + 1 :],
+                text[:place] + near + text[place:],
+            )
+        )
+        if wrong.strip() and fold(wrong) != fold(text):
+            return wrong
+
+
+def _beside(chance: random.Random, character: str) -> str:
+    """A key beside the one of a character; the character itself where the keyboard is not known."""
+    for row in _KEYBOARD:
+        if (place := row.find(character.lower())) != -1:
+            return chance.choice(row[max(0, place - 1) : place] + row[place + 1 : place + 2])
+    return character
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)

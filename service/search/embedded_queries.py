@@ -1,0 +1,180 @@
+"""Clauses as queries of the embedded engine; what cannot have a hit is not asked at all.
+
+How many documents hold a term is known without a search, so that most tiers of a rare text cost next to nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import tantivy
+from tantivy import Occur, Query
+
+from index_mappings.embedded import HEAD_EDGE_MAX, head_field, headed, misspelt, part_of, tails_field
+from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
+from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
+
+_BASIC: Final = "basic"
+# So many terms are looked up one by one; more of them by one pass over the dictionary, which has its price.
+_FEW_TEXTS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIndex:
+    """One index, as of one moment.
+
+    Attributes:
+        kind: of its documents.
+        rank: the field that orders them.
+        schema: its columns.
+        searcher: its content.
+    """
+
+    kind: str
+    rank: str
+    schema: tantivy.Schema
+    searcher: tantivy.Searcher
+
+
+def query_of(index: OpenIndex, clause: Clause) -> Query | None:
+    """The query of a clause; None where no document can meet it."""
+    return _COMPILERS[type(clause)](index, clause)
+
+
+def head_query_of(index: OpenIndex, clause: Clause) -> Query | None:
+    """The query for those in the head that meet a clause; None where the head does not know."""
+    fields = headed(index.kind)
+    if isinstance(clause, Prefix) and len(clause.text) <= HEAD_EDGE_MAX and clause.field in fields:
+        return Query.term_query(index.schema, head_field(clause.field), clause.text, _BASIC)
+    if isinstance(clause, AnyOf) and len(clause.clauses) == 1:
+        return head_query_of(index, clause.clauses[0])
+    if clause == _EVERYTHING and fields:
+        # All of the head have the empty beginning.
+        return Query.term_query(index.schema, head_field(fields[0]), "", _BASIC)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What every hit of a plan must meet and must not meet, as queries.
+
+    Attributes:
+        needed, refused: the queries.
+        none: whether no document meets all that is needed.
+    """
+
+    needed: tuple[tuple[Occur, Query], ...]
+    refused: tuple[tuple[Occur, Query], ...]
+    none: bool
+
+    def around(self, query: Query) -> Query:
+        """Those hits of a query that keep within the bounds."""
+        if not self.needed and not self.refused:
+            return query
+        return Query.boolean_query([(Occur.Must, query), *self.needed, *self.refused])
+
+    def without(self, index: OpenIndex, clauses: Sequence[Clause]) -> "Bounds":
+        """The bounds that also refuse what meets one of the clauses."""
+        if not clauses:
+            return self
+        more = bounds_of(index, (), clauses)
+        return Bounds(self.needed, (*self.refused, *more.refused), self.none)
+
+
+def bounds_of(index: OpenIndex, filters: Sequence[Clause], excluded: Sequence[Clause]) -> Bounds:
+    """The bounds of filters and exclusions."""
+    needed = [query_of(index, clause) for clause in filters]
+    refused = [query_of(index, clause) for clause in excluded]
+    return Bounds(
+        tuple((Occur.Must, query) for query in needed if query is not None),
+        tuple((Occur.MustNot, query) for query in refused if query is not None),
+        None in needed,
+    )
+
+
+def _term(index: OpenIndex, field: str, text: str) -> Query | None:
+    if not index.searcher.doc_freq(field, text):
+        return None
+    return Query.term_query(index.schema, field, text, _BASIC)
+
+
+def _exact(index: OpenIndex, clause: Exact) -> Query | None:
+    if len(clause.texts) > _FEW_TEXTS:
+        return Query.term_set_query(index.schema, clause.field, list(clause.texts))
+    return _any([_term(index, clause.field, text) for text in clause.texts])
+
+
+def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
+    if len(clause.text) <= EDGE_MAX:
+        return _edge(index, clause.field, clause.text)
+    return Query.fuzzy_term_query(index.schema, long_field(clause.field), clause.text, distance=0, prefix=True)
+
+
+def _infix(index: OpenIndex, clause: Infix) -> Query | None:
+    return Query.fuzzy_term_query(index.schema, suffixes_field(clause.field), clause.text, distance=0, prefix=True)
+
+
+def _edge(index: OpenIndex, field: str, text: str) -> Query | None:
+    """Those of which a text of the field begins with this one."""
+    column = edges_field(field)
+    return _term(index, part_of(column, text) if field in misspelt(index.kind) else column, text)
+
+
+def _typo(index: OpenIndex, clause: Typo) -> Query | None:
+    field, text = clause.field, clause.text
+    part = part_of(edges_field(field), text)
+    inside = Query.fuzzy_term_query(index.schema, part, text, distance=clause.distance)
+    if clause.distance > 1:
+        return inside
+    # An error in the first character leaves the rest as it is: another one, one too few, one too many, or the second
+    # one before it.
+    tails, rest = tails_field(field), text[1:]
+    first = (_term(index, tails, rest), _term(index, tails, text), _edge(index, field, rest))
+    return _any([inside, *first, _edge(index, field, f"{rest[0]}{text[0]}{rest[1:]}")])
+
+
+def _below(index: OpenIndex, clause: Below) -> Query | None:
+    integer = tantivy.FieldType.Integer
+    return Query.range_query(index.schema, clause.field, integer, upper_bound=clause.bound, include_upper=False)
+
+
+def _none_of(index: OpenIndex, clause: NoneOf) -> Query | None:
+    refused = [query_of(index, part) for part in clause.clauses]
+    queries = [(Occur.MustNot, query) for query in refused if query is not None]
+    return Query.boolean_query([(Occur.Must, Query.all_query()), *queries]) if queries else Query.all_query()
+
+
+def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
+    needed: list[Query] = []
+    for part in clause.clauses:
+        query = query_of(index, part)
+        if query is None:
+            return None
+        needed.append(query)
+    if not needed:
+        return Query.all_query()
+    return needed[0] if len(needed) == 1 else Query.boolean_query([(Occur.Must, query) for query in needed])
+
+
+def _any_of(index: OpenIndex, clause: AnyOf) -> Query | None:
+    return _any([query_of(index, part) for part in clause.clauses])
+
+
+def _any(found: Sequence[Query | None]) -> Query | None:
+    queries = [query for query in found if query is not None]
+    if len(queries) < 2:  # noqa: PLR2004 - one or none
+        return queries[0] if queries else None
+    return Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+_EVERYTHING: Final = AllOf(())
+_COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
+    Exact: _exact,
+    Prefix: _prefix,
+    Infix: _infix,
+    Typo: _typo,
+    Below: _below,
+    AllOf: _all_of,
+    AnyOf: _any_of,
+    NoneOf: _none_of,
+}

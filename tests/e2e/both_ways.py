@@ -1,0 +1,127 @@
+"""A request to /mcp answered twice in this process: by the short way where it is plain, and by the SDK."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Message, Scope
+
+from service.addresses import proxies
+from service.dispatch import Dispatcher
+from service.mcp_server.endpoint import McpEndpoint, call_over_http
+from service.mcp_server.server import build_server
+from service.mcp_server.short_way import PlainCall
+from service.rest.answers import request_id_of, under_way_of
+from service.rest.door import FrontDoor
+from service.under_way import UnderWay
+
+MODERN: Final = "2026-07-28"
+OLDER: Final = "2025-11-25"
+ABOUT: Final[dict[str, Any]] = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_LEFT: Final = re.compile(rb";[rt]=\d+")
+
+Lines = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An answer as it was sent, without its request id and what is left of a quota."""
+
+    status: int
+    headers: Lines
+    body: bytes
+
+
+class BothWays:
+    """Two endpoints over one dispatcher; the one leaves every message to the SDK."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self.short, self.sdk = _endpoint(dispatcher), _endpoint(dispatcher)
+        read = self.short._short.read
+        self.taken = 0
+
+        def counted(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
+            plain = read(headers, message)
+            self.taken += plain is not None
+            return plain
+
+        # Only which way a message goes is the test's; what happens on either is the service's own.
+        self.short._short.read = counted  # type: ignore[method-assign]
+        self.sdk._short.read = _nothing_is_plain  # type: ignore[method-assign]
+
+    async def ask(self, headers: Lines, body: bytes) -> tuple[Sent, Sent]:
+        """The answers of the short way and of the SDK."""
+        return await _asked(self.short, headers, body), await _asked(self.sdk, headers, body)
+
+    def begin(self, headers: Lines, body: bytes) -> tuple[UnderWay, Awaitable[list[Message]]]:
+        """Begin a request on the short way: what the door knows of it, and everything that will be sent."""
+        scope = _scope(headers)
+        return under_way_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
+
+
+def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
+    del headers, message
+    return None
+
+
+def _endpoint(dispatcher: Dispatcher) -> McpEndpoint:
+    believed = proxies(())
+    server = build_server(dispatcher, "1", call_over_http(believed))
+    sessions = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
+    return McpEndpoint(sessions, dispatcher, believed, ["test"], ["http://test"])
+
+
+async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:
+    scope = _scope(headers)
+    start, *bodies = await _sent(endpoint, scope, body)
+    own = request_id_of(scope).encode()
+    told = tuple((name, _LEFT.sub(b";-", value.replace(own, b"-"))) for name, value in start["headers"])
+    return Sent(start["status"], told, b"".join(part["body"] for part in bodies).replace(own, b"-"))
+
+
+async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Message]:
+    """Everything that is sent in answer to one request."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return waiting.pop() if waiting else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await FrontDoor(endpoint)(scope, receive, send)
+    return sent
+
+
+def _scope(headers: Lines) -> Scope:
+    return {"type": "http", "method": "POST", "path": "/mcp", "headers": list(headers), "client": ("1.2.3.4", 5)}
+
+
+def plain_headers(version: str | None, tool: str) -> Lines:
+    """The headers of a plain call of a tool; None for a request that names no version."""
+    lines = [(b"host", b"test"), (b"content-type", b"application/json"), (b"accept", b"application/json")]
+    if version is not None:
+        lines.append((b"mcp-protocol-version", version.encode()))
+    if version == MODERN:
+        lines += [(b"mcp-method", b"tools/call"), (b"mcp-name", tool.encode())]
+    return tuple(lines)
+
+
+def plain_message(version: str | None, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A plain call of a tool."""
+    params = {"name": tool, "arguments": dict(arguments)} | ({"_meta": ABOUT} if version == MODERN else {})
+    return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+
+
+def raw(message: object) -> bytes:
+    """A message's bytes."""
+    return json.dumps(message).encode()

@@ -1,0 +1,209 @@
+"""The short way of /suggest says what the application says, in the same order, counted and logged alike."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote_from_bytes, urlsplit
+
+import pytest
+from fastapi import FastAPI
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from service.app import create_app
+from service.limits.policy import QuotaClass
+from service.rest.suggest_at_once import SentAtOnce
+from service.settings import Settings
+from tests.e2e.served import get, served
+from tests.worlds import SHOPS, embedded_world
+
+# What differs from one answer to the next, whichever way it came.
+_OWN: Final = {"date", "x-request-id", "ratelimit"}
+_MANY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
+
+
+class Counting:
+    """The short way, with a count of what went by it."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._at_once = app.state.suggest_at_once
+        self.answered = 0
+        app.state.suggest_at_once = self
+
+    def answer(self, *asked: Any) -> SentAtOnce | None:  # noqa: ANN401 - as it takes
+        sent: SentAtOnce | None = self._at_once.answer(*asked)
+        self.answered += sent is not None
+        return sent
+
+    def ended(self, sent: SentAtOnce) -> None:
+        self._at_once.ended(sent)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    base: str
+    short: Counting
+
+    @property
+    def netloc(self) -> str:
+        return urlsplit(self.base).netloc
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return embedded_world(tmp_path_factory.mktemp("short-way"), SHOPS)
+
+
+@pytest.fixture(scope="module", params=[0, 16], ids=["no cache", "cache"])
+def world(request: pytest.FixtureRequest, index: Path) -> Iterator[World]:
+    app = create_app(settings_of(index, suggest_cache_mb=request.param, quota_anonymous=_MANY))
+    short = Counting(app)
+    with served(app) as base:
+        yield World(base, short)
+
+
+def settings_of(index: Path, **given: Any) -> Settings:  # noqa: ANN401 - any setting
+    return Settings(data_dir=index, reports_file=index.parent / "reports.sqlite", request_timeout=10.0, **given)
+
+
+def told(world: World, target: str, headers: dict[str, str], *, short: bool) -> tuple[int, dict[str, str], bytes]:
+    """An answer without what is its own; the long way is that of a connection's last request."""
+    connection = HTTPConnection(world.netloc, timeout=10)
+    try:
+        connection.request("GET", target, headers=headers if short else {**headers, "connection": "close"})
+        response: HTTPResponse = connection.getresponse()
+        kept = {name.lower(): value for name, value in response.getheaders() if name.lower() not in _OWN}
+        assert kept.pop("connection", None) == (None if short else "close")
+        return response.status, kept, response.read()
+    finally:
+        connection.close()
+
+
+_QUERY_STRINGS = st.one_of(
+    st.text(max_size=12).map(lambda text: "q=" + quote_from_bytes(text.encode("utf-8", "surrogatepass"))),
+    st.sampled_from(["q=b", "q=bo", "q=bok", "q=Fern", "q=kichen", "q=m%26", "q=", "q", "", "q=%ff", "q=a&q=b", "x=1"]),
+    st.tuples(
+        st.sampled_from(["boo", "K", "fern", "zz"]),
+        st.sampled_from(["1", "8", "20", "0", "21", "x", ""]),
+        st.sampled_from(["DE", "gb", "UK", ""]),
+    ).map(lambda asked: f"q={asked[0]}&limit={asked[1]}&country={asked[2]}&_=7"),
+)
+_TAGS = st.sampled_from([None, "*", '"no"', 'W/"no", *', "its own"])
+
+
+@pytest.mark.rule("I68", "I72", "C1", "C2", "C3")
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query_string=_QUERY_STRINGS, tags=_TAGS)
+def test_both_ways_answer_alike(world: World, query_string: str, tags: str | None) -> None:
+    target = f"/suggest?{query_string}"
+    if tags == "its own":
+        tags = told(world, target, {}, short=False)[1].get("etag")
+    headers = {} if tags is None else {"if-none-match": tags}
+    assert told(world, target, headers, short=True) == told(world, target, headers, short=False)
+
+
+def test_a_key_press_goes_the_short_way_and_what_is_unusual_does_not(world: World) -> None:
+    get(world.base, "/suggest?q=bo")
+    plain: dict[str, dict[str, str]] = {
+        "/suggest?q=bo": {"accept-encoding": "gzip", "cookie": "a=b", "connection": "keep-alive"},
+        "/suggest?q=boo&limit=3": {"if-none-match": "*"},
+    }
+    unusual: dict[str, dict[str, str]] = {
+        "/suggest?q=b": {"x-api-token": "whatever"},
+        "/suggest?q=bo": {"connection": "close"},
+        "/suggest?q=boo": {"expect": "100-continue"},
+        "/suggest?q=fe": {"content-length": "0"},
+        "/suggest?limit=3": {},
+        "/suggest": {},
+        "/version": {},
+    }
+    counts = []
+    for asked in (plain, unusual):
+        before = world.short.answered
+        for target, headers in asked.items():
+            get(world.base, target, **{name.replace("-", "_"): value for name, value in headers.items()})
+        counts.append(world.short.answered - before)
+    assert counts == [len(plain), 0]
+
+
+def test_requests_that_are_sent_together_are_answered_in_their_order(world: World) -> None:
+    get(world.base, "/suggest?q=a")
+    targets = ["/suggest?q=a", "/suggest?q=b", "/version", "/suggest?q=c", "/suggest?q=%ff", "/suggest?q=d", "/health"]
+    sent = b"".join(f"GET {target} HTTP/1.1\r\nHost: shops.internal\r\n\r\n".encode() for target in targets)
+    with socket.create_connection(urlsplit(world.base).netloc.split(":"), timeout=10) as connection:  # type: ignore[arg-type]
+        connection.sendall(sent[:20])
+        time.sleep(0.05)
+        connection.sendall(sent[20:])
+        found = [_read(connection) for _ in targets]
+    assert [body.get("query") for body in found] == ["a", "b", None, "c", None, "d", None]
+    assert [body.get("code") for body in found] == [None, None, "version_unknown", None, "invalid_input", None, None]
+
+
+def _read(connection: socket.socket) -> dict[str, Any]:
+    response = HTTPResponse(_Unbuffered(connection))  # type: ignore[arg-type]
+    response.begin()
+    document: dict[str, Any] = json.loads(response.read())
+    return document
+
+
+class _Unbuffered:
+    """A socket whose answers are read no further than they go."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def makefile(self, *_: Any) -> Any:  # noqa: ANN401 - as the library takes it
+        return self._connection.makefile("rb", buffering=0)
+
+
+@pytest.mark.rule("Q2")
+def test_both_ways_count_in_the_same_quota(index: Path) -> None:
+    app = create_app(settings_of(index, quota_anonymous=QuotaClass(reads=120, suggest=6, reports=0)))
+    short = Counting(app)
+    with served(app) as base:
+        world = World(base, short)
+        statuses = [told(world, f"/suggest?q=b{number}", {}, short=number % 2 == 1)[0] for number in range(8)]
+        refused = get(base, "/suggest?q=b")
+    assert statuses == [200] * 6 + [429] * 2
+    assert short.answered == 3
+    assert (refused.json["code"], refused.headers["ratelimit"].split(";")[1]) == ("quota_exceeded", "r=0")
+
+
+@pytest.mark.rule("V2")
+def test_both_ways_are_measured_alike(index: Path) -> None:
+    app = create_app(settings_of(index))
+    short = Counting(app)
+    with served(app) as base:
+        get(base, "/suggest?q=b", connection="close")
+        for _ in range(4):
+            get(base, "/suggest?q=b")
+        written = get(base, "/metrics").body.decode()
+    samples = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(written)
+        for sample in family.samples
+    }
+    assert short.answered == 4
+    route, outcome = ("route", "suggest"), ("outcome", "ok")
+    assert samples["shopdir_request_duration_seconds_count", outcome, route] == 5
+    assert samples["shopdir_quota_decisions_total", ("bucket", "suggest"), ("decision", "allowed")] == 5
+    assert samples["shopdir_cache_lookups_total", ("cache", "suggest"), ("result", "hit")] == 4
+    assert samples["shopdir_cache_lookups_total", ("cache", "suggest"), ("result", "miss")] == 1
+
+
+def test_what_is_cached_is_not_told_once_the_process_is_on_its_way_out(index: Path) -> None:
+    app = create_app(settings_of(index))
+    short = Counting(app)
+    with served(app) as base:
+        get(base, "/suggest?q=b")
+        get(base, "/suggest?q=b")
+        before = short.answered
+        app.state.draining.begin()
+        last = get(base, "/suggest?q=b")
+    assert (last.status, last.headers["connection"], short.answered - before) == (200, "close", 0)

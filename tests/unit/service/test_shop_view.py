@@ -1,0 +1,80 @@
+"""What is written straight from the index is what the models that describe it would write, byte for byte."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index_mappings.documents import Shop
+from service.search.protocol import Found
+from service.tools.find_shop import FindShopResponse, FoundPage
+from service.tools.get_shop import OneShop
+from service.tools.shop_view import shop_view
+from service.wire import encode
+
+TEXT: Final = st.text(st.characters(codec="utf-8"), max_size=8)
+TEXTS: Final = st.lists(TEXT, max_size=3).map(tuple)
+# As the indexer writes it; an engine may give its members back in any order.
+OFFERS: Final = st.fixed_dictionaries(
+    {
+        "updated_at": st.none() | TEXT,
+        "offer_id": TEXT,
+        "price": st.none() | st.fixed_dictionaries({"currency": TEXT, "amount": TEXT}),
+        "title": TEXT,
+        "availability": st.sampled_from([None, "in_stock", "out_of_stock", "preorder", "discontinued"]),
+    }
+)
+SHOPS: Final = st.builds(
+    Shop,
+    id=TEXT,
+    name=TEXT,
+    aliases=TEXTS,
+    domain=TEXT,
+    categories=st.lists(TEXT, min_size=1, max_size=3).map(tuple),
+    countries=TEXTS,
+    popularity=st.none(),
+    offers=st.lists(OFFERS, max_size=2).map(tuple),
+    offers_total=st.integers(0, 9),
+)
+
+
+@pytest.mark.rule("A1", "A2", "I9", "I11")
+@given(SHOPS)
+def test_a_shop_comes_out_as_its_view_does(shop: Shop) -> None:
+    assert encode(OneShop(shop).as_wire()) == encode(shop_view(shop).as_wire())
+
+
+@pytest.mark.rule("I21", "I22", "I23", "I24")
+@given(
+    found=st.builds(
+        Found,
+        shops=st.lists(SHOPS, max_size=3).map(tuple),
+        total=st.integers(0, 9),
+        ignored=TEXTS,
+        category_truncated=st.booleans(),
+        did_you_mean=st.lists(SHOPS, max_size=3).map(tuple),
+    ),
+    offset=st.integers(0, 9),
+)
+def test_a_page_comes_out_as_its_response_does(found: Found, offset: int) -> None:
+    near: list[dict[str, Any]] = [
+        {"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean
+    ]
+    response = FindShopResponse.model_validate(
+        {
+            "results": [shop_view(shop) for shop in found.shops],
+            "total_count": found.total,
+            "truncated": offset + len(found.shops) < found.total,
+            "ignored_terms": found.ignored,
+            "category_truncated": found.category_truncated,
+            "did_you_mean": near,
+        }
+    )
+    assert encode(FoundPage(found, offset).as_wire()) == encode(response.as_wire())
+
+
+def test_a_page_that_ends_with_the_last_match_is_not_truncated() -> None:
+    shop = Shop("a", "A", (), "a.example", ("books",), (), None)
+    found = Found((shop,), total=3, ignored=(), category_truncated=False, did_you_mean=())
+    assert [FoundPage(found, offset).as_wire()["truncated"] for offset in (0, 1, 2)] == [True, True, False]
