@@ -79,7 +79,7 @@ class SuggestAtOnce:
             suggesting: makes and keeps answers.
             admission: counts the calls.
             believed: the configured proxies.
-            gate: where it is full, the application says so.
+            gate: where it is full, nothing is searched for, and the application says so.
             draining: once begun, the application says that it is the connection's last answer.
             measures: count the calls.
             common: headers of every answer of this path.
@@ -119,7 +119,7 @@ class SuggestAtOnce:
                 return None
             if name == _IF_NONE_MATCH:
                 tags = value.decode("latin-1") if tags is None else tags
-        if self._draining.begun or self._gate.full:
+        if self._draining.begun:
             return None
         try:
             if (snapshot := self._search.at_hand()) is None:
@@ -142,7 +142,8 @@ class SuggestAtOnce:
     ) -> SentAtOnce | None:
         request = begun(new_request_id(), self._timeout)
         prepared = self._suggesting.kept(snapshot.stamp, raw)
-        if prepared is None and not snapshot.suggests_at_once:
+        # What is kept costs less than the refusal would: it is given at a full gate too.
+        if prepared is None and (self._gate.full or not snapshot.suggests_at_once):
             return None
         # Before it is counted: what is wrong with it the application tells, and counts.
         typed = parse(raw) if prepared is None else None
