@@ -34,7 +34,7 @@ class ShopForms:
     infixes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
 class QueryForms:
     """A query in the forms in which it is compared: spaced, joined, and as a domain where it looks like one (X3).
 

@@ -3,6 +3,7 @@
 Without it, everybody waits behind everybody, until each waits for longer than its deadline and all work is in vain.
 """
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,6 +24,7 @@ class Gate:
         self._most = most
         self._measures = measures
         self._under_way = 0
+        self._in_turn = 0
 
     @property
     def under_way(self) -> int:
@@ -33,6 +35,20 @@ class Gate:
     def full(self) -> bool:
         """Whether the next one would be told to come back."""
         return self._under_way >= self._most
+
+    def passes_at_once(self) -> bool:
+        """Whether a request may be worked on without giving way to others.
+
+        Those that the event loop found together have waited together, though they are answered one by one: so many of
+        them are let in as may work at once.
+        """
+        if not self._in_turn:
+            asyncio.get_running_loop().call_soon(self._turn_ended)
+        self._in_turn += 1
+        return self._under_way + self._in_turn <= self._most
+
+    def _turn_ended(self) -> None:
+        self._in_turn = 0
 
     def check(self) -> None:
         """Look whether there is room, without taking any.

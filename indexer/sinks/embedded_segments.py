@@ -6,6 +6,8 @@ up to the floor with empty documents, which the last commit removes: then everyt
 memory grows with its documents: what is more than 64 commits hold becomes a few segments, each made in this way.
 """
 
+import ctypes
+from contextlib import suppress
 from typing import Final
 
 import tantivy
@@ -69,6 +71,7 @@ class SegmentedBuild:
         self._remove_fillers()
         self._writer.commit()
         self._writer.wait_merging_threads()
+        _give_back()
 
     def _commit(self) -> None:
         self._made += 1
@@ -82,6 +85,7 @@ class SegmentedBuild:
         if left <= 1:
             # Which segments a segment's last merge takes in must not depend on how far other merges are.
             self._writer.wait_merging_threads()
+            _give_back()
             self._writer = self._open()
 
     def _fill(self) -> None:
@@ -96,3 +100,9 @@ class SegmentedBuild:
     def _open(self) -> tantivy.IndexWriter:
         # One thread keeps the documents in the order in which they come.
         return self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+
+
+def _give_back() -> None:
+    """Give memory that threads of the engine have freed back to the system: glibc keeps it for each thread apart."""
+    with suppress(OSError, AttributeError):  # another C library keeps none, or has no such function
+        ctypes.CDLL(None).malloc_trim(0)

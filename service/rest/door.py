@@ -28,7 +28,7 @@ _OPEN_TO_ANY: Final[Headers] = (
     (b"access-control-expose-headers", _EXPOSED),
 )
 _PREFLIGHT_SECONDS: Final = b"600"
-_NO_STORE: Final = (b"cache-control", b"no-store")
+NO_STORE: Final = (b"cache-control", b"no-store")
 _VARY: Final = (b"vary", b"origin")
 _LOG: Final = logging.getLogger(__name__)
 
@@ -50,8 +50,8 @@ class FrontDoor:
         self._app = app
         self._origins = frozenset(cors_origins)
         # Where an endpoint says nothing else, nobody keeps its answer (C1).
-        self._private = (*security_headers(hsts_seconds), _NO_STORE)
-        self._public = (*security_headers(hsts_seconds, any_origin=True), _NO_STORE)
+        self._private = (*security_headers(hsts_seconds), NO_STORE)
+        self._public = (*security_headers(hsts_seconds, any_origin=True), NO_STORE)
         self._draining = draining or Draining()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -15,13 +15,14 @@ from service.admission import Admission
 from service.caller import Channel, new_request_id
 from service.calls import call_ended
 from service.draining import Draining
-from service.errors import ServiceError
+from service.errors import OverloadedError, ServiceError
 from service.limits.policy import Bucket
 from service.measures import Measures
 from service.overload import Gate
 from service.prepared import Prepared
-from service.rest.answers import JSON, Headers, stamp_headers
+from service.rest.answers import JSON, PROBLEM_JSON, Headers, problem_answer, stamp_headers
 from service.rest.callers import TOKEN_HEADER
+from service.rest.door import NO_STORE
 from service.rest.suggest_endpoint import CACHE, known_tags
 from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend, Snapshot
@@ -35,6 +36,7 @@ TARGET: Final = b"/suggest?"
 # Heads with one of these are the application's: a token to be looked up, a body, another protocol.
 _ELSEWHERE: Final = frozenset((TOKEN_HEADER, b"content-length", b"transfer-encoding", b"upgrade", b"expect"))
 _IF_NONE_MATCH: Final = b"if-none-match"
+_UNAVAILABLE: Final = b"HTTP/1.1 503 Service Unavailable\r\n"
 _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _REMEMBERED_PEERS: Final = 10_000
@@ -79,7 +81,7 @@ class SuggestAtOnce:
             suggesting: makes and keeps answers.
             admission: counts the calls.
             believed: the configured proxies.
-            gate: where it is full, nothing is searched for, and the application says so.
+            gate: where it is full, nothing is searched for.
             draining: once begun, the application says that it is the connection's last answer.
             measures: count the calls.
             common: headers of every answer of this path.
@@ -94,6 +96,10 @@ class SuggestAtOnce:
         self._measures = measures
         self._timeout = timeout
         self._common = _lines((CACHE, *common))
+        self._overloaded = problem_answer(OverloadedError())
+        told = (*self._overloaded.headers, *common, NO_STORE, (b"content-type", PROBLEM_JSON))
+        size = b"content-length: %d\r\n\r\n" % len(self._overloaded.body)
+        self._refusal = b"".join((_lines(told), size, self._overloaded.body))
         self._of_stamp: tuple[object, bytes] = (None, b"")
         self._proxied = believed.unix or bool(believed.networks)
         self._address_of_peer = lru_cache(_REMEMBERED_PEERS)(lambda peer: origin_of(peer, (), believed).address)
@@ -142,9 +148,11 @@ class SuggestAtOnce:
     ) -> SentAtOnce | None:
         request = begun(new_request_id(), self._timeout)
         prepared = self._suggesting.kept(snapshot.stamp, raw)
-        # What is kept costs less than the refusal would: it is given at a full gate too.
-        if prepared is None and (self._gate.full or not snapshot.suggests_at_once):
+        if prepared is None and not snapshot.suggests_at_once:
             return None
+        # What is kept costs no more than the refusal would: it is given at a full gate too.
+        if prepared is None and not self._gate.passes_at_once():
+            return self._refused(request, servers_own)
         # Before it is counted: what is wrong with it the application tells, and counts.
         typed = parse(raw) if prepared is None else None
         counted = self._admission.admit_at_once(address, Bucket.SUGGEST)
@@ -154,6 +162,11 @@ class SuggestAtOnce:
             with working_on(request):
                 prepared = self._suggesting.at_once(snapshot, raw, typed)
         return None if prepared is None else self._sent(snapshot, request, prepared, tags, (*servers_own, *counted))
+
+    def _refused(self, request: UnderWay, servers_own: Iterable[tuple[bytes, bytes]]) -> SentAtOnce:
+        request.outcome = self._overloaded.outcome
+        own = (*servers_own, (b"x-request-id", request.request_id.encode()))
+        return SentAtOnce(b"".join((_UNAVAILABLE, _lines(own), self._refusal)), self._overloaded.status, request)
 
     def _sent(
         self, snapshot: Snapshot, request: UnderWay, prepared: Prepared, tags: str | None, headers: Headers

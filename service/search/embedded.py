@@ -4,7 +4,7 @@ Order is by rank, tier by tier: Tantivy's own scores and its ties by address tak
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -169,7 +169,7 @@ def _first_hits(reader: Ordered, plan: Plan, bounds: Bounds, wanted: int) -> tup
     """Hits tier by tier, until there are as many as are wanted or no tier is left."""
     hits: list[Hit] = []
     known: set[Address] = set()
-    for tier, clause in plan.tiers:
+    for tier, clause in _tiers(plan):
         if hits:
             _still_wanted()
         missing = wanted - len(hits)
@@ -181,12 +181,19 @@ def _first_hits(reader: Ordered, plan: Plan, bounds: Bounds, wanted: int) -> tup
             if query is None:
                 continue
             found = reader.best(bounds.around(query), missing, known=known)
-        hits += [Hit(tier, _stored(document)) for _, document in found]
+        hits += [Hit(tier, stored) for _, stored in found]
         if len(hits) >= wanted:
             break
         # All of this tier's hits are known by now: a worse tier holds none that it does not.
         known.update(address for address, _ in found)
     return tuple(hits)
+
+
+def _tiers(plan: Plan) -> Iterator[tuple[int, Clause]]:
+    """The tiers of a plan; what comes later is made when it is come to."""
+    yield from plan.tiers
+    if plan.later is not None:
+        yield from plan.later()
 
 
 def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted: int) -> tuple[Hit, ...]:
@@ -209,7 +216,7 @@ def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted
             continue
         found = reader.best(whole, wanted - len(hits), left)
         passed += left
-        hits += [Hit(tier, _stored(document)) for _, document in found]
+        hits += [Hit(tier, stored) for _, stored in found]
     return tuple(hits)
 
 

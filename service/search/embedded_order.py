@@ -6,15 +6,21 @@ thousands of changes, the engine orders by the rank itself: slower, and no less 
 """
 
 from collections.abc import Collection, Sequence
-from typing import Final, Protocol, cast
+from operator import itemgetter
+from typing import Any, Final, Protocol, cast
 
+import orjson
 import tantivy
 from tantivy import Order, Query
 
-from index_mappings.embedded import BAND_COLUMN
+from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN
 from service.search.embedded_queries import OpenIndex
 
 Address = tuple[int, int]
+# The stored part of a document; nobody changes it, as others read it too.
+Stored = dict[str, Any]
+# How many documents of an index are kept as they were read, some megabytes: short prefixes mean the same few shops.
+_LATELY_READ: Final = 4_096
 # How many hits are fetched beyond those that are wanted, so that the bands at both ends are seen whole: in turn.
 _MARGINS: Final = (16, 512)
 
@@ -32,10 +38,12 @@ class Ordered:
     def __init__(self, index: OpenIndex) -> None:
         self.index = index
         self._searcher = index.searcher
+        # An address means the same document for as long as the searcher is the same.
+        self._lately_read: dict[Address, tuple[str, Stored]] = {}
 
     def best(
         self, query: Query, wanted: int, offset: int = 0, known: Collection[Address] = ()
-    ) -> list[tuple[Address, tantivy.Document]]:
+    ) -> list[tuple[Address, Stored]]:
         """The hits of a query in order.
 
         Args:
@@ -48,7 +56,12 @@ class Ordered:
             start = max(0, offset - margin)
             limit = offset - start + wanted + len(known) + margin
             hits = self._by_band(query, limit, start)
-            documents = self._exactly(hits, len(hits) < limit, start, offset, wanted, known)
+            complete = len(hits) < limit
+            documents = (
+                self._exactly(hits, complete, start, offset, wanted, known)
+                if offset
+                else self._first(hits, complete, wanted, known)
+            )
             if documents is not None:
                 return documents
         return self._by_rank(query, wanted, offset, known)
@@ -65,6 +78,30 @@ class Ordered:
         )
         return cast("_Counted", found).hits
 
+    def _first(
+        self,
+        hits: Sequence[tuple[int, tantivy.DocAddress]],
+        complete: bool,  # noqa: FBT001 - as below
+        wanted: int,
+        known: Collection[Address],
+    ) -> list[tuple[Address, Stored]] | None:
+        """As `_exactly`, from the first hit on: most of a key press's bands hold one hit each."""
+        found: list[tuple[Address, Stored]] = []
+        at, count = 0, len(hits)
+        while at < count and len(found) < wanted:
+            band, address = hits[at]
+            end = at + 1
+            while end < count and hits[end][0] == band:
+                end += 1
+            if end == count and not complete:
+                return None
+            if end > at + 1:
+                found += self._of_one_band([address for _, address in hits[at:end]], known)
+            elif (key := (address.segment_ord, address.doc)) not in known:
+                found.append((key, self._read(key, address)[1]))
+            at = end
+        return found[:wanted]
+
     def _exactly(  # noqa: PLR0917 - a window and what is wanted of it
         self,
         hits: Sequence[tuple[int, tantivy.DocAddress]],
@@ -73,7 +110,7 @@ class Ordered:
         offset: int,
         wanted: int,
         known: Collection[Address],
-    ) -> list[tuple[Address, tantivy.Document]] | None:
+    ) -> list[tuple[Address, Stored]] | None:
         """What is wanted of hits that are ordered by band; None where a band at an end may not be there whole.
 
         Args:
@@ -84,7 +121,7 @@ class Ordered:
             wanted: as in `best`.
             known: as in `best`.
         """
-        found: list[tuple[Address, tantivy.Document]] = []
+        found: list[tuple[Address, Stored]] = []
         place, count = start, len(hits)
         at = 0
         while at < count and len(found) < wanted:
@@ -104,20 +141,28 @@ class Ordered:
 
     def _of_one_band(
         self, addresses: Sequence[tantivy.DocAddress], known: Collection[Address]
-    ) -> list[tuple[Address, tantivy.Document]]:
+    ) -> list[tuple[Address, Stored]]:
         group = [
-            (key, self._searcher.doc(address))
+            (*self._read(key, address), key)
             for address in addresses
             if (key := (address.segment_ord, address.doc)) not in known
         ]
-        if len(group) > 1:
-            rank = self.index.rank
-            group.sort(key=lambda hit: hit[1][rank])
-        return group
+        group.sort(key=itemgetter(0))
+        return [(key, stored) for _, stored, key in group]
+
+    def _read(self, key: Address, address: tantivy.DocAddress) -> tuple[str, Stored]:
+        """The rank and the stored part of a hit."""
+        read = self._lately_read.get(key)
+        if read is None:
+            document = self._searcher.doc(address)
+            if len(self._lately_read) >= _LATELY_READ:
+                self._lately_read.clear()
+            read = self._lately_read[key] = (document[self.index.rank][0], orjson.loads(document[STORED_COLUMN][0]))
+        return read
 
     def _by_rank(
         self, query: Query, wanted: int, offset: int, known: Collection[Address]
-    ) -> list[tuple[Address, tantivy.Document]]:
+    ) -> list[tuple[Address, Stored]]:
         found = self._searcher.search(
             query,
             limit=wanted + len(known),
@@ -127,4 +172,4 @@ class Ordered:
             order=Order.Asc,
         )
         keyed = (((address.segment_ord, address.doc), address) for _, address in cast("_Counted", found).hits)
-        return [(key, self._searcher.doc(address)) for key, address in keyed if key not in known][:wanted]
+        return [(key, self._read(key, address)[1]) for key, address in keyed if key not in known][:wanted]

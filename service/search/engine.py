@@ -17,7 +17,7 @@ class Hit:
     stored: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
 class Ask:
     """One search of several that go to the engine together.
 
@@ -36,7 +36,7 @@ class Ask:
     sorts: tuple[Clause, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
 class Page:
     """A page of hits.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from index_mappings.documents import Shop, shop_from_stored
@@ -20,6 +21,7 @@ from service.search.plan import (
     find_plan,
     last_plan,
     loose_plan,
+    loose_tiers,
     suggest_plan,
     typo_plan,
     whole_query_match,
@@ -85,6 +87,9 @@ class Finding:
     async def _suggested(self, forms: QueryForms, plan: Plan, limit: int) -> tuple[Hit, ...]:
         # Typing errors cost most and can only add to the end, so they are looked for last (M9): in the same round trip
         # where there is one and they will probably be needed, else only when too few shops were found.
+        if self._engine.at_once:
+            later = partial(loose_tiers, forms) if forms.words else None
+            return (await self._ask(Ask(replace(plan, later=later), limit))).hits
         ahead, letters = self._ahead, len(forms.spaced)
         if ahead is not None and ahead.expects_few(letters) and (rest := loose_plan(forms, plan.filters, ()).tiers):
             hits = (await self._ask(Ask(replace(plan, tiers=(*plan.tiers, *rest)), limit))).hits

@@ -4,7 +4,7 @@ Both engines run the same plan, so the rules of matching stand here once for pro
 in the reference backend.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -21,8 +21,11 @@ from index_mappings.tiers import (
     is_part_evidence,
 )
 
+# Nobody changes clauses, but they are not frozen: a key press makes a score of them, and that would make each three
+# times as dear.
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, unsafe_hash=True)
 class Exact:
     """The field holds one of the texts."""
 
@@ -30,7 +33,7 @@ class Exact:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Prefix:
     """A text of the field begins with this one."""
 
@@ -38,7 +41,7 @@ class Prefix:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Infix:
     """This text occurs inside a text of the field."""
 
@@ -46,7 +49,7 @@ class Infix:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Typo:
     """Some beginning of a text of the field is at most `distance` typing errors away (M9).
 
@@ -58,7 +61,7 @@ class Typo:
     distance: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Below:
     """The whole number of the field is below the bound."""
 
@@ -66,21 +69,21 @@ class Below:
     bound: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class NoneOf:
     """No clause holds."""
 
     clauses: tuple["Clause", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AllOf:
     """Every clause holds; with none, everything matches."""
 
     clauses: tuple["Clause", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AnyOf:
     """At least one clause holds; with none, nothing matches."""
 
@@ -88,6 +91,7 @@ class AnyOf:
 
 
 Clause = Exact | Prefix | Infix | Typo | Below | AllOf | AnyOf | NoneOf
+Tiers = tuple[tuple[int, Clause], ...]
 EVERYTHING = AllOf(())
 
 # How many errors a tier allows, and from how many characters on.
@@ -97,7 +101,7 @@ _TYPOS: Final[dict[SuggestTier, tuple[int, int]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Plan:
     """A search: hits come by tier, best first, then by the documents' rank.
 
@@ -106,12 +110,14 @@ class Plan:
         tiers: tier and clause, best first; a document has the best tier whose clause it meets.
         filters: what every hit must meet.
         excluded: what no hit may meet.
+        later: worse tiers, which are only made where those before them have too few hits.
     """
 
     kind: str
-    tiers: tuple[tuple[int, Clause], ...]
+    tiers: Tiers
     filters: tuple[Clause, ...] = ()
     excluded: tuple[Clause, ...] = ()
+    later: Callable[[], Tiers] | None = None
 
 
 def find_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: tuple[Clause, ...]) -> Plan:
@@ -170,8 +176,12 @@ def suggest_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: 
 
 def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
     """The tiers of /suggest that run only while too few shops are found (3, 1 and 0 of M9)."""
-    tiers = [*_typo_tier(query, SuggestTier.ONE_TYPO), *_overlap_tiers(query)]
-    return Plan("shops", tuple(tiers), filters, excluded)
+    return Plan("shops", loose_tiers(query), filters, excluded)
+
+
+def loose_tiers(query: QueryForms) -> Tiers:
+    """Those tiers themselves."""
+    return (*_typo_tier(query, SuggestTier.ONE_TYPO), *_overlap_tiers(query))
 
 
 def last_plan(query: QueryForms, filters: tuple[Clause, ...]) -> Plan | None:

@@ -51,7 +51,7 @@ class Found:
     did_you_mean: tuple[Shop, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
 class SuggestQuery:
     """A typeahead query.
 
@@ -74,7 +74,7 @@ class Suggestion:
     tier: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
 class Suggested:
     """The answer to a typeahead query (M9, M10)."""
 

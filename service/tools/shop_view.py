@@ -73,7 +73,7 @@ def shop_wire(shop: Shop) -> dict[str, Any]:
         "category": shop.categories[0],
         "categories": shop.categories,
         "countries": shop.countries or None,
-        "offers": [_offer_wire(offer) for offer in shop.offers],
+        "offers": tuple([_offer_wire(offer) for offer in shop.offers]),
         "offers_total": shop.offers_total,
     }
 

@@ -75,7 +75,9 @@ def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refus
             refused = [row for row in over.rows if row.status == 503]
             assert {questions[row.question].mcp for row in refused} == {True, False}
             assert len(over.rows) / over.seconds > 0.6 * rate, "the load was not made"
-            assert len(refused) > len(over.rows) / TIMES
+            # Key presses whose answer is kept are answered all the same: that costs less than to refuse them.
+            others = [row for row in over.rows if not questions[row.question].name.startswith("suggest")]
+            assert sum(row.status == 503 for row in others) > len(others) / TIMES
             assert len(over.answered) > 0.1 * len(over.rows)
             assert watch.growth(lambda vitals: vitals.memory) < 1.1
             times = [quantile([row.seconds for row in told.answered], 0.99) for told in (full, over)]

@@ -43,7 +43,9 @@ def test_texts_longer_than_any_that_counts_are_one_length() -> None:
 
 
 class CountingEngine(TantivyEngine):
-    """The embedded engine, told apart by its round trips as a distant one is."""
+    """The embedded engine, asked as a distant one is, whose round trips count."""
+
+    at_once = False
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
