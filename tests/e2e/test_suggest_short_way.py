@@ -15,10 +15,12 @@ from fastapi import FastAPI
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.routing import Route
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.overload import Gate
+from service.rest.gated import Gated
 from service.rest.suggest_at_once import SentAtOnce
 from service.settings import Settings
 from tests.e2e.served import get, served
@@ -210,17 +212,6 @@ def test_what_is_cached_is_not_told_once_the_process_is_on_its_way_out(index: Pa
     assert (last.status, last.headers["connection"], short.answered - before) == (200, "close", 0)
 
 
-class Narrow(Gate):
-    """A gate that is open to the application and shut to the short way, or the other way round."""
-
-    def __init__(self, *, open_at_once: bool) -> None:
-        super().__init__(0)
-        self._open_at_once = open_at_once
-
-    def passes_at_once(self) -> bool:
-        return self._open_at_once
-
-
 @pytest.mark.rule("E1", "E5.request_id")
 def test_both_ways_refuse_alike_what_is_too_much_and_give_what_is_kept(index: Path) -> None:
     app = create_app(settings_of(index))
@@ -229,8 +220,10 @@ def test_both_ways_refuse_alike_what_is_too_much_and_give_what_is_kept(index: Pa
         world = World(base, short)
         get(base, "/suggest?q=b")
         get(base, "/suggest?q=b")
-        gated = [route.endpoint for route in app.routes if getattr(route, "path", "") == "/suggest"]
-        app.state.suggest_at_once._at_once._gate = gated[0]._gate = Narrow(open_at_once=False)
+        (long_way,) = [route for route in app.routes if isinstance(route, Route) and route.path == "/suggest"]
+        # No place at all, on either way.
+        assert isinstance(long_way.endpoint, Gated)
+        short._at_once._gate = long_way.endpoint._gate = Gate(0)
         refused = [told(world, "/suggest?q=bo", {}, short=way) for way in (True, False)]
         kept = told(world, "/suggest?q=b", {}, short=True)
     assert refused[0] == refused[1]
