@@ -27,7 +27,7 @@ _NO_GUESSES_IN: Final = re.compile(r"tests/|bench/|requirements(-dev)?\.lock$|(.
 NOT_SECRET: Final = {
     ("indexer/sample/offers.py", "basket"): "of a sample offer whose URL must be refused for its password",
     ("indexer/sample/offers.ndjson", "basket"): "the same, generated",
-    ("indexer/sinks/embedded_writing.py", "raw"): "the name of a tokenizer",
+    ("indexer/sinks/embedded_documents.py", "raw"): "the name of a tokenizer",
     ("docker-compose.yml", "redis"): "the name of a store",
     ("pyproject.toml", "service.auth.commands:token"): "where a command is",
     ("service/measures.py", "limiter` or `reports"): "the names of stores",
