@@ -6,6 +6,7 @@ They are written together, a fiftieth of a second after the first of them: what 
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
@@ -23,7 +24,9 @@ class JsonStream(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        self._waiting: list[bytes] = []
+        # Other threads write what waits before lines of their own: nothing is lost between two of them.
+        self._waiting: deque[bytes] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self._second: tuple[int, str] = (-1, "")
 
     def call_line(self, level: int, name: str, event: str, told: Mapping[str, Any]) -> None:
@@ -43,12 +46,15 @@ class JsonStream(logging.StreamHandler[TextIO]):
             "logger": name,
         }
         self._waiting.append(orjson.dumps(line))
-        if len(self._waiting) == 1:
-            try:
-                asyncio.get_running_loop().call_later(_WAIT_SECONDS, self.flush)
-            except RuntimeError:
-                # Nothing comes round here.
-                self.flush()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            # Nothing comes round here.
+            self.flush()
+            return
+        # One that is overdue belongs to a loop that has ended.
+        if self._timer is None or self._timer.when() + _WAIT_SECONDS < loop.time():
+            self._timer = loop.call_later(_WAIT_SECONDS, self.flush)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write any other line, behind those that wait."""
@@ -57,6 +63,7 @@ class JsonStream(logging.StreamHandler[TextIO]):
 
     def flush(self) -> None:
         """Write what waits."""
+        self._timer = None
         self._write_waiting()
         super().flush()
 
@@ -65,7 +72,9 @@ class JsonStream(logging.StreamHandler[TextIO]):
             return
         self.acquire()
         try:
-            lines, self._waiting = self._waiting, []
+            lines: list[bytes] = []
+            while self._waiting:
+                lines.append(self._waiting.popleft())
             self.stream.write(b"\n".join([*lines, b""]).decode())
         except Exception:  # noqa: BLE001 - as for any handler: who can't be told of calls must not end them
             self.handleError(_UNWRITTEN)
