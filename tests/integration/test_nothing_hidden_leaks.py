@@ -157,7 +157,7 @@ def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
             if column.whole:
                 continue  # a number holds no text
             if column.parted:
-                # The engine lists no terms of such a column; but each key that begins as a canary has it as a beginning.
+                # The engine lists no terms of such a column; a key that begins as a canary has it as a beginning.
                 if searcher.doc_freq(part_of(column.name, CANARY), CANARY):
                     yield f"{column.name}: {CANARY}"
                 continue
