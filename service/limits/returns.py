@@ -55,7 +55,9 @@ class Returns:
             self._task.cancel()
 
     async def _all(self) -> None:
-        await asyncio.gather(*(self._some() for _ in range(min(_AT_ONCE, len(self._waiting)))))
+        # Some may have come after the last of these looked, while this one still counts as under way.
+        while self._waiting:
+            await asyncio.gather(*(self._some() for _ in range(min(_AT_ONCE, len(self._waiting)))))
 
     async def _some(self) -> None:
         while self._waiting:

@@ -5,7 +5,7 @@ from collections import deque
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from service.limits.policy import Bucket, Quota
@@ -80,6 +80,11 @@ def test_no_window_holds_more_than_the_quota_and_no_more_is_refused_than_the_bou
 @pytest.mark.rule("Q2")
 @settings(deadline=None, max_examples=100)
 @given(quota=QUOTAS, bursts=BURSTS, prompt=st.booleans())
+@example(
+    quota=Quota(Bucket.SUGGEST, 400, 3),
+    bursts=[Burst(0, 0, 8), Burst(1, 0, 2), Burst(0, 0, 1), Burst(0, 0, 2), Burst(1_999, 0, 2)],
+    prompt=False,
+)
 def test_what_was_not_used_is_given_back_to_the_last_unit(quota: Quota, bursts: list[Burst], *, prompt: bool) -> None:
     async def unused() -> tuple[int, int]:
         world = World(3)
