@@ -4,36 +4,27 @@ Without it, everybody waits behind everybody, until each waits for longer than i
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from service.errors import OverloadedError
 from service.measures import NOTHING_MEASURED, Measures
-
-# Of requests that are worked on in the event loop itself: what came meanwhile waits no longer than this for its turn.
-TURN_SECONDS: Final = 0.025
 
 
 class Gate:
     """Lets so many requests work at once."""
 
-    def __init__(
-        self, most: int, measures: Measures = NOTHING_MEASURED, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, most: int, measures: Measures = NOTHING_MEASURED) -> None:
         """Open the gate.
 
         Args:
             most: requests at once.
             measures: are told of each that enters and leaves.
-            clock: seconds that never go back.
         """
         self._most = most
         self._measures = measures
         self._under_way = 0
-        self._clock = clock
-        self._turn_began: float | None = None
+        self._in_turn = 0
 
     @property
     def under_way(self) -> int:
@@ -48,17 +39,16 @@ class Gate:
     def passes_at_once(self) -> bool:
         """Whether a request may be worked on without giving way to others.
 
-        Those that the event loop found together have waited together, though they are answered one by one: they are let
-        in until their turn has lasted so long that the last of them would wait for too many.
+        Those that the event loop found together have waited together, though they are answered one by one: so many of
+        them are let in as may work at once.
         """
-        now = self._clock()
-        if self._turn_began is None:
-            self._turn_began = now
+        if not self._in_turn:
             asyncio.get_running_loop().call_soon(self._turn_ended)
-        return not self.full and now - self._turn_began < TURN_SECONDS
+        self._in_turn += 1
+        return self._under_way + self._in_turn <= self._most
 
     def _turn_ended(self) -> None:
-        self._turn_began = None
+        self._in_turn = 0
 
     def check(self) -> None:
         """Look whether there is room, without taking any.

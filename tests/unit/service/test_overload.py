@@ -1,12 +1,10 @@
 """The gate: so many at once, the next one is refused before anything is done for it, and places come back."""
 
-import asyncio
-
 import pytest
 
 from service.errors import OverloadedError
 from service.measures import NothingMeasured
-from service.overload import TURN_SECONDS, Gate
+from service.overload import Gate
 
 
 class Counted(NothingMeasured):
@@ -47,19 +45,3 @@ def test_a_place_comes_back_whatever_became_of_the_work() -> None:
     with pytest.raises(KeyError), gate.passed():
         raise KeyError
     gate.check()
-
-
-async def test_requests_that_were_found_together_are_let_in_until_their_turn_has_lasted_too_long() -> None:
-    now = 100.0
-    gate = Gate(1, clock=lambda: now)
-    found = []
-    for _ in range(5):
-        found.append(gate.passes_at_once())
-        now += TURN_SECONDS / 3
-    assert found == [True, True, True, False, False]
-    # The loop comes round: those that it finds now have waited for nobody yet.
-    await asyncio.sleep(0)
-    assert gate.passes_at_once() is True
-    await asyncio.sleep(0)
-    with gate.passed():
-        assert gate.passes_at_once() is False
