@@ -127,18 +127,34 @@ def create_app(
     app.state.draining = draining
     if settings.traces == "off" and spans is None:
         # A span of each call is the application's business.
-        app.state.suggest_at_once = SuggestAtOnce(
-            search=parts.search,
-            suggesting=suggesting,
-            admission=parts.admission,
-            believed=believed,
-            gate=gate,
-            draining=draining,
-            measures=measures,
-            common=suggest_headers(settings.hsts_seconds),
-            timeout=settings.request_timeout,
+        app.state.suggest_at_once = _short_way(
+            settings, parts, suggesting=suggesting, believed=believed, gate=gate, draining=draining, measures=measures
         )
     return app
+
+
+def _short_way(
+    settings: Settings,
+    parts: Parts,
+    *,
+    suggesting: Suggesting,
+    believed: Proxies,
+    gate: Gate,
+    draining: Draining,
+    measures: Measures,
+) -> SuggestAtOnce:
+    """What the server answers plain key presses by; it shares all that it knows with the application."""
+    return SuggestAtOnce(
+        search=parts.search,
+        suggesting=suggesting,
+        admission=parts.admission,
+        believed=believed,
+        gate=gate,
+        draining=draining,
+        measures=measures,
+        common=suggest_headers(settings.hsts_seconds),
+        timeout=settings.request_timeout,
+    )
 
 
 def _calls(

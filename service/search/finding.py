@@ -91,7 +91,7 @@ class Finding:
             later = partial(loose_tiers, forms) if forms.words else None
             return (await self._ask(Ask(replace(plan, later=later), limit))).hits
         ahead, letters = self._ahead, len(forms.spaced)
-        if ahead is not None and ahead.expects_few(letters) and (rest := loose_plan(forms, plan.filters, ()).tiers):
+        if ahead is not None and ahead.expects_few(letters) and (rest := loose_tiers(forms)):
             hits = (await self._ask(Ask(replace(plan, tiers=(*plan.tiers, *rest)), limit))).hits
             strict = plan.tiers[-1][0]
             ahead.learn(letters, few=len(hits) < limit or hits[-1].tier < strict)
