@@ -4,6 +4,8 @@ Both are decided before any of a tool's code runs and before a backend is asked 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from service.auth.protocol import Token
 from service.auth.verifier import Confirmed, Refused, StoreAway, TokenVerifier
@@ -14,10 +16,12 @@ from service.errors import (
     TokenInvalidError,
     TokenRequiredError,
 )
-from service.limits.headers import Headers, quota_headers
+from service.limits.headers import Headers, quota_headers, quota_lines
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
 from service.limits.protocol import Decision, Limiter, LimiterUnavailable
 from service.measures import NOTHING_MEASURED, Measures
+
+_KNOWN_ADDRESSES: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,36 @@ class Admitted:
 
     token: Token | None
     headers: Headers
+
+
+class AddressQuota:
+    """The quota of addresses in one bucket, decided without waiting."""
+
+    def __init__(self, limiter: Limiter, quota: Quota, measures: Measures) -> None:
+        self._limiter = limiter
+        self._quota = quota
+        self._measures = measures
+        self._key = lru_cache(_KNOWN_ADDRESSES)(lambda address: quota_key(quota.bucket, None, address))
+        self._lines = quota_lines(quota)
+        self._allowed = 0
+
+    def take(self, address: str) -> bytes | None:
+        """Count an anonymous call: the lines of its answer's head that tell of the quota.
+
+        Returns:
+            None where only `Admission.admit` can tell; then nothing was counted.
+        """
+        decision = self._limiter.take(self._key(address), self._quota)
+        if decision is None or not decision.allowed:
+            return None
+        self._allowed += 1
+        return self._lines % (decision.remaining, decision.reset_seconds)
+
+    def tell(self) -> None:
+        """Tell the measures of the calls that were counted, all since the last time at once."""
+        if self._allowed:
+            self._measures.quota(self._quota.bucket, "allowed", self._allowed)
+            self._allowed = 0
 
 
 class Admission:
@@ -86,6 +120,10 @@ class Admission:
             return None
         self._measures.quota(bucket, "allowed")
         return quota_headers(quota, decision)
+
+    def addresses(self, bucket: Bucket) -> "AddressQuota":
+        """What `admit_at_once` decides by, for one bucket and for the wire."""
+        return AddressQuota(self._limiter, self._policy.quota(bucket, None), self._measures)
 
     async def count_refused(self, caller: Caller) -> None:
         """Count a refused token or key as a read of the address (Q2)."""

@@ -5,6 +5,8 @@ What was asked, by whom and from where is in neither: no query text, no token, n
 
 import logging
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from service.measures import Measures
@@ -27,6 +29,29 @@ _FIRST_FAILURE: Final = 500
 _LOG: Final = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)  # not frozen: a key press makes one
+class EndedCall:
+    """What is told of a call that was answered over HTTP.
+
+    Attributes:
+        request_id: its id.
+        began: seconds of the monotonic clock.
+        status: of HTTP.
+        outcome: `ok`, or the code of the problem that was the answer.
+        generation: that the answer comes from; None where it comes from none.
+        engine_calls: requests to the search engine.
+        engine_seconds: spent waiting for them.
+    """
+
+    request_id: str
+    began: float
+    status: int
+    outcome: str = OK
+    generation: str | None = None
+    engine_calls: int = 0
+    engine_seconds: float = 0.0
+
+
 def call_ended(measures: Measures, request: UnderWay, *, channel: str, route: str, status: int | None = None) -> None:
     """Count a call and write its line.
 
@@ -46,7 +71,8 @@ def call_ended(measures: Measures, request: UnderWay, *, channel: str, route: st
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
     if not _LOG.isEnabledFor(level):
         return
-    line: dict[str, Any] = {"request_id": request.request_id, "channel": channel, "route": route, "outcome": outcome}
+    line: dict[str, Any] = {"event": EVENT, "request_id": request.request_id, "channel": channel, "route": route}
+    line["outcome"] = outcome
     if status is not None:
         line["status"] = status
     line["ms"] = round(seconds * 1000, 3)
@@ -54,13 +80,58 @@ def call_ended(measures: Measures, request: UnderWay, *, channel: str, route: st
     line["engine_calls"] = request.engine_calls
     if request.generation is not None:
         line["generation"] = request.generation
+    _write(level, [line])
+
+
+def calls_ended(measures: Measures, calls: Sequence[EndedCall], *, channel: str, route: str) -> None:
+    """The same for calls that were answered over HTTP together, of one route.
+
+    Args:
+        measures: count them.
+        calls: in the order in which they were answered, just now.
+        channel: the door.
+        route: as `Measures.answered` names it.
+    """
+    now = time.monotonic()
+    taken: dict[str, list[float]] = {}
+    lines: list[dict[str, Any]] = []
+    for call in calls:
+        seconds = now - call.began
+        outcome = call.outcome
+        if outcome in taken:
+            taken[outcome].append(seconds)
+        else:
+            taken[outcome] = [seconds]
+        line = {
+            "event": EVENT,
+            "request_id": call.request_id,
+            "channel": channel,
+            "route": route,
+            "outcome": outcome,
+            "status": call.status,
+            "ms": round(seconds * 1000, 3),
+            "engine_ms": round(call.engine_seconds * 1000, 3) if call.engine_calls else 0.0,
+            "engine_calls": call.engine_calls,
+        }
+        if call.generation is not None:
+            line["generation"] = call.generation
+        lines.append(line)
+    for outcome, seconds_of in taken.items():
+        measures.answered(route, outcome, *seconds_of)
+    if _LOG.isEnabledFor(logging.INFO):
+        _write(logging.INFO, lines)
+
+
+def _write(level: int, lines: list[dict[str, Any]]) -> None:
     handlers = logging.root.handlers
-    write = getattr(handlers[0], "call_line", None) if len(handlers) == 1 else None
+    write = getattr(handlers[0], "call_lines", None) if len(handlers) == 1 else None
     if write is not None:
         # The log's own stream takes such lines as they are: a record of the logging module costs several times as much.
-        write(level, _LOG.name, EVENT, line)
-    else:
-        _LOG.log(level, EVENT, extra=line)
+        write(level, _LOG.name, lines)
+        return
+    for line in lines:
+        event = line.pop("event")
+        _LOG.log(level, event, extra=line)
 
 
 def _outcome(request: UnderWay, status: int | None) -> str:

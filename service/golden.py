@@ -28,7 +28,7 @@ from service.search.engine import Engine
 from service.search.failures import BackendUnavailable
 from service.search.opensearch import OpenSearchEngine
 from service.search.planned import PlannedSnapshot, snapshot_of
-from service.search.protocol import FindQuery, Snapshot, SuggestQuery
+from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
 from service.tools.fields import spaced
 
 # No caller waits, and the indices are fresh from the disk: one request may take longer than in service.
@@ -119,7 +119,7 @@ async def _wrong(snapshot: PlannedSnapshot, query: GoldenQuery) -> tuple[str, ..
     return (*_misplaced(query, shops), *_too_few(query, total))
 
 
-async def _page(snapshot: Snapshot, query: GoldenQuery) -> tuple[tuple[Shop, ...], int]:
+async def _page(snapshot: Snapshot, query: GoldenQuery) -> tuple[Sequence[Shop | SuggestedShop], int]:
     """The shops of one page, and how many there are in all as far as the tool says so."""
     limit = max(query.within, FIRST_PAGE[query.tool])
     text = spaced(query.query)
@@ -130,7 +130,7 @@ async def _page(snapshot: Snapshot, query: GoldenQuery) -> tuple[tuple[Shop, ...
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)
 
 
-def _misplaced(query: GoldenQuery, shops: Sequence[Shop]) -> Iterator[str]:
+def _misplaced(query: GoldenQuery, shops: Sequence[Shop | SuggestedShop]) -> Iterator[str]:
     places = {name: place for place, shop in enumerate(shops, 1) for name in (shop.id, shop.domain)}
     for number, name in enumerate(query.expect):
         place = places.get(name)

@@ -9,13 +9,13 @@ from typing import Final, Protocol
 class Measures(Protocol):
     """Counts and times; no method raises or waits."""
 
-    def answered(self, route: str, outcome: str, seconds: float) -> None:
-        """A call was answered.
+    def answered(self, route: str, outcome: str, *seconds: float) -> None:
+        """A call was answered, or some of one route with one outcome.
 
         Args:
             route: a tool's name, `suggest`, `mcp` (a message that calls no tool), a probe's name, or `none`.
             outcome: `ok`, the code of a problem, or `left` when the caller did not wait.
-            seconds: from the request's head to the answer's end.
+            seconds: from the request's head to the answer's end, of each call.
         """
 
     def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
@@ -30,10 +30,10 @@ class Measures(Protocol):
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
         """A store was asked: `tokens`, `limiter` or `reports`; outcome `ok` or `unavailable`."""
 
-    def cache(self, cache: str, *, hit: bool) -> None:
-        """A cache was looked into: `stamp`, `categories`, `tokens`, `etag` or `suggest`."""
+    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
+        """A cache was looked into so many times: `stamp`, `categories`, `tokens`, `etag` or `suggest`."""
 
-    def quota(self, bucket: str, decision: str) -> None:
+    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
         """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4)."""
 
     def circuit(self, part: str, state: str) -> None:
@@ -46,7 +46,7 @@ class Measures(Protocol):
 class NothingMeasured:
     """Measures that nobody reads: stdio, tests, commands."""
 
-    def answered(self, route: str, outcome: str, seconds: float) -> None:
+    def answered(self, route: str, outcome: str, *seconds: float) -> None:
         """Not kept."""
 
     def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
@@ -55,10 +55,10 @@ class NothingMeasured:
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
         """Not kept."""
 
-    def cache(self, cache: str, *, hit: bool) -> None:
+    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
         """Not kept."""
 
-    def quota(self, bucket: str, decision: str) -> None:
+    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
         """Not kept."""
 
     def circuit(self, part: str, state: str) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from service.wire import JSON
+
 V = TypeVar("V")
 
 # What an entry costs beside its bytes: the key's and the value's objects and their place in the table.
@@ -27,11 +29,20 @@ class Prepared:
         tag: its entity tag, with quotes.
         lead: the beginning of its body, which tells the query.
         tail: the rest of it, shared by answers that found the same.
+        head: what of its head is its own, as HTTP/1.1 sends it, to the blank line; and `lead` behind that.
     """
 
     tag: bytes
     lead: bytes
     tail: bytes
+    head: bytes
+
+
+def prepared(tag: bytes, lead: bytes, tail: bytes) -> Prepared:
+    """An answer of these parts, its head made once for all who are sent it."""
+    size = len(lead) + len(tail)
+    head = b"etag: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b" % (tag, JSON, size, lead)
+    return Prepared(tag, lead, tail, head)
 
 
 class BoundedCache(Generic[V]):
@@ -100,7 +111,7 @@ class PreparedAnswers:
         if self.on and len(raw) <= _LONGEST_RAW:
             self._of(stamp)
             # The tail may be shared, or kept by this answer alone: counted here, the bound holds in any case.
-            own = (raw, answer.lead, answer.tail, answer.tag)
+            own = (raw, answer.lead, answer.tail, answer.tag, answer.head)
             self._whole.put(raw, answer, sum(map(len, own)))
 
     def found(self, stamp: tuple[str, int], asked: Hashable) -> bytes | None:

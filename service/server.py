@@ -1,169 +1,74 @@
-"""The HTTP server under the application: limits, timeouts, and problem documents for what is not even HTTP (E1, E5)."""
+"""The HTTP server under the application: how it is set up, and the shortest way to answer a key press."""
 
-import re
-from asyncio import TimerHandle, Transport
-from functools import lru_cache
-from typing import Any, ClassVar, Final
+from asyncio import Transport
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from service.caller import Channel, new_request_id
-from service.calls import NO_ROUTE, call_ended
-from service.errors import InvalidInputError
-from service.measures import NOTHING_MEASURED
-from service.rest.answers import PROBLEM_JSON, UNDER_WAY
-from service.rest.security_headers import security_headers
+from service.bounded_protocol import BoundedProtocol
 from service.rest.suggest_at_once import TARGET, SuggestAtOnce
-from service.under_way import UnderWay, begun
-from service.wire import encode
 
 _KEEP_ALIVE_SECONDS: Final = 30
 _SHUTDOWN_SECONDS: Final = 10
-_HEAD_BYTES: Final = 64 * 1024
-_REMEMBERED_HOSTS: Final = 256
-_NOT_HTTP: Final = InvalidInputError(
-    "The request is not valid HTTP, or its head is too long. Percent-encode what is not ASCII in the address."
-)
-# What RFC 9112, 3.2, lets Host hold: a name, an address or nothing, and a port.
-_HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*)(?::[0-9]*)?")
+# How a key press begins, and what is behind its target.
+_KEY_PRESS: Final = b"GET " + TARGET
+_TARGETS_END: Final = b" HTTP/1.1\r\n"
+_LONGEST_REMEMBERED: Final = 8_192
 
 
-class HttpProtocol(HttpToolsProtocol):
-    """The server's protocol with a limit to a request's head, and refusals that look like all the others."""
-
-    receive_seconds: ClassVar[float] = 20.0
-    send_seconds: ClassVar[float] = 20.0
-    most_connections: ClassVar[int] = 10_000
+class HttpProtocol(BoundedProtocol):
+    """The protocol that answers plain key presses itself, and hands everything else to the application."""
 
     _at_once: SuggestAtOnce | None = None
     _answered = False
-    _whole = False
-    _idle_until: float | None = None
-    _reads_head = False
-    _head_bytes = 0
-    _deadline: TimerHandle | None = None
-    _taken_by: TimerHandle | None = None
-    _running: RequestResponseCycle | None = None
+    _address: str | None = None
+    _begun_in_chunk = 0
+    # The last request that was answered at once, if it came alone: its head behind the target, and whose it was.
+    _like_before: tuple[bytes, str] | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """A client is there: its first request must come in time."""
+        """A client is there."""
         super().connection_made(transport)
         # The application's own; one that is wrapped into another has none.
         self._at_once = getattr(getattr(self.app, "state", None), "suggest_at_once", None)
-        if len(self.connections) > self.most_connections:
-            transport.abort()
-            return
-        self._await_request()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone, and with it the reason for what is done for it."""
-        self._request_is_there()
-        self.resume_writing()
-        super().connection_lost(exc)
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
-            self.timeout_keep_alive_task = None
-        running = self._running
-        if running is None or running.response_complete:
-            return
-        # The server tells only the request that came last, and of several that were sent at once another one runs.
-        self.pipeline.clear()
-        running.disconnected = True
-        running.message_event.set()
-        request = running.scope.get(UNDER_WAY)
-        if isinstance(request, UnderWay):
-            request.caller_left()
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the server says
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, unless the head has grown too long."""
-        self._whole = False
+        """Take what came."""
+        if self._like_before is not None and data.startswith(_KEY_PRESS) and self._asks_again(data, *self._like_before):
+            return
+        self._begun_in_chunk = 0
+        self._address = None
         super().data_received(data)
-        if not self._whole:
-            self._await_request()
-        self._head_bytes += len(data)
-        if self._reads_head and self._head_bytes > _HEAD_BYTES:
-            self._reads_head = False
-            self.send_400_response("")
+        self._remember(data)
 
     def on_message_begin(self) -> None:
         """A head begins."""
         super().on_message_begin()
-        self._whole = False
-        self._reads_head, self._head_bytes = True, 0
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header without the white space around its value (RFC 9110, 5.5), which the parser leaves behind it."""
-        super().on_header(name, value.strip(b" \t"))
-
-    def on_headers_complete(self) -> None:
-        """The head is there; what follows is the body's business."""
-        self._reads_head = False
-        if not self._names_its_host():
-            # The parser passes it on as what it could not read.
-            raise ValueError("not one valid Host")
-        if not self._answers_at_once():
-            super().on_headers_complete()
+        self._begun_in_chunk += 1
 
     def on_message_complete(self) -> None:
         """The request is whole."""
-        self._whole = True
-        self._request_is_there()
-        if self._answered:
-            self._answered = False
-            self.on_response_complete()
-        else:
+        if not self._answered:
             super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """The answer is out: go on with what was sent meanwhile, or wait for more."""
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
             return
-        self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-            return
-        # One timer a connection, which looks when it goes off whether it was for nothing: one for each answer, set and
-        # cancelled, costs more than many an answer.
-        self._idle_until = self.loop.time() + self.timeout_keep_alive
-        if self.timeout_keep_alive_task is None:
-            self._look_in(self.timeout_keep_alive)
+        self._answered = False
+        self._is_whole()
+        self.on_response_complete()
 
-    def timeout_keep_alive_handler(self) -> None:
-        """Hang up on a client who asks nothing any more."""
-        self.timeout_keep_alive_task = None
-        idle = self._idle_until
-        if idle is None:
-            return
-        if (rest := idle - self.loop.time()) > 0:
-            self._look_in(rest)
-        else:
-            super().timeout_keep_alive_handler()
+    def shutdown(self) -> None:
+        """The server ends: what is answered already is sent before the connection closes."""
+        self._flush()
+        super().shutdown()
 
-    def _unset_keepalive_if_required(self) -> None:
-        self._idle_until = None
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what could not be parsed, behind what was answered before."""
+        self._flush()
+        super().send_400_response(msg)
 
-    def _look_in(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
-
-    def pause_writing(self) -> None:
-        """The client does not read as fast as it is answered: it has so long for what is on its way."""
-        super().pause_writing()
-        if self._taken_by is None:
-            self._taken_by = self.loop.call_later(self.send_seconds, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        """It has read most of it."""
-        if self._taken_by is not None:
-            self._taken_by.cancel()
-            self._taken_by = None
-        super().resume_writing()
+    def _take(self) -> None:
+        if not self._answers_at_once():
+            super()._take()
 
     def _answers_at_once(self) -> bool:
         """Answer a plain key press here and now, if it is one and nothing that came before is still to be answered."""
@@ -183,50 +88,41 @@ class HttpProtocol(HttpToolsProtocol):
         if sent is None:
             return False
         self._answered = True
-        self.transport.write(sent.wire)
-        self._at_once.ended(sent)
+        self._address = sent.address
+        self._at_once.send(self.loop, self.transport, sent)
         return True
 
-    def _names_its_host(self) -> bool:
-        """Whether there is one valid Host, or none from a client of HTTP/1.0 (RFC 9112, 3.2)."""
-        hosts = [value for name, value in self.headers if name == b"host"]
-        if not hosts:
-            return self.parser.get_http_version() == "1.0"
-        return len(hosts) == 1 and _is_host(hosts[0])
+    def _remember(self, data: bytes) -> None:
+        """Keep the head of a key press that was all of a chunk: the parser has seen to every byte of it."""
+        if self._address is None or not self._whole:
+            return
+        if self._begun_in_chunk == 1 and len(data) <= _LONGEST_REMEMBERED and data.startswith(_KEY_PRESS):
+            self._like_before = (data.partition(_TARGETS_END)[2], self._address)
 
-    def _await_request(self) -> None:
-        # Not put off by what comes: a client that sends a byte now and then would stay for ever.
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(self.receive_seconds, self.transport.close)
+    def _asks_again(self, data: bytes, rest: bytes, address: str) -> bool:
+        """Answer a key press whose head is that of the one before but for its target, without parsing it once more."""
+        if (
+            self._at_once is None
+            or not self._whole
+            or (self.cycle is not None and not self.cycle.response_complete)
+            or self.flow.write_paused
+            or self.transport.is_closing()
+        ):
+            return False
+        line, _, behind = data.partition(_TARGETS_END)
+        if behind != rest:
+            return False
+        sent = self._at_once.again(line[len(_KEY_PRESS) :], address, self.server_state.default_headers)
+        if sent is None:
+            return False
+        self._request_is_there()
+        self._at_once.send(self.loop, self.transport, sent)
+        self.on_response_complete()
+        return True
 
-    def _request_is_there(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words are not sent
-        """Refuse what could not be parsed, and hang up."""
-        body = encode(_NOT_HTTP.problem())
-        request = begun(new_request_id())
-        request.outcome = _NOT_HTTP.code
-        head = (
-            b"HTTP/1.1 400 Bad Request",
-            b"content-type: " + PROBLEM_JSON,
-            b"content-length: %d" % len(body),
-            b"x-request-id: " + request.request_id.encode(),
-            *(b"%s: %s" % header for header in security_headers(getattr(self.config, "hsts_seconds", 0))),
-            b"cache-control: no-store",
-            b"connection: close",
-        )
-        self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + body)
-        self.transport.close()
-        # No application has seen it, so none tells of it.
-        call_ended(NOTHING_MEASURED, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
-
-
-@lru_cache(_REMEMBERED_HOSTS)
-def _is_host(value: bytes) -> bool:
-    return _HOST.fullmatch(value) is not None
+    def _flush(self) -> None:
+        if self._at_once is not None:
+            self._at_once.flush()
 
 
 class ServerConfig(uvicorn.Config):

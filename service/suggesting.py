@@ -10,7 +10,7 @@ from index_mappings.generations import Stamp
 from index_mappings.tiers import SUGGEST_CUT
 from service.flights import Flights
 from service.measures import NOTHING_MEASURED, Measures
-from service.prepared import Prepared, PreparedAnswers
+from service.prepared import Prepared, PreparedAnswers, prepared
 from service.search.protocol import Snapshot, SuggestQuery
 from service.suggest import Typed, entity_tag, lead_of, tail_of
 
@@ -31,13 +31,20 @@ class Suggesting:
         self._kept = PreparedAnswers(cache_mb * _MEBIBYTE)
         self._flights = Flights[bytes](timeout)
         self._measures = measures
+        self._hits = 0
 
     def kept(self, stamp: Stamp, raw: bytes) -> Prepared | None:
-        """The whole answer to a raw query string, if it is there."""
+        """The whole answer to a raw query string, if it is there; `tell` counts it."""
         found = self._kept.whole(stamp.key, raw)
         if found is not None:
-            self._measures.cache("suggest", hit=True)
+            self._hits += 1
         return found
+
+    def tell(self) -> None:
+        """Count the answers that were kept, all since the last time at once: it costs as much as one of them."""
+        if self._hits:
+            self._measures.cache("suggest", hit=True, times=self._hits)
+            self._hits = 0
 
     def at_once(self, snapshot: Snapshot, raw: bytes, typed: Typed) -> Prepared:
         """The answer of a snapshot that suggests at once.
@@ -71,10 +78,10 @@ class Suggesting:
         return self._prepared(snapshot.stamp, key, raw, typed, tail)
 
     def _prepared(self, stamp: Stamp, key: Hashable, raw: bytes, typed: Typed, tail: bytes) -> Prepared:
-        prepared = Prepared(entity_tag(stamp, typed).encode(), lead_of(typed), tail)
+        answer = prepared(entity_tag(stamp, typed).encode(), lead_of(typed), tail)
         self._kept.keep_found(stamp.key, key, tail)
-        self._kept.keep_whole(stamp.key, raw, prepared)
-        return prepared
+        self._kept.keep_whole(stamp.key, raw, answer)
+        return answer
 
     def _note(self, *, hit: bool) -> None:
         if self._kept.on:

@@ -1,12 +1,14 @@
 """JSON in, strictly, and JSON out, the same bytes on every door (E6, I5)."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.errors import MAX_BODY_BYTES, BodyTooLargeError, InvalidInputError
+
+JSON: Final = b"application/json"
 
 Receive = Callable[[], Awaitable[Any]]
 
@@ -28,7 +30,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def encode(document: dict[str, Any] | str) -> bytes:
+def encode(document: dict[str, Any] | str | float) -> bytes:
     """The bytes of an answer: the REST body, and decoded the text of an MCP result."""
     return orjson.dumps(document)
 

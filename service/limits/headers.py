@@ -21,6 +21,12 @@ def quota_headers(quota: Quota, decision: Decision) -> Headers:
     return policy, (b"ratelimit", left % (decision.remaining, decision.reset_seconds))
 
 
+def quota_lines(quota: Quota) -> bytes:
+    """The same as lines of a head, as a pattern of what is left and of the seconds."""
+    (name, policy), left = _constant(quota)
+    return b"%b: %b\r\nratelimit: %b\r\n" % (name, policy.replace(b"%", b"%%"), left)
+
+
 def retry_headers(decision: Decision) -> Headers:
     """What a refusal carries beside them; nothing when there is none."""
     if decision.retry_after is None:

@@ -18,7 +18,8 @@ from service.dispatch import Outcome
 from service.mcp_server.envelopes import Envelopes
 from service.mcp_server.messages import TEXTS
 from service.mcp_server.spans import CALL
-from service.rest.answers import JSON, Headers
+from service.rest.answers import Headers
+from service.wire import JSON
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
 _METHOD: Final = MCP_METHOD_HEADER.encode()

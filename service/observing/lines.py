@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -29,23 +29,20 @@ class JsonStream(logging.StreamHandler[TextIO]):
         self._timer: asyncio.TimerHandle | None = None
         self._second: tuple[int, str] = (-1, "")
 
-    def call_line(self, level: int, name: str, event: str, told: Mapping[str, Any]) -> None:
-        """Write the line of a call, as a formatter would: soon, and before anything that is logged later.
+    def call_lines(self, level: int, name: str, lines: Iterable[dict[str, Any]]) -> None:
+        """Write the lines of calls, as a formatter would: soon, and before anything that is logged later.
 
         Args:
             level: of the logging module.
             name: the logger's.
-            event: what happened.
-            told: the rest of the line.
+            lines: what they tell, the event first; they become this stream's.
         """
-        line = {
-            "event": event,
-            **told,
-            "timestamp": self._now(),
-            "level": logging.getLevelName(level).lower(),
-            "logger": name,
-        }
-        self._waiting.append(orjson.dumps(line))
+        now, word = self._now(), logging.getLevelName(level).lower()
+        for line in lines:
+            line["timestamp"] = now
+            line["level"] = word
+            line["logger"] = name
+            self._waiting.append(orjson.dumps(line))
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:

@@ -20,10 +20,10 @@ class UnfailingMeasures:
         self._measures = measures
         self._told = False
 
-    def answered(self, route: str, outcome: str, seconds: float) -> None:
+    def answered(self, route: str, outcome: str, *seconds: float) -> None:
         """As `Measures`."""
         try:
-            self._measures.answered(route, outcome, seconds)
+            self._measures.answered(route, outcome, *seconds)
         except Exception:  # noqa: BLE001 - what counts a call must not end it
             self._fault()
 
@@ -41,17 +41,17 @@ class UnfailingMeasures:
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
-    def cache(self, cache: str, *, hit: bool) -> None:
+    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
         """As `Measures`."""
         try:
-            self._measures.cache(cache, hit=hit)
+            self._measures.cache(cache, hit=hit, times=times)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
-    def quota(self, bucket: str, decision: str) -> None:
+    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
         """As `Measures`."""
         try:
-            self._measures.quota(bucket, decision)
+            self._measures.quota(bucket, decision, times)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 

@@ -10,9 +10,8 @@ from index_mappings.generations import Stamp
 from service.caller import new_request_id
 from service.errors import MethodNotAllowedError, ServiceError
 from service.under_way import UnderWay, begun, current
-from service.wire import encode
+from service.wire import JSON, encode
 
-JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
 UNDER_WAY: Final = "shop_directory.under_way"
 

@@ -5,25 +5,28 @@ has to be waited for. What it sends is what the application would have sent.
 """
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+import time
+from asyncio import AbstractEventLoop, Transport
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from service.addresses import Proxies, origin_of
 from service.admission import Admission
 from service.caller import Channel, new_request_id
-from service.calls import call_ended
+from service.calls import REFUSED, EndedCall, calls_ended
 from service.draining import Draining
 from service.errors import OverloadedError, ServiceError
 from service.limits.policy import Bucket
 from service.measures import Measures
 from service.overload import Gate
 from service.prepared import Prepared
-from service.rest.answers import JSON, PROBLEM_JSON, Headers, problem_answer, stamp_headers
+from service.rest.answers import PROBLEM_JSON, Headers, problem_answer
 from service.rest.callers import TOKEN_HEADER
 from service.rest.door import NO_STORE
+from service.rest.sent_at_once import Beginning, SentAtOnce, lines_of
 from service.rest.suggest_endpoint import CACHE, known_tags
+from service.rest.turn import Turn
 from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend, Snapshot
 from service.suggest import parse
@@ -37,25 +40,12 @@ TARGET: Final = b"/suggest?"
 _ELSEWHERE: Final = frozenset((TOKEN_HEADER, b"content-length", b"transfer-encoding", b"upgrade", b"expect"))
 _IF_NONE_MATCH: Final = b"if-none-match"
 _UNAVAILABLE: Final = b"HTTP/1.1 503 Service Unavailable\r\n"
+_FOUND: Final = b"HTTP/1.1 200 OK\r\n"
+_UNCHANGED: Final = b"HTTP/1.1 304 Not Modified\r\n"
 _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _REMEMBERED_PEERS: Final = 10_000
 _LOG: Final = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class SentAtOnce:
-    """An answer.
-
-    Attributes:
-        wire: all of it, as it is sent.
-        status: of HTTP.
-        request: what is known of the request.
-    """
-
-    wire: bytes
-    status: int
-    request: UnderWay
 
 
 class SuggestAtOnce:
@@ -89,18 +79,21 @@ class SuggestAtOnce:
         """
         self._search = search
         self._suggesting = suggesting
-        self._admission = admission
+        self._quota = admission.addresses(Bucket.SUGGEST)
         self._believed = believed
         self._gate = gate
         self._draining = draining
         self._measures = measures
         self._timeout = timeout
-        self._common = _lines((CACHE, *common))
+        self._common = lines_of((CACHE, *common))
         self._overloaded = problem_answer(OverloadedError())
         told = (*self._overloaded.headers, *common, NO_STORE, (b"content-type", PROBLEM_JSON))
         size = b"content-length: %d\r\n\r\n" % len(self._overloaded.body)
-        self._refusal = b"".join((_lines(told), size, self._overloaded.body))
-        self._of_stamp: tuple[object, bytes] = (None, b"")
+        self._refusal = b"".join((lines_of(told), size, self._overloaded.body))
+        self._turn = Turn[EndedCall](self._ended)
+        # Looked up once a turn of the event loop, which is much shorter than it may be trusted for.
+        self._of_turn: Snapshot | None = None
+        self._beginning: Beginning | None = None
         self._proxied = believed.unix or bool(believed.networks)
         self._address_of_peer = lru_cache(_REMEMBERED_PEERS)(lambda peer: origin_of(peer, (), believed).address)
 
@@ -109,7 +102,7 @@ class SuggestAtOnce:
         target: bytes,
         headers: list[tuple[bytes, bytes]],
         peer: str | None,
-        servers_own: Iterable[tuple[bytes, bytes]],
+        servers_own: Sequence[tuple[bytes, bytes]],
     ) -> SentAtOnce | None:
         """The whole answer; None where the application must give it.
 
@@ -128,7 +121,7 @@ class SuggestAtOnce:
         if self._draining.begun:
             return None
         try:
-            if (snapshot := self._search.at_hand()) is None:
+            if (snapshot := self._of_turn or self._search.at_hand()) is None:
                 return None
             return self._answer(snapshot, target[len(TARGET) :], tags, self._address(peer, headers), servers_own)
         except (ServiceError, BackendUnavailable):
@@ -138,13 +131,47 @@ class SuggestAtOnce:
             _LOG.exception("the short way of /suggest failed")
             return None
 
-    def ended(self, sent: SentAtOnce) -> None:
-        """Tell of an answer that has been sent."""
-        route = Bucket.SUGGEST.value
-        call_ended(self._measures, sent.request, channel=Channel.REST.value, route=route, status=sent.status)
+    def again(self, raw: bytes, address: str, servers_own: Sequence[tuple[bytes, bytes]]) -> SentAtOnce | None:
+        """The answer to a request whose head differs only in its query string from one that was answered before.
+
+        Args:
+            raw: the query string.
+            address: as that answer named it.
+            servers_own: as in `answer`.
+
+        Returns:
+            An answer that is kept; None where there is none, or only `answer` can tell.
+        """
+        if self._draining.begun or (snapshot := self._of_turn or self._search.at_hand()) is None:
+            return None
+        kept = self._suggesting.kept(snapshot.stamp, raw)
+        if kept is None or (counted := self._quota.take(address)) is None:
+            return None
+        call = EndedCall(new_request_id(), time.monotonic(), _OK)
+        return self._found(self._begins(snapshot, servers_own), call, kept, counted, address)
+
+    def send(self, loop: AbstractEventLoop, transport: Transport, sent: SentAtOnce) -> None:
+        """Send an answer at the end of the event loop's turn, and tell of it."""
+        self._of_turn = sent.snapshot
+        self._turn.send(loop, transport, sent.wire, sent.call)
+
+    def flush(self) -> None:
+        """Send what waits now."""
+        self._turn.flush()
+
+    def _ended(self, calls: Sequence[EndedCall]) -> None:
+        self._of_turn = None
+        self._suggesting.tell()
+        self._quota.tell()
+        calls_ended(self._measures, calls, channel=Channel.REST.value, route=Bucket.SUGGEST.value)
 
     def _answer(
-        self, snapshot: Snapshot, raw: bytes, tags: str | None, address: str, servers_own: Iterable[tuple[bytes, bytes]]
+        self,
+        snapshot: Snapshot,
+        raw: bytes,
+        tags: str | None,
+        address: str,
+        servers_own: Sequence[tuple[bytes, bytes]],
     ) -> SentAtOnce | None:
         request = begun(new_request_id(), self._timeout)
         prepared = self._suggesting.kept(snapshot.stamp, raw)
@@ -155,55 +182,50 @@ class SuggestAtOnce:
             return self._refused(request, servers_own)
         # Before it is counted: what is wrong with it the application tells, and counts.
         typed = parse(raw) if prepared is None else None
-        counted = self._admission.admit_at_once(address, Bucket.SUGGEST)
+        counted = self._quota.take(address)
         if counted is None:
             return None
         if typed is not None:
             with working_on(request):
                 prepared = self._suggesting.at_once(snapshot, raw, typed)
-        return None if prepared is None else self._sent(snapshot, request, prepared, tags, (*servers_own, *counted))
+        if prepared is None:
+            return None
+        call = EndedCall(request.request_id, request.began, _OK)
+        call.engine_calls, call.engine_seconds = request.engine_calls, request.engine_seconds
+        beginning = self._begins(snapshot, servers_own)
+        if tags is None:
+            return self._found(beginning, call, prepared, counted, address)
+        known = known_tags(tags)
+        unchanged = "*" in known or prepared.tag.decode() in known
+        self._measures.cache("etag", hit=unchanged)
+        if not unchanged:
+            return self._found(beginning, call, prepared, counted, None)
+        call.status, call.generation = _NOT_MODIFIED, beginning.generation
+        told = counted, b"x-request-id: %b\r\netag: %b\r\n\r\n" % (call.request_id.encode(), prepared.tag)
+        return SentAtOnce(b"".join((_UNCHANGED, beginning.lines, *told)), call, snapshot)
 
-    def _refused(self, request: UnderWay, servers_own: Iterable[tuple[bytes, bytes]]) -> SentAtOnce:
-        request.outcome = self._overloaded.outcome
-        own = (*servers_own, (b"x-request-id", request.request_id.encode()))
-        return SentAtOnce(b"".join((_UNAVAILABLE, _lines(own), self._refusal)), self._overloaded.status, request)
-
-    def _sent(
-        self, snapshot: Snapshot, request: UnderWay, prepared: Prepared, tags: str | None, headers: Headers
+    def _found(
+        self, beginning: Beginning, call: EndedCall, prepared: Prepared, counted: bytes, address: str | None
     ) -> SentAtOnce:
-        request.generation = snapshot.stamp.generation
-        head = (
-            _lines(headers),
-            self._common,
-            self._lines_of_stamp(snapshot),
-            b"etag: %b\r\nx-request-id: %b\r\n" % (prepared.tag, request.request_id.encode()),
-        )
-        unchanged = False
-        if tags is not None:
-            known = known_tags(tags)
-            unchanged = "*" in known or prepared.tag.decode() in known
-            self._measures.cache("etag", hit=unchanged)
-        if unchanged:
-            return SentAtOnce(b"".join((b"HTTP/1.1 304 Not Modified\r\n", *head, b"\r\n")), _NOT_MODIFIED, request)
-        return SentAtOnce(b"".join((b"HTTP/1.1 200 OK\r\n", *head, *_body(prepared))), _OK, request)
+        call.generation = beginning.generation
+        own = b"x-request-id: %b\r\n" % call.request_id.encode()
+        wire = b"".join((_FOUND, beginning.lines, counted, own, prepared.head, prepared.tail))
+        return SentAtOnce(wire, call, beginning.snapshot, address)
+
+    def _refused(self, request: UnderWay, servers_own: Sequence[tuple[bytes, bytes]]) -> SentAtOnce:
+        status = self._overloaded.status
+        outcome = self._overloaded.outcome or REFUSED
+        own = lines_of((*servers_own, (b"x-request-id", request.request_id.encode())))
+        wire = b"".join((_UNAVAILABLE, own, self._refusal))
+        return SentAtOnce(wire, EndedCall(request.request_id, request.began, status, outcome))
 
     def _address(self, peer: str | None, headers: list[tuple[bytes, bytes]]) -> str:
         if self._proxied:
             return origin_of(peer, headers, self._believed).address
         return self._address_of_peer(peer)
 
-    def _lines_of_stamp(self, snapshot: Snapshot) -> bytes:
-        stamp, told = self._of_stamp
-        if stamp is not snapshot.stamp:
-            told = _lines(stamp_headers(snapshot.stamp))
-            self._of_stamp = (snapshot.stamp, told)
-        return told
-
-
-def _body(prepared: Prepared) -> tuple[bytes, ...]:
-    size = len(prepared.lead) + len(prepared.tail)
-    return b"content-type: %b\r\ncontent-length: %d\r\n\r\n" % (JSON, size), prepared.lead, prepared.tail
-
-
-def _lines(headers: Headers) -> bytes:
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
+    def _begins(self, snapshot: Snapshot, servers_own: Sequence[tuple[bytes, bytes]]) -> Beginning:
+        beginning = self._beginning
+        if beginning is None or beginning.servers_own is not servers_own or beginning.snapshot is not snapshot:
+            beginning = self._beginning = Beginning(snapshot, servers_own, self._common)
+        return beginning

@@ -9,12 +9,12 @@ from service.errors import ServiceError
 from service.limits.policy import Bucket
 from service.live import LiveData
 from service.measures import Measures
-from service.rest.answers import JSON, Answer, Asked, Endpoint, Headers, problem_answer, stamp_headers
+from service.rest.answers import Answer, Asked, Endpoint, Headers, problem_answer, stamp_headers
 from service.rest.callers import http_caller
 from service.search.protocol import Snapshot
 from service.suggest import entity_tag, parse
 from service.suggesting import Suggesting
-from service.wire import header
+from service.wire import JSON, header
 
 CACHE: Final = (b"cache-control", b"public, max-age=3")
 

@@ -6,9 +6,9 @@ from service.addresses import Proxies
 from service.caller import Channel
 from service.dispatch import Dispatcher
 from service.errors import UnsupportedMediaTypeError
-from service.rest.answers import JSON, Answer, Asked, Endpoint, problem_answer, stamp_headers
+from service.rest.answers import Answer, Asked, Endpoint, problem_answer, stamp_headers
 from service.rest.callers import http_caller
-from service.wire import decode_object, header, is_json, read_body
+from service.wire import JSON, decode_object, header, is_json, read_body
 
 
 def tool_endpoint(dispatcher: Dispatcher, name: str, believed: Proxies) -> Endpoint:

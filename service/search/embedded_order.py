@@ -15,12 +15,13 @@ from tantivy import Order, Query
 
 from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN
 from service.search.embedded_queries import OpenIndex
+from service.search.engine import Kept
 
 Address = tuple[int, int]
 # The stored part of a document; nobody changes it, as others read it too.
 Stored = dict[str, Any]
-# How many documents of an index are kept as they were read, some megabytes: short prefixes mean the same few shops.
-_LATELY_READ: Final = 4_096
+# How many documents of an index are kept as they were read, some 30 MB: short prefixes mean the same few shops.
+_LATELY_READ: Final = 16_384
 # How many hits are fetched beyond those that are wanted, so that the bands at both ends are seen whole: in turn.
 _MARGINS: Final = (16, 512)
 
@@ -157,7 +158,8 @@ class Ordered:
             document = self._searcher.doc(address)
             if len(self._lately_read) >= _LATELY_READ:
                 self._lately_read.clear()
-            read = self._lately_read[key] = (document[self.index.rank][0], orjson.loads(document[STORED_COLUMN][0]))
+            stored = Kept(orjson.loads(document[STORED_COLUMN][0]))
+            read = self._lately_read[key] = (document[self.index.rank][0], stored)
         return read
 
     def _by_rank(

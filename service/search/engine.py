@@ -6,7 +6,21 @@ from typing import Any, Protocol
 
 from index_mappings.generations import Stamp
 from service.search.plan import Clause, Plan
-from service.search.protocol import Generations
+from service.search.protocol import Generations, SuggestedShop
+
+
+class Kept(dict[str, Any]):
+    """The stored part of a document that an engine keeps for other searches, with what was made of it.
+
+    Attributes:
+        made: what a suggestion shows of it, once one has shown it.
+    """
+
+    __slots__ = ("made",)
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        super().__init__(stored)
+        self.made: SuggestedShop | None = None
 
 
 @dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
@@ -11,7 +11,7 @@ from index_mappings.generations import Stamp
 from index_mappings.text import fold
 from index_mappings.tiers import SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable
-from service.search.engine import Ask, Engine, Hit, Page
+from service.search.engine import Ask, Engine, Hit, Kept, Page
 from service.search.lookahead import Lookahead
 from service.search.narrowing import narrowed
 from service.search.plan import (
@@ -27,7 +27,7 @@ from service.search.plan import (
     whole_query_match,
     word_evidence,
 )
-from service.search.protocol import FindQuery, Found, Suggested, Suggestion, SuggestQuery
+from service.search.protocol import FindQuery, Found, Suggested, SuggestedShop, Suggestion, SuggestQuery
 
 _DID_YOU_MEAN: Final = 3
 
@@ -81,7 +81,7 @@ class Finding:
             hits = hits if last is None else (await self._ask(Ask(last, query.limit))).hits
         return Suggested(
             categories=self._table.suggested(forms, query.limit),
-            shops=tuple(Suggestion(shop_from_stored(hit.stored), hit.tier) for hit in hits),
+            shops=tuple([Suggestion(_suggested_shop(hit.stored), hit.tier) for hit in hits]),
         )
 
     async def _suggested(self, forms: QueryForms, plan: Plan, limit: int) -> tuple[Hit, ...]:
@@ -146,6 +146,19 @@ class Finding:
             category_truncated=self._table.resolve(kept.words, self._cap).truncated,
             did_you_mean=near,
         )
+
+
+def _suggested_shop(stored: dict[str, Any]) -> SuggestedShop:
+    if not isinstance(stored, Kept):
+        return _shown_of(stored)
+    if stored.made is None:
+        stored.made = _shown_of(stored)
+    return stored.made
+
+
+def _shown_of(stored: dict[str, Any]) -> SuggestedShop:
+    category: str = stored["categories"][0]
+    return SuggestedShop(stored["id"], stored["name"], stored["domain"], category, stored["popularity"])
 
 
 def as_typed(text: str, words: Sequence[str]) -> tuple[str, ...]:

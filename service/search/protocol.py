@@ -5,7 +5,7 @@ An answer is whole or it is an error: an engine that timed out, lost a shard or 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from index_mappings.documents import Category, Shop
@@ -66,11 +66,30 @@ class SuggestQuery:
     limit: int
 
 
+@dataclass(slots=True)  # not frozen: `told` comes later
+class SuggestedShop:
+    """What a suggestion shows of a shop.
+
+    Attributes:
+        id, name, domain: the shop's.
+        category: its first one's slug.
+        popularity: the shop's; None where it is not known.
+        told: how it is sent, but for its score: made by the first who sends it, as engines keep such shops.
+    """
+
+    id: str
+    name: str
+    domain: str
+    category: str
+    popularity: float | None
+    told: bytes | None = field(default=None, compare=False, repr=False)
+
+
 @dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user
 class Suggestion:
     """A suggested shop with the tier of its best evidence (M9)."""
 
-    shop: Shop
+    shop: SuggestedShop
     tier: int
 
 

@@ -42,6 +42,7 @@ from service.search.protocol import (
     MergeEffects,
     Offer,
     Suggested,
+    SuggestedShop,
     Suggestion,
     SuggestQuery,
 )
@@ -174,7 +175,7 @@ class ReferenceBackend:
         ranked.sort(key=lambda found: (-found[0], found[1].rank))
         return Suggested(
             categories=self._table.suggested(forms, query.limit),
-            shops=tuple(Suggestion(_shop(shop), tier) for tier, shop in ranked[: query.limit]),
+            shops=tuple(Suggestion(_suggested(shop), tier) for tier, shop in ranked[: query.limit]),
         )
 
     def _matches(self, query: QueryForms, country: str | None, category: str | None) -> list[ShopDocument]:
@@ -312,6 +313,10 @@ def _overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:
 
 def _sells_in(shop: ShopDocument, country: str | None) -> bool:
     return country is None or country in shop.markets or ANY_MARKET in shop.markets
+
+
+def _suggested(shop: ShopDocument) -> SuggestedShop:
+    return SuggestedShop(shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
 
 
 def _shop(shop: ShopDocument) -> Shop:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from index_mappings.documents import Shop
 from service.context import ToolContext
 from service.reports.sqlite import SqliteReports
-from service.search.protocol import FindQuery, Found, Snapshot, Suggested, SuggestQuery
+from service.search.protocol import FindQuery, Found, Snapshot, Suggested, SuggestedShop, SuggestQuery
 from service.tools.request import validated
 from service.tools.tool import Tool
 
@@ -79,6 +79,6 @@ async def ladder(
     return [(int(suggestion.tier), suggestion.shop.name) for suggestion in suggested.shops]
 
 
-def names(shops: Iterable[Shop]) -> list[str]:
+def names(shops: Iterable[Shop | SuggestedShop]) -> list[str]:
     """The names of shops, in order."""
     return [shop.name for shop in shops]

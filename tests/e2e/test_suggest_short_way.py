@@ -21,7 +21,7 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.overload import Gate
 from service.rest.gated import Gated
-from service.rest.suggest_at_once import SentAtOnce
+from service.rest.sent_at_once import SentAtOnce
 from service.settings import Settings
 from tests.e2e.served import get, served
 from tests.worlds import SHOPS, embedded_world
@@ -37,6 +37,9 @@ class Counting:
     def __init__(self, app: FastAPI) -> None:
         self._at_once = app.state.suggest_at_once
         self.answered = 0
+        self.repeated = 0
+        self.flush = self._at_once.flush
+        self.send = self._at_once.send
         app.state.suggest_at_once = self
 
     def answer(self, *asked: Any) -> SentAtOnce | None:  # noqa: ANN401 - as it takes
@@ -44,8 +47,11 @@ class Counting:
         self.answered += sent is not None
         return sent
 
-    def ended(self, sent: SentAtOnce) -> None:
-        self._at_once.ended(sent)
+    def again(self, *asked: Any) -> SentAtOnce | None:  # noqa: ANN401 - as it takes
+        sent: SentAtOnce | None = self._at_once.again(*asked)
+        self.answered += sent is not None
+        self.repeated += sent is not None
+        return sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +235,95 @@ def test_both_ways_refuse_alike_what_is_too_much_and_give_what_is_kept(index: Pa
     assert refused[0] == refused[1]
     assert (refused[0][0], json.loads(refused[0][2])["code"], refused[0][1]["retry-after"]) == (503, "overloaded", "1")
     assert kept[0] == 200
+
+
+def _connected(base: str) -> socket.socket:
+    place = urlsplit(base)
+    return socket.create_connection((place.hostname or "", place.port or 0), timeout=10)
+
+
+def _asked(target: str, *headers: str) -> bytes:
+    return "\r\n".join((f"GET {target} HTTP/1.1", "host: shops.internal", *headers, "", "")).encode()
+
+
+_PRESSES: Final = ("/suggest?q=b", "/suggest?q=bo", "/suggest?q=boo&limit=3", "/suggest?q=zz", "/suggest?q=b")
+
+
+@pytest.mark.rule("I68", "I72", "C1", "C2")
+def test_a_head_that_comes_again_is_not_read_again_and_answered_as_ever(index: Path) -> None:
+    app = create_app(settings_of(index, quota_anonymous=_MANY))
+    short = Counting(app)
+    with served(app) as base:
+        world = World(base, short)
+        expected = {target: told(world, target, {}, short=False) for target in _PRESSES}
+        with _connected(base) as connection:
+            for _ in range(3):
+                for target in _PRESSES:
+                    connection.sendall(_asked(target))
+                    assert _whole(connection) == expected[target]
+    # All but the first press of the connection, and those of the first round that nobody had kept.
+    assert short.repeated >= 2 * len(_PRESSES)
+
+
+@pytest.mark.parametrize(
+    ("unlike", "status", "repeated"),
+    [
+        (_asked("/suggest?q=b"), 200, 1),
+        (_asked("/suggest?q=b", "accept: */*"), 200, 0),
+        (_asked("/suggest?q=b", "x-api-token: no"), 200, 0),
+        (_asked("/suggest?q=b", "if-none-match: *"), 304, 0),
+        (_asked("/suggest?q=b", "connection: close"), 200, 0),
+        (_asked("/suggest?q=b").replace(b"HTTP/1.1", b"HTTP/1.0"), 200, 0),
+        (_asked("/suggest?q=b").replace(b"GET", b"HEAD"), 200, 0),
+        (_asked("/suggest?q=b b"), 400, 0),
+        (_asked("/suggest?q=never-seen"), 200, 0),
+        (_asked("/suggest?q=b&q=b"), 400, 0),
+        (_asked("/health"), 200, 0),
+        (b"nonsense\r\n\r\n", 400, 0),
+    ],
+    ids=lambda case: case.decode("latin-1").splitlines()[0] if isinstance(case, bytes) else None,
+)
+def test_only_a_head_that_is_the_same_goes_unread(index: Path, unlike: bytes, status: int, repeated: int) -> None:
+    app = create_app(settings_of(index, quota_anonymous=_MANY))
+    short = Counting(app)
+    with served(app) as base, _connected(base) as connection:
+        get(base, "/suggest?q=b")
+        connection.sendall(_asked("/suggest?q=b"))
+        assert _whole(connection)[0] == 200
+        connection.sendall(unlike)
+        response = HTTPResponse(_Unbuffered(connection), method=unlike.split()[0].decode())  # type: ignore[arg-type]
+        response.begin()
+    assert (response.status, short.repeated) == (status, repeated)
+
+
+def test_a_head_in_pieces_and_several_at_once_are_answered_in_order(index: Path) -> None:
+    app = create_app(settings_of(index, quota_anonymous=_MANY))
+    short = Counting(app)
+    with served(app) as base, _connected(base) as connection:
+        for target in _PRESSES:
+            get(base, target)
+        connection.sendall(_asked(_PRESSES[0]))
+        assert _read(connection)["query"] == "b"
+        whole = _asked(_PRESSES[1])
+        connection.sendall(whole[:30])
+        time.sleep(0.05)
+        connection.sendall(whole[30:])
+        assert _read(connection)["query"] == "bo"
+        connection.sendall(b"".join((_asked(_PRESSES[0]), _asked("/health"), _asked(_PRESSES[2]), _asked(_PRESSES[3]))))
+        told_of = [_read(connection) for _ in range(4)]
+        assert [answer.get("query", "health") for answer in told_of] == ["b", "health", "boo", "zz"]
+        # The piece that begins like a press and goes on as another request is no press.
+        connection.sendall(_asked(_PRESSES[0])[:-2])
+        time.sleep(0.05)
+        connection.sendall(b"connection: close\r\n\r\n")
+        assert _read(connection)["query"] == "b"
+        assert connection.recv(1) == b""
+    assert short.repeated == 0
+
+
+def _whole(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    """An answer without what is its own, as `told`."""
+    response = HTTPResponse(_Unbuffered(connection))  # type: ignore[arg-type]
+    response.begin()
+    kept = {name.lower(): value for name, value in response.getheaders() if name.lower() not in _OWN}
+    return response.status, kept, response.read()

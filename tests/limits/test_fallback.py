@@ -31,8 +31,8 @@ class Counter(NothingMeasured):
     def count(self) -> int:
         return len(self.local)
 
-    def quota(self, bucket: str, decision: str) -> None:
-        assert decision == "local"
+    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
+        assert (decision, times) == ("local", 1)
         self.local.append(bucket)
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:

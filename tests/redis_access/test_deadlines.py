@@ -46,8 +46,8 @@ class Told(NothingMeasured):
     caches: list[tuple[str, bool]] = field(default_factory=list)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def cache(self, cache: str, *, hit: bool) -> None:
-        self.caches.append((cache, hit))
+    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
+        self.caches += [(cache, hit)] * times
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
         assert 0 <= seconds < 2

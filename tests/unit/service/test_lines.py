@@ -28,7 +28,7 @@ async def test_lines_of_calls_are_written_soon_and_together() -> None:
     stream = io.StringIO()
     handler = JsonStream(stream)
     for number in range(3):
-        handler.call_line(logging.INFO, "calls", f"call {number}", {"status": 200})
+        handler.call_lines(logging.INFO, "calls", [{"event": f"call {number}", "status": 200}])
     assert written(stream) == []
     await asyncio.sleep(0.1)
     assert written(stream) == ["call 0", "call 1", "call 2"]
@@ -41,16 +41,16 @@ async def test_lines_of_calls_are_written_soon_and_together() -> None:
 async def test_another_line_comes_behind_those_that_wait() -> None:
     stream = io.StringIO()
     handler = JsonStream(stream)
-    handler.call_line(logging.INFO, "calls", "first", {})
+    handler.call_lines(logging.INFO, "calls", [{"event": "first"}])
     warn(handler, "second")
-    handler.call_line(logging.INFO, "calls", "third", {})
+    handler.call_lines(logging.INFO, "calls", [{"event": "third"}])
     await asyncio.sleep(0.1)
     assert written(stream) == ["first", "second", "third"]
 
 
 def test_without_an_event_loop_a_line_is_written_at_once() -> None:
     stream = io.StringIO()
-    JsonStream(stream).call_line(logging.INFO, "calls", "first", {})
+    JsonStream(stream).call_lines(logging.INFO, "calls", [{"event": "first"}])
     assert written(stream) == ["first"]
 
 
@@ -59,7 +59,7 @@ def test_a_loop_that_ended_holds_nothing_back() -> None:
     handler = JsonStream(stream)
 
     async def call(name: str, wait: float) -> None:
-        handler.call_line(logging.INFO, "calls", name, {})
+        handler.call_lines(logging.INFO, "calls", [{"event": name}])
         await asyncio.sleep(wait)
 
     asyncio.run(call("first", 0))
@@ -80,7 +80,7 @@ async def test_no_line_is_lost_or_doubled_between_threads() -> None:
     thread = threading.Thread(target=others)
     thread.start()
     for number in range(2_000):
-        handler.call_line(logging.INFO, "calls", f"call {number}", {})
+        handler.call_lines(logging.INFO, "calls", [{"event": f"call {number}"}])
         if not number % 100:
             await asyncio.sleep(0)
     thread.join()
@@ -94,6 +94,6 @@ async def test_a_stream_that_fails_ends_no_call(capsys: pytest.CaptureFixture[st
     stream = io.StringIO()
     handler = JsonStream(stream)
     stream.close()
-    handler.call_line(logging.INFO, "calls", "first", {})
+    handler.call_lines(logging.INFO, "calls", [{"event": "first"}])
     await asyncio.sleep(0.1)
     assert "lines of calls could not be written" in capsys.readouterr().err

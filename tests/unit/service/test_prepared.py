@@ -3,12 +3,13 @@
 import pytest
 
 from service.prepared import BoundedCache, Prepared, PreparedAnswers
+from service.prepared import prepared as prepared_of
 
 FIRST, SECOND = ("20261121t093000000000-abcdef", 1), ("20261121t093000000000-abcdef", 2)
 
 
 def prepared(tail: bytes = b',"shops":[]}') -> Prepared:
-    return Prepared(b'"tag"', b'{"query":"a"', tail)
+    return prepared_of(b'"tag"', b'{"query":"a"', tail)
 
 
 def test_what_was_used_last_stays() -> None:
