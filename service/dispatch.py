@@ -20,7 +20,7 @@ from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
 from service.live import Answered, LiveData
 from service.reports.protocol import ReportQueue
-from service.search.protocol import Snapshot
+from service.search.protocol import Snapshot, Suggested, SuggestQuery
 from service.tools.request import validated
 from service.tools.tool import Shown, TokenRule, Tool
 from service.under_way import begun, current, time_left, working_on
@@ -105,8 +105,13 @@ class Dispatcher:
         """Whether there is such a tool."""
         return name in self._by_name
 
-    async def admit(self, name: str | None, caller: Caller) -> Admit:
-        """Apply the token rule and the quota of a tool, or of what is no tool's call: a read of the address.
+    async def admit(self, name: str | None, caller: Caller, *, otherwise: Bucket = Bucket.READS) -> Admit:
+        """Apply the token rule and the quota of a tool, or of what is no tool's call.
+
+        Args:
+            name: of the tool; None, or what no tool is called, for what is no tool's call.
+            caller: whose call it is.
+            otherwise: what that is counted as.
 
         Returns:
             The admission, or why there is none; nothing is raised but cancellation.
@@ -115,7 +120,7 @@ class Dispatcher:
         if tool is not None and (request := current()) is not None:
             # Here, so that what is refused is told of by the name of its tool too.
             request.tool = tool.name
-        bucket = Bucket.READS if tool is None else tool_bucket(read_only=tool.effects.read_only)
+        bucket = otherwise if tool is None else tool_bucket(read_only=tool.effects.read_only)
         required = tool is not None and tool.token is TokenRule.REQUIRED
         try:
             if caller.token is None and not required:
@@ -148,6 +153,14 @@ class Dispatcher:
             return await self._called(name, arguments, caller, admit)
         with working_on(begun(caller.request_id, self._timeout)):
             return await self._called(name, arguments, caller, admit)
+
+    async def suggest(self, query: SuggestQuery, caller: Caller) -> Answered[Suggested]:
+        """Suggest as /suggest does, at a door that has no such path; the caller is admitted."""
+
+        async def work(snapshot: Snapshot) -> Suggested:
+            return await snapshot.suggest(query)
+
+        return await self._live.ask(work, caller.request_id)
 
     async def _called(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None) -> Outcome:
         if name not in self._by_name:

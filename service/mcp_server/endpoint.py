@@ -27,10 +27,12 @@ from service.admission import Admitted
 from service.caller import Channel
 from service.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
-from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call, retold
-from service.mcp_server.server import Call
+from service.limits.policy import Bucket
+from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call
+from service.mcp_server.retelling import Retelling
 from service.mcp_server.short_way import PlainCall, ShortWay
-from service.mcp_server.spans import CALL, begin_span
+from service.mcp_server.spans import CALL, COMPLETE, begin_span
+from service.mcp_server.working import Call
 from service.rest.answers import Answer, Headers, method_not_allowed, under_way_of
 from service.rest.callers import http_caller
 from service.tracing import UNTRACED, Door
@@ -92,10 +94,12 @@ class McpEndpoint:
         plain = self._short.read(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
             # The SDK says so, in the caller's era; nobody is asked for a token before that (R5).
-            await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send, ()))
+            await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send, ()))
             return
         caller = http_caller(scope, Channel.MCP, self._believed)
-        admit = await self._dispatcher.admit(tool, caller)
+        # Whoever types into an argument presses as many keys as on /suggest.
+        otherwise = Bucket.SUGGEST if message["method"] == COMPLETE else Bucket.READS
+        admit = await self._dispatcher.admit(tool, caller, otherwise=otherwise)
         is_call = message["method"] == CALL
         if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
             # A call's other refusals are results, which the SDK sends in the caller's era (E2).
@@ -106,7 +110,7 @@ class McpEndpoint:
             await self._answer(plain, Call(caller, admit, under_way_of(scope)), headers, send)
             return
         scope[_ADMIT] = admit
-        await self._sessions.handle_request(scope, _replay(body, receive), _Retelling(send, headers))
+        await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send, headers))
 
     async def _answer(self, plain: PlainCall, call: Call, headers: Headers, send: Send) -> None:
         """Answer a plain call; nothing is sent to a caller who has left."""
@@ -166,29 +170,6 @@ def call_over_http(believed: Proxies) -> Callable[[Any], Call]:
         return Call(http_caller(scope, Channel.MCP, believed), scope.get(_ADMIT), under_way_of(scope))
 
     return call
-
-
-class _Retelling:
-    """Sends what the SDK sends, but the body of an error in our words."""
-
-    def __init__(self, send: Send, headers: Headers) -> None:
-        self._send = send
-        self._headers = headers
-        self._status = 0
-        self._body = bytearray()
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            if self._status < _BAD_REQUEST:
-                await self._send({**message, "headers": [*message["headers"], *self._headers]})
-            return
-        if self._status < _BAD_REQUEST:
-            await self._send(message)
-            return
-        self._body += message.get("body", b"")
-        if not message.get("more_body", False):
-            await Answer(self._status, retold(bytes(self._body)), headers=self._headers).send(self._send)
 
 
 def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:

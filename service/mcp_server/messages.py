@@ -16,6 +16,7 @@ from mcp.types import (
     PARSE_ERROR,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.errors import ServiceError
@@ -38,6 +39,18 @@ TEXTS: Final = {
 # Of the range that is free for implementers.
 REFUSED: Final = -32_001
 UNKNOWN_TOOL: Final = "There is no tool of this name; tools/list names those that there are."
+UNKNOWN_RESOURCE: Final = (
+    "There is no resource at this URI. resources/list and resources/templates/list name those that there are; a shop "
+    "that is not in the directory is none."
+)
+UNKNOWN_PROMPT: Final = "There is no prompt of this name; prompts/list names those that there are."
+NOTHING_TO_COMPLETE: Final = (
+    "There is no such argument to complete: ref names a prompt of prompts/list, or the template of "
+    "resources/templates/list as it stands there, and argument.name an argument of it."
+)
+# What the revisions with a handshake call a missing resource; the later one has retired the code.
+_MISSING_BEFORE: Final = -32_002
+_FIRST_FAULT: Final = 500
 # The errors whose data the protocol prescribes: clients choose a version, or learn what they lack, by it.
 _DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION, MISSING_REQUIRED_CLIENT_CAPABILITY})
 
@@ -103,6 +116,23 @@ def refused_call(error: ServiceError, message_id: MessageId = None) -> RpcError:
     return RpcError(REFUSED, error.detail, message_id, error.problem())
 
 
+def failed_method(error: ServiceError) -> RpcError:
+    """What a method that is no call of a tool says when it can't be answered: the problem object is its data."""
+    code = INVALID_PARAMS if error.status < _FIRST_FAULT else INTERNAL_ERROR
+    return RpcError(code, error.detail, data=error.problem())
+
+
+def missing_resource(uri: str, version: str) -> RpcError:
+    """There is no such resource; of it nothing is told but what was sent (V2).
+
+    Args:
+        uri: as sent.
+        version: of the protocol that the caller speaks.
+    """
+    code = _MISSING_BEFORE if version in HANDSHAKE_PROTOCOL_VERSIONS else INVALID_PARAMS
+    return RpcError(code, UNKNOWN_RESOURCE, data={"uri": uri})
+
+
 def in_our_words(code: int, data: Any, message_id: MessageId = None) -> RpcError:  # noqa: ANN401 - any JSON value
     """An error of the SDK with our text, and without data that the protocol does not prescribe."""
     known = code if code in TEXTS else INTERNAL_ERROR
@@ -114,8 +144,6 @@ def retold(body: bytes) -> bytes:
     try:
         answer = json.loads(body)
         error = answer["error"]
-        if error["message"] == UNKNOWN_TOOL:
-            return body
         return in_our_words(error["code"], error.get("data"), answer.get("id")).body()
     except (ValueError, KeyError, TypeError):
         return in_our_words(INVALID_REQUEST, None).body()

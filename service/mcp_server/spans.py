@@ -7,9 +7,25 @@ from service.tracing import Door, of_headers
 from service.under_way import UnderWay
 
 CALL: Final = "tools/call"
+COMPLETE: Final = "completion/complete"
 
 # No caller invents the names of spans.
-_METHODS: Final = frozenset({"initialize", "notifications/initialized", "ping", "server/discover", CALL, "tools/list"})
+_METHODS: Final = frozenset(
+    {
+        "initialize",
+        "notifications/initialized",
+        "ping",
+        "server/discover",
+        CALL,
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        COMPLETE,
+    }
+)
 
 
 def begin_span(

@@ -14,7 +14,7 @@ from mcp.types import INVALID_REQUEST
 from service.caller import Caller, Channel, new_request_id
 from service.errors import MAX_BODY_BYTES
 from service.mcp_server.messages import RpcError, check_message
-from service.mcp_server.server import Call
+from service.mcp_server.working import Call
 
 LOCAL: Final = "stdio"
 

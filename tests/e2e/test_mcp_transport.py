@@ -44,6 +44,12 @@ TOOLS = [
     "resolve_checkout_url",
     "resolve_conflict",
 ]
+CAPABILITIES = {
+    "tools": {"listChanged": False},
+    "resources": {"subscribe": False, "listChanged": False},
+    "prompts": {"listChanged": False},
+    "completions": {},
+}
 MODERN = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
 
 
@@ -135,7 +141,12 @@ def _error(code: int, message: str, message_id: int | None = None) -> dict[str, 
             _error(-32600, "The message must have params that are an object, or none.", 1),
         ),
         ({}, PING | {"method": "no/such"}, 200, _error(-32601, "This server does not have that method.", 1)),
-        ({}, PING | {"method": "resources/list"}, 200, _error(-32601, "This server does not have that method.", 1)),
+        (
+            {},
+            PING | {"method": "resources/subscribe", "params": {"uri": "shop://shop_books"}},
+            200,
+            _error(-32601, "This server does not have that method.", 1),
+        ),
         (
             {},
             PING | {"method": "tools/call", "params": {"name": "get_shop", "arguments": []}},
@@ -237,7 +248,7 @@ def test_a_handshake_settles_the_version_that_the_client_asks_for(base: str, ver
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     reply = post(base, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
     result = reply.json["result"]
-    assert (result["protocolVersion"], result["capabilities"]) == (version, {"tools": {"listChanged": False}})
+    assert (result["protocolVersion"], result["capabilities"]) == (version, CAPABILITIES)
     assert result["serverInfo"] == {"name": "shop-directory", "title": "Shop Directory", "version": "0.1.1"}
 
 

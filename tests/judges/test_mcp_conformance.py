@@ -29,8 +29,8 @@ def suite() -> Path:
 
 
 @pytest.mark.rule("I3", "E1.transport", "R5")
-@pytest.mark.parametrize(("revision", "passing"), [("2025-11-25", 5), ("2026-07-28", 8)])
-def test_the_service_fails_only_what_asks_for_fixtures_resources_or_prompts(
+@pytest.mark.parametrize(("revision", "passing"), [("2025-11-25", 7), ("2026-07-28", 11)])
+def test_the_service_fails_only_what_asks_for_fixtures_or_for_a_session(
     suite: Path, base: str, revision: str, passing: int
 ) -> None:
     verdict = judge(suite, f"{base}/mcp", revision, f"baseline-service-{revision}.yml")

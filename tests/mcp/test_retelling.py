@@ -1,0 +1,36 @@
+"""Only an error that the service itself raised leaves it as it is; every other one is the SDK's, and retold (E5)."""
+
+import json
+from typing import Any, Final
+
+import pytest
+from starlette.types import Message
+
+from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL
+from service.mcp_server.retelling import Retelling
+from service.mcp_server.working import OWN
+
+ERROR: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": UNKNOWN_TOOL, "data": {"uri": "a"}}}
+RETOLD: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": TEXTS[-32602]}}
+
+
+@pytest.mark.rule("E5", "E1.transport")
+@pytest.mark.parametrize(
+    ("scope", "status", "told"),
+    [({OWN: True}, 400, ERROR), ({}, 400, RETOLD), ({OWN: False}, 500, RETOLD), ({}, 200, ERROR)],
+)
+async def test_an_error_is_retold_unless_it_is_ours(scope: dict[str, Any], status: int, told: dict[str, Any]) -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    retelling = Retelling(scope, send, ((b"ratelimit", b"1"),))
+    raw = json.dumps(ERROR).encode()
+    await retelling({"type": "http.response.start", "status": status, "headers": [(b"x-library", b"1")]})
+    await retelling({"type": "http.response.body", "body": raw[:9], "more_body": True})
+    await retelling({"type": "http.response.body", "body": raw[9:]})
+    start, *bodies = sent
+    headers = dict(start["headers"])
+    assert (start["status"], json.loads(b"".join(part["body"] for part in bodies))) == (status, told)
+    assert (headers[b"ratelimit"], b"x-library" in headers) == (b"1", status == 200)
