@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from indexer.pace import MICRO_BATCH
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import apply_changes
 from indexer.state.state import State
 from indexer.update import update
-
-MICRO_BATCH: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from indexer.catching_up import MICRO_BATCH, NOTHING, CaughtUp, Follower
+from indexer.catching_up import NOTHING, CaughtUp, Follower
 from indexer.operations import TELL_EVERY_S, StatusTeller
+from indexer.pace import MICRO_BATCH
 from indexer.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import LeaseHeldError, holding

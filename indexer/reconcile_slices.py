@@ -10,12 +10,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from indexer.pace import RECONCILE_RATE
 from indexer.reconcile import PAGE, Comparison, Place, check_place
 from indexer.reconcile_found import Found
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.state.state import State
 
-RATE: Final = 500.0
 _REST_S: Final = 60.0
 _LOG: Final = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Reconciler:
         sink: Sink,
         *,
         repair: bool = True,
-        rate: float = RATE,
+        rate: float = RECONCILE_RATE,
         rest: float = _REST_S,
         tell: Callable[[Found], None] = lambda _: None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -1,83 +1,153 @@
 """The service's commands: `shop-directory serve` and `shop-directory mcp`.
 
-Exit codes: 0 done, 2 a wrong setting.
+What they work with is imported when they work, so that help waits for no engine. Exit codes: 0 done, 2 a wrong setting,
+3 it can't start or listen, 130 interrupted.
 """
 
+import json
 import sys
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
-import anyio
 import typer
 
-from index_mappings.environment.showing import as_lines, effective
-from index_mappings.environment.sides import unknown_variables
-from service.app import run_stdio
-from service.observing.logs import log_by
-from service.serving import serve_alone, serve_with_workers
-from service.settings import Settings, SettingsError, load_settings
+from index_mappings.environment.endings import Ending, problem, problems_as_json
 
-_USAGE_EXIT: Final = 2
+if TYPE_CHECKING:
+    from service.settings import Settings
 
-EngineOption = Annotated[str | None, typer.Option(help="embedded or opensearch. [env: SHOP_DIRECTORY_ENGINE]")]
+_ENGINES: Final = ("embedded", "opensearch")
+
+
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in _ENGINES if name.startswith(incomplete)]
+
+
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        autocompletion=_engines,
+        show_default="embedded",
+        help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
+        rich_help_panel="Where the index is",
+    ),
+]
 DataDirOption = Annotated[
-    Path | None, typer.Option(help="The embedded engine's directory. [env: SHOP_DIRECTORY_DATA_DIR]")
+    Path | None,
+    typer.Option(
+        show_default="var/index",
+        help=r"The embedded engine's directory. \[env: SHOP_DIRECTORY_DATA_DIR]",
+        rich_help_panel="Where the index is",
+    ),
 ]
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [env: SHOP_DIRECTORY_HOST]")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. [env: SHOP_DIRECTORY_PORT]")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(show_default="127.0.0.1", help=r"Address to listen on. \[env: SHOP_DIRECTORY_HOST]"),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(show_default="8080", help=r"Port; 0 takes a free one. \[env: SHOP_DIRECTORY_PORT]")
+    ] = None,
     engine: EngineOption = None,
     data_dir: DataDirOption = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that serve; more than one needs Redis. [env: SHOP_DIRECTORY_WORKERS]")
+        int | None,
+        typer.Option(
+            show_default="1",
+            help=r"Processes that serve; more than one needs Redis. \[env: SHOP_DIRECTORY_WORKERS]",
+        ),
     ] = None,
     *,
     hints: Annotated[bool, typer.Option("--hints", help="Print three things to try once it serves.")] = False,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print the settings in effect, with secrets hidden, and end.")
     ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            callback=problems_as_json,
+            is_eager=True,
+            help="Tell the address, or with --print-config the settings, as one JSON document; no hints.",
+        ),
+    ] = False,
 ) -> None:
     """Serve the directory over HTTP: the tools, /suggest, MCP at /mcp, and the probes.
 
-    Example: shop-directory serve --port 8080 --hints
+    It says where it listens once it does, and serves until a signal ends it.
+
+    Examples:
+      shop-directory serve --port 8080 --hints
+      shop-directory serve --port 0 --json
+      shop-directory serve --print-config
+
+    Exit codes: 0 ended by SIGTERM, 2 a wrong setting, 3 it can't start or listen,
+    130 ended by Ctrl-C.
     """
+    from index_mappings.environment.showing import as_lines, as_wire, effective
+
     options = {"host": host, "port": port, "engine": engine, "data_dir": data_dir, "workers": workers}
     settings = _settings(**options)
     if print_config:
-        print(as_lines(effective(settings, [name for name, given in options.items() if given is not None])))
+        shown = effective(settings, [name for name, given in options.items() if given is not None])
+        print(json.dumps(as_wire(shown), ensure_ascii=False) if as_json else as_lines(shown))
         return
+
+    from service.observing.logs import log_by
+    from service.serving import serve_alone, serve_with_workers
+
     log_by(settings)
-    if settings.workers == 1:
-        serve_alone(settings, hints=hints)
-    else:
-        serve_with_workers(settings, hints=hints)
+    try:
+        if settings.workers == 1:
+            serve_alone(settings, hints=hints, as_json=as_json)
+        else:
+            serve_with_workers(settings, hints=hints, as_json=as_json)
+    except SystemExit as ended:
+        if not ended.code:
+            raise
+        address = f"{settings.host} port {settings.port}"
+        _stop(Ending.UNAVAILABLE, f"Nothing is served at {address}: the log says why. --port 0 takes a free port.")
 
 
 def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
     """Serve MCP on stdin and stdout, for a client that starts this command.
 
-    Example: shop-directory mcp --data-dir var/index
+    It ends when its standard input does.
+
+    Examples:
+      shop-directory mcp --data-dir var/index
+
+    Exit codes: 0 done, 2 a wrong setting, 130 ended by Ctrl-C.
     """
     settings = _settings(engine=engine, data_dir=data_dir)
+
+    import anyio
+
+    from service.app import run_stdio
+    from service.observing.logs import log_by
+
     log_by(settings)
     anyio.run(lambda: run_stdio(settings))
 
 
-def _settings(**given: object) -> Settings:
+def _settings(**given: object) -> "Settings":
+    from index_mappings.environment.sides import unknown_variables
+    from service.settings import Settings, SettingsError, load_settings
+
     try:
         settings = load_settings(**given)
     except SettingsError as error:
-        _stop(str(error))
+        _stop(Ending.USAGE, str(error))
     for line in (*unknown_variables(Settings), *settings.cautions()):
         print(line, file=sys.stderr)
     return settings
 
 
-def _stop(message: str) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise typer.Exit(_USAGE_EXIT)
+def _stop(ending: Ending, message: str) -> NoReturn:
+    print(problem(ending, message), file=sys.stderr)
+    raise typer.Exit(ending)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ elsewhere, no new connections; what is under way is finished. SIGINT skips the w
 
 import asyncio
 import gc
+import json
 import os
 import signal
 import sys
@@ -39,13 +40,14 @@ Three things to try:
 """
 
 
-def serve_alone(settings: Settings, *, hints: bool) -> None:
+def serve_alone(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
     """Serve in this process until a signal ends it."""
     app = drained_on_sigterm(create_app(settings), settings.drain_seconds)
-    _Server(server_config(app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds), hints=hints).run()
+    config = server_config(app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds)
+    _Server(config, hints=hints, as_json=as_json).run()
 
 
-def serve_with_workers(settings: Settings, *, hints: bool) -> None:
+def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
     """Serve in several processes, which are begun anew when they die, until a signal ends them all.
 
     Exits with 3 when the workers can't start.
@@ -65,7 +67,7 @@ def serve_with_workers(settings: Settings, *, hints: bool) -> None:
         listening = config.bind_socket()
         # Already here, so that who comes before the first worker waits a moment and is not refused.
         listening.listen(config.backlog)
-        _announce(listening, hints=hints)
+        _announce(listening, hints=hints, as_json=as_json)
         supervisor = _Workers(config, sockets=[listening])
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
@@ -147,15 +149,16 @@ class _Workers(Multiprocess):
 class _Server(uvicorn.Server):
     """Says where it listens, once it does, and ends with 0 when it was asked to end."""
 
-    def __init__(self, config: uvicorn.Config, *, hints: bool) -> None:
+    def __init__(self, config: uvicorn.Config, *, hints: bool, as_json: bool) -> None:
         super().__init__(config)
         self._hints = hints
+        self._as_json = as_json
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Start, then tell."""
         await super().startup(sockets)
         if self.started:
-            _announce(self.servers[0].sockets[0], hints=self._hints)
+            _announce(self.servers[0].sockets[0], hints=self._hints, as_json=self._as_json)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; the signal is not raised once more behind it, as a stop that was asked for is no failure."""
@@ -164,9 +167,9 @@ class _Server(uvicorn.Server):
             self._captured_signals.clear()
 
 
-def _announce(listening: Any, *, hints: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's likeness of one
+def _announce(listening: Any, *, hints: bool, as_json: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's likeness of one
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    print(f"Shop Directory serves at {url}", flush=True)
-    if hints:
+    print(json.dumps({"url": url}) if as_json else f"Shop Directory serves at {url}", flush=True)
+    if hints and not as_json:
         print(_HINTS.format(url=url), flush=True)

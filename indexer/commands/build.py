@@ -1,15 +1,11 @@
 """`shop-directory index build`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from index_mappings.generations import Stamp
-from index_mappings.golden import IndexPlace
-from indexer.build import BuildOptions, BuildSummary, build
 from indexer.commands.exits import list_problems, told
 from indexer.commands.parts import (
     CatalogueOption,
@@ -26,7 +22,15 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
-from indexer.golden import check_golden, installed_answers, read_golden
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from index_mappings.generations import Stamp
+    from index_mappings.golden import IndexPlace
+    from indexer.build import BuildSummary
+
+_SAFETY: Final = "What may be published"
 
 
 def build_command(
@@ -39,24 +43,52 @@ def build_command(
     mapping: MappingOption = None,
     changes: ChangesOption = None,
     lenient: LenientOption = False,
-    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Build without bad records.")] = False,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Build without bad records.", rich_help_panel=_SAFETY)
+    ] = False,
     allow_shrink: Annotated[
-        bool, typer.Option("--allow-shrink", help="Publish however many public shops are lost.")
+        bool,
+        typer.Option("--allow-shrink", help="Publish however many public shops are lost.", rich_help_panel=_SAFETY),
     ] = False,
     fresh_state: Annotated[
-        bool, typer.Option("--fresh-state", help="Forget versions and deletions that came before this catalogue.")
+        bool,
+        typer.Option(
+            "--fresh-state",
+            help="Forget versions and deletions that came before this catalogue.",
+            rich_help_panel=_SAFETY,
+        ),
     ] = False,
     golden: Annotated[
-        Path | None, typer.Option("--golden", help="Queries whose answers must hold before publishing.")
+        Path | None,
+        typer.Option(
+            "--golden",
+            help="An NDJSON file of queries whose answers must hold before publishing.",
+            rich_help_panel=_SAFETY,
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and check everything, and write nothing.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Read and check everything, and write nothing.", rich_help_panel=_SAFETY),
+    ] = False,
     wait: WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Build a new generation from the whole catalogue, verify it, and publish it in one step.
 
-    Example: shop-directory index build --catalogue ./my-shops
+    Without a catalogue it indexes an invented sample. Records that can't be read
+    are listed on standard error, by place and field. Unless it ends with 0, the
+    live generation is what it was.
+
+    Examples:
+      shop-directory index build
+      shop-directory index build --catalogue ./my-shops
+      shop-directory index build --catalogue ./my-shops --dry-run --json
+
+    Exit codes: 0 done, 1 the catalogue is not usable, 2 wrong usage, 3 the engine
+    failed, 4 another job is at work, 5 what was built is not fit to be published.
     """
+    from indexer.build import BuildOptions, build
+
     settings = settings_of(engine, data_dir, state_dir)
     with told("Nothing was published"), opened(settings) as place:
         source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
@@ -74,12 +106,14 @@ def build_command(
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
 
 
-def _golden(path: Path, place: IndexPlace) -> Callable[[Stamp], None]:
+def _golden(path: Path, place: "IndexPlace") -> "Callable[[Stamp], None]":
+    from indexer.golden import check_golden, installed_answers, read_golden
+
     queries, answers = read_golden(path), installed_answers()
     return lambda stamp: check_golden(queries, answers(place, stamp))
 
 
-def as_wire(summary: BuildSummary) -> dict[str, Any]:
+def as_wire(summary: "BuildSummary") -> dict[str, Any]:
     """The summary as `--json` prints it."""
     return {
         "generation": summary.stamp.generation,
@@ -104,7 +138,7 @@ def as_wire(summary: BuildSummary) -> dict[str, Any]:
     }
 
 
-def as_text(summary: BuildSummary) -> str:
+def as_text(summary: "BuildSummary") -> str:
     """The summary for people."""
     held = ", ".join(f"{count:,} {kind}" for kind, count in summary.stamp.counts.items())
     done = f"Published generation {summary.stamp.generation}" if summary.published else "Nothing was written"

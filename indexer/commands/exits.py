@@ -3,28 +3,14 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from indexer.build import ShrinkError
-from indexer.golden import GoldenQueriesFailedError
-from indexer.problems import LISTED, CatalogueError, ProblemLog
-from indexer.sinks.lease import LeaseHeldError
-from indexer.sinks.protocol import SinkError
+from index_mappings.environment.endings import Ending, problem
 
-
-class Exit(IntEnum):
-    """The exit codes of every command."""
-
-    DONE = 0
-    CATALOGUE = 1  # the catalogue, its changes or the state are not usable
-    USAGE = 2
-    ENGINE = 3  # the engine failed
-    LEASE = 4  # another job has the lease
-    REFUSED = 5  # a generation was built and is not fit to be published
-    DIFFERENT = 6  # index and source differ, and nothing was repaired
+if TYPE_CHECKING:
+    from indexer.problems import ProblemLog
 
 
 @contextmanager
@@ -34,25 +20,31 @@ def told(nothing: str) -> Iterator[None]:
     Args:
         nothing: what has not happened then, as a sentence's beginning.
     """
+    from indexer.build import ShrinkError
+    from indexer.golden import GoldenQueriesFailedError
+    from indexer.problems import CatalogueError, ProblemLog
+    from indexer.sinks.lease import LeaseHeldError
+    from indexer.sinks.protocol import SinkError
+
     try:
         yield
     except (ShrinkError, GoldenQueriesFailedError) as error:
-        stop(Exit.REFUSED, f"{nothing}: {error}.")
+        stop(Ending.REFUSED, f"{nothing}: {error}.")
     except LeaseHeldError as error:
-        stop(Exit.LEASE, f"{nothing}: {error}.")
+        stop(Ending.BUSY, f"{nothing}: {error}.")
     except CatalogueError as error:
         problems = getattr(error, "problems", None)
         if isinstance(problems, ProblemLog):
             list_problems(problems)
-        stop(Exit.CATALOGUE, f"{nothing}: {error}.")
+        stop(Ending.UNMET, f"{nothing}: {error}.")
     except SinkError as error:
-        stop(Exit.ENGINE, f"{nothing}: {error}.")
+        stop(Ending.UNAVAILABLE, f"{nothing}: {error}.")
 
 
-def stop(code: Exit, message: str) -> NoReturn:
+def stop(ending: Ending, message: str) -> NoReturn:
     """End the command."""
-    print(message, file=sys.stderr)
-    raise typer.Exit(code)
+    print(problem(ending, message), file=sys.stderr)
+    raise typer.Exit(ending)
 
 
 def tell(line: str) -> None:
@@ -60,9 +52,11 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def list_problems(problems: ProblemLog) -> None:
+def list_problems(problems: "ProblemLog") -> None:
     """Print what is wrong with records."""
-    for problem in problems.listed:
-        print(problem, file=sys.stderr)
+    from indexer.problems import LISTED
+
+    for found in problems.listed:
+        print(found, file=sys.stderr)
     if problems.count > LISTED:
         print(f"... and {problems.count - LISTED} more problems", file=sys.stderr)

@@ -8,11 +8,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from indexer.catching_up import MICRO_BATCH, CaughtUp
 from indexer.commands.exits import told
 from indexer.commands.parts import (
     CatalogueOption,
@@ -27,13 +26,16 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
-from indexer.following import Following, FollowOptions, FollowSummary
-from indexer.reconcile_found import Found
-from indexer.reconcile_slices import RATE, Reconciler
-from indexer.settings import IndexerSettings
-from indexer.sources.change_file import ChangeFile
-from indexer.sources.change_stream import ChangeStream
-from indexer.sources.protocol import ChangeSource
+from indexer.pace import MICRO_BATCH, RECONCILE_RATE
+
+if TYPE_CHECKING:
+    from indexer.catching_up import CaughtUp
+    from indexer.following import FollowSummary
+    from indexer.reconcile_found import Found
+    from indexer.settings import IndexerSettings
+    from indexer.sources.protocol import ChangeSource
+
+_PACE: Final = "Its pace"
 
 
 def follow_command(
@@ -45,27 +47,53 @@ def follow_command(
     sql: SqlOption = False,
     mapping: MappingOption = None,
     changes: Annotated[
-        str | None, typer.Option("--changes", help="A file of changes, or - for standard input.")
+        str | None,
+        typer.Option(
+            "--changes", help="A file of changes, or - for standard input.", rich_help_panel="What is indexed"
+        ),
     ] = None,
     lenient: LenientOption = False,
-    interval: Annotated[float, typer.Option("--interval", min=0.05, help="Seconds between two looks.")] = 1.0,
+    interval: Annotated[
+        float, typer.Option("--interval", min=0.05, help="Seconds between two looks.", rich_help_panel=_PACE)
+    ] = 1.0,
     micro_batch: Annotated[
-        int, typer.Option("--micro-batch", min=1, max=100_000, help="Changes that are shown at once, at most.")
+        int,
+        typer.Option(
+            "--micro-batch",
+            min=1,
+            max=100_000,
+            help="Changes that are shown at once, at most.",
+            rich_help_panel=_PACE,
+        ),
     ] = MICRO_BATCH,
     reconcile: Annotated[
         float,
         typer.Option(
-            "--reconcile", min=0, help="Documents a second that are compared, and repaired, meanwhile; 0 for none."
+            "--reconcile",
+            min=0,
+            help="Documents a second that are compared, and repaired, meanwhile; 0 for none.",
+            rich_help_panel=_PACE,
         ),
-    ] = RATE,
+    ] = RECONCILE_RATE,
     once: Annotated[bool, typer.Option("--once", help="End when nothing more is there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Apply changes to the live generation as they come, until it is told to stop.
 
-    Examples: shop-directory index follow --catalogue ./my-shops
-              tail -F changes.ndjson | shop-directory index follow --changes -
+    SIGTERM and Ctrl-C end it well: the changes at work are done to their end.
+
+    Examples:
+      shop-directory index follow --catalogue ./my-shops
+      shop-directory index follow --catalogue ./my-shops --once --json
+      tail -F changes.ndjson | shop-directory index follow --changes -
+
+    Exit codes: 0 done, 1 the changes or the state are not usable, 2 wrong usage,
+    3 the engine failed, 4 another job is at work.
     """
+    from indexer.following import Following, FollowOptions
+    from indexer.reconcile_found import Found
+    from indexer.reconcile_slices import Reconciler
+
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     settings = settings_of(engine, data_dir, state_dir)
     with told("Following ended"), opened(settings) as place:
@@ -83,14 +111,17 @@ def follow_command(
 
 
 def _changes(
-    settings: IndexerSettings,
+    settings: "IndexerSettings",
     catalogue: Path | None,
     mapping: Path | None,
     changes: str | None,
     *,
     sql: bool,
     lenient: bool,
-) -> ChangeSource:
+) -> "ChangeSource":
+    from indexer.sources.change_file import ChangeFile
+    from indexer.sources.change_stream import ChangeStream
+
     if changes == "-":
         return ChangeStream(sys.stdin.buffer, "standard input", lenient=lenient)
     if changes is not None and not sql:
@@ -104,7 +135,7 @@ def _changes(
     return found
 
 
-def _tell(done: CaughtUp) -> None:
+def _tell(done: "CaughtUp") -> None:
     logging.getLogger(__name__).info(
         "%d changes applied, %d older, %d refused; %d documents written, %d removed",
         done.applied, done.older, done.refused, done.written, done.removed,
@@ -125,7 +156,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _as_wire(summary: FollowSummary, found: Found) -> dict[str, object]:
+def _as_wire(summary: "FollowSummary", found: "Found") -> dict[str, object]:
     changes = summary.changes
     return {
         "generation": summary.generation,
@@ -142,7 +173,7 @@ def _as_wire(summary: FollowSummary, found: Found) -> dict[str, object]:
     }
 
 
-def _as_text(summary: FollowSummary, found: Found) -> str:
+def _as_text(summary: "FollowSummary", found: "Found") -> str:
     changes = summary.changes
     return (
         f"Followed for {summary.seconds:.1f} s: {changes.applied:,} changes applied, {changes.older:,} older,"

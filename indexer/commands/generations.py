@@ -3,11 +3,12 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indexer.commands.exits import Exit, told
+from index_mappings.environment.endings import Ending
+from indexer.commands.exits import told
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -23,11 +24,10 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
-from indexer.retention import is_due, prune
-from indexer.rollback import roll_back
-from indexer.sinks.lease import holding
-from indexer.sinks.protocol import Generation, Role
-from indexer.sources.protocol import ChangeSource
+
+if TYPE_CHECKING:
+    from indexer.sinks.protocol import Generation
+    from indexer.sources.protocol import ChangeSource
 
 
 def status_command(
@@ -39,15 +39,21 @@ def status_command(
 ) -> None:
     """Tell which generations are there, what they hold, and whether the live one can be followed.
 
-    Exit code 1 when nothing is live.
+    Examples:
+      shop-directory index status
+      shop-directory index status --json
+
+    Exit codes: 0 done, 1 nothing is live, 2 wrong usage, 3 the engine failed.
     """
+    from indexer.sinks.protocol import Role
+
     with told("The generations could not be listed"), opened(settings_of(engine, data_dir, state_dir)) as place:
         where = place.sink.place
         listed = [_described(found, place) for found in place.sink.generations()]
     live = [found for found in listed if found["role"] == Role.LIVE.value]
     print(json.dumps({"place": where, "generations": listed}) if as_json else _as_text(listed))
     if not live:
-        raise typer.Exit(Exit.CATALOGUE)
+        raise typer.Exit(Ending.UNMET)
 
 
 def rollback_command(
@@ -65,8 +71,18 @@ def rollback_command(
 ) -> None:
     """Publish the previous generation again, without what has been hidden since.
 
-    Changes that came since are applied first; give the same source as for building and following.
+    Changes that came since are applied first: give the same source as for building
+    and following.
+
+    Examples:
+      shop-directory index rollback --dry-run
+      shop-directory index rollback --catalogue ./my-shops
+
+    Exit codes: 0 done, 1 the changes are not usable, 2 wrong usage, 3 the engine
+    failed or there is no previous generation, 4 another job is at work.
     """
+    from indexer.rollback import roll_back
+
     settings = settings_of(engine, data_dir, state_dir)
     with told("Nothing was rolled back"), opened(settings) as place:
         read_again = catalogue is not None or sql or changes is not None
@@ -108,7 +124,20 @@ def prune_command(
     wait: WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove generations that were retired at least a minute ago."""
+    """Remove generations that were retired at least a minute ago.
+
+    The live one and the previous one stay.
+
+    Examples:
+      shop-directory index prune --dry-run
+      shop-directory index prune --json
+
+    Exit codes: 0 done, 2 wrong usage, 3 the engine failed, 4 another job is at
+    work.
+    """
+    from indexer.retention import is_due, prune
+    from indexer.sinks.lease import holding
+
     now = datetime.now(UTC)
     with told("Nothing was removed"), opened(settings_of(engine, data_dir, state_dir)) as place:
         sink = place.sink
@@ -126,11 +155,11 @@ def prune_command(
 
 def _changes(
     place: Place, catalogue: Path | None, changes: Path | None, mapping: Path | None, *, sql: bool
-) -> ChangeSource | None:
+) -> "ChangeSource | None":
     return source_of(place.settings, catalogue, sql=sql, mapping=mapping, changes=changes).changes()
 
 
-def _described(found: Generation, place: Place) -> dict[str, Any]:
+def _described(found: "Generation", place: Place) -> dict[str, Any]:
     stamp = found.stamp
     return {
         "generation": found.name,

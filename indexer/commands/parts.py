@@ -4,51 +4,97 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from index_mappings.environment.reading import SettingsError
-from index_mappings.environment.sides import unknown_variables
-from index_mappings.golden import EmbeddedPlace, IndexPlace, OpenSearchPlace
-from indexer.commands.exits import Exit, stop, tell
-from indexer.settings import IndexerSettings
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.protocol import Sink
-from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.protocol import Source
-from indexer.sources.sql import SqlCatalogue
-from indexer.sources.sql_mapping import load_mapping
-from indexer.state.states import States
+from index_mappings.environment.endings import Ending, problems_as_json
+from indexer.commands.exits import stop, tell
+
+if TYPE_CHECKING:
+    from index_mappings.golden import IndexPlace
+    from indexer.settings import IndexerSettings
+    from indexer.sinks.protocol import Sink
+    from indexer.sources.protocol import Source
+    from indexer.state.states import States
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
+_WHERE: Final = "Where the index is"
+_WHAT: Final = "What is indexed"
+_ENGINES: Final = ("embedded", "opensearch")
+
+
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in _ENGINES if name.startswith(incomplete)]
+
+
 EngineOption = Annotated[
-    str | None, typer.Option("--engine", help="embedded or opensearch. [env: SHOP_DIRECTORY_ENGINE]")
+    str | None,
+    typer.Option(
+        "--engine",
+        autocompletion=_engines,
+        show_default="embedded",
+        help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
+        rich_help_panel=_WHERE,
+    ),
 ]
 DataDirOption = Annotated[
-    Path | None, typer.Option("--data-dir", help="The embedded engine's directory. [env: SHOP_DIRECTORY_DATA_DIR]")
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        show_default="var/index",
+        help=r"The embedded engine's directory. \[env: SHOP_DIRECTORY_DATA_DIR]",
+        rich_help_panel=_WHERE,
+    ),
 ]
 StateDirOption = Annotated[
     Path | None,
-    typer.Option("--state-dir", help="The private directory of the indexer's state. [env: SHOP_DIRECTORY_STATE_DIR]"),
+    typer.Option(
+        "--state-dir",
+        show_default="beside the embedded index",
+        help=r"The private directory of the indexer's state. \[env: SHOP_DIRECTORY_STATE_DIR]",
+        rich_help_panel=_WHERE,
+    ),
 ]
 CatalogueOption = Annotated[
     Path | None,
-    typer.Option("--catalogue", help="A directory of NDJSON files, or one file of shops. The invented sample without."),
+    typer.Option(
+        "--catalogue",
+        show_default="the invented sample",
+        help="A directory of NDJSON files, or one file of shops.",
+        rich_help_panel=_WHAT,
+    ),
 ]
 SqlOption = Annotated[
-    bool, typer.Option("--sql", help="Take the catalogue from the database of SHOP_DIRECTORY_SQL_URL.")
+    bool,
+    typer.Option(
+        "--sql", help="Take the catalogue from the database of SHOP_DIRECTORY_SQL_URL.", rich_help_panel=_WHAT
+    ),
 ]
 MappingOption = Annotated[
-    Path | None, typer.Option("--mapping", help="How its tables are mapped. [env: SHOP_DIRECTORY_SQL_MAPPING]")
+    Path | None,
+    typer.Option(
+        "--mapping",
+        help=r"A file that tells how its tables are mapped. \[env: SHOP_DIRECTORY_SQL_MAPPING]",
+        rich_help_panel=_WHAT,
+    ),
 ]
-LenientOption = Annotated[bool, typer.Option("--lenient", help="Pass over unknown fields and files.")]
+LenientOption = Annotated[
+    bool, typer.Option("--lenient", help="Pass over unknown fields and files.", rich_help_panel=_WHAT)
+]
 ChangesOption = Annotated[
-    Path | None, typer.Option("--changes", help="The file of changes, if it is not the catalogue's changes.ndjson.")
+    Path | None,
+    typer.Option(
+        "--changes",
+        show_default="changes.ndjson of the catalogue",
+        help="The file of changes.",
+        rich_help_panel=_WHAT,
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
+]
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is at work.")]
 
 
@@ -56,36 +102,47 @@ WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while
 class Place:
     """Where a command works: `settings`, the sink and the states that they name, and how the service reads them."""
 
-    settings: IndexerSettings
-    sink: Sink
-    states: States
-    index: IndexPlace
+    settings: "IndexerSettings"
+    sink: "Sink"
+    states: "States"
+    index: "IndexPlace"
 
 
-def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> IndexerSettings:
+def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
     """The settings, with a command's options before those of the environment."""
+    from index_mappings.environment.reading import SettingsError
+    from index_mappings.environment.sides import unknown_variables
+    from indexer.settings import IndexerSettings
+
     try:
         settings = IndexerSettings.load(engine=engine, data_dir=data_dir, state_dir=state_dir)
     except SettingsError as error:
-        stop(Exit.USAGE, str(error))
+        stop(Ending.USAGE, str(error))
     for line in (*unknown_variables(IndexerSettings), *settings.cautions()):
         tell(line)
     return settings
 
 
 @contextmanager
-def opened(settings: IndexerSettings) -> Iterator[Place]:
+def opened(settings: "IndexerSettings") -> Iterator[Place]:
     """Open the sink and the states, and close them at the end.
 
     Raises:
         CatalogueError: the state directory can't be used.
         SinkError: the engine does not answer.
     """
+    from index_mappings.golden import EmbeddedPlace, OpenSearchPlace
+    from indexer.state.states import States
+
     index: IndexPlace
     if settings.engine == "embedded":
+        from indexer.sinks.embedded import EmbeddedSink
+
         sink: Sink = EmbeddedSink(settings.data_dir)
         index = EmbeddedPlace(settings.data_dir)
     else:
+        from indexer.sinks.opensearch import OpenSearchSink
+
         letters = settings.states / "dead-letters.ndjson"
         sink = OpenSearchSink(
             settings.opensearch_urls,
@@ -103,14 +160,14 @@ def opened(settings: IndexerSettings) -> Iterator[Place]:
 
 
 def source_of(
-    settings: IndexerSettings,
+    settings: "IndexerSettings",
     catalogue: Path | None,
     *,
     sql: bool,
     mapping: Path | None = None,
     changes: Path | None = None,
     lenient: bool = False,
-) -> Source:
+) -> "Source":
     """The catalogue that options and settings name.
 
     Raises:
@@ -118,12 +175,17 @@ def source_of(
     """
     if not sql:
         if mapping is not None:
-            stop(Exit.USAGE, "--mapping goes with --sql.")
+            stop(Ending.USAGE, "--mapping goes with --sql.")
+        from indexer.sources.ndjson import NdjsonCatalogue
+
         return NdjsonCatalogue(catalogue or SAMPLE, lenient=lenient, changes=changes)
     if catalogue is not None or changes is not None:
-        stop(Exit.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
+        stop(Ending.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
     if settings.sql_url is None:
-        stop(Exit.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
+        stop(Ending.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
+    from indexer.sources.sql import SqlCatalogue
+    from indexer.sources.sql_mapping import load_mapping
+
     path = mapping or settings.sql_mapping
     return SqlCatalogue(
         settings.sql_url.get_secret_value(), None if path is None else load_mapping(path), lenient=lenient

@@ -3,11 +3,12 @@
 import json
 import logging
 import sys
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from indexer.commands.exits import Exit, told
+from index_mappings.environment.endings import Ending
+from indexer.commands.exits import told
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -23,11 +24,10 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
-from indexer.progress import stage
-from indexer.reconcile_live import Verified, VerifyOptions, verify_live
+from indexer.pace import VERIFY_RATE
 
-# Leaves a following job its turns.
-_RATE: Final = 5_000.0
+if TYPE_CHECKING:
+    from indexer.reconcile_live import Verified
 
 
 def verify_command(
@@ -42,16 +42,23 @@ def verify_command(
     lenient: LenientOption = False,
     skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Pass over bad records of the source.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Put right what differs.")] = False,
-    rate: Annotated[float, typer.Option("--rate", min=1, help="Documents a second, at most.")] = _RATE,
+    rate: Annotated[float, typer.Option("--rate", min=1, help="Documents a second, at most.")] = VERIFY_RATE,
     wait: WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the live index with the indexer's state, and with the source where one is named.
 
-    Exit code 6 when something differs and was not repaired.
+    Examples:
+      shop-directory index verify
+      shop-directory index verify --catalogue ./my-shops --repair --rate 2000
 
-    Example: shop-directory index verify --catalogue ./my-shops --repair --rate 2000
+    Exit codes: 0 nothing differs any more, 1 the source or the state is not
+    usable, 2 wrong usage, 3 the engine failed, 4 another job is at work,
+    6 something differs and was not repaired.
     """
+    from indexer.progress import stage
+    from indexer.reconcile_live import VerifyOptions, verify_live
+
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     settings = settings_of(engine, data_dir, state_dir)
     with told("Nothing was verified to its end"), opened(settings) as place:
@@ -69,10 +76,10 @@ def verify_command(
     wire = {"generation": done.generation, **done.found.as_wire()}
     print(json.dumps(wire) if as_json else _as_text(done))
     if done.found.left:
-        raise typer.Exit(Exit.DIFFERENT)
+        raise typer.Exit(Ending.DIFFERENT)
 
 
-def _as_text(done: Verified) -> str:
+def _as_text(done: "Verified") -> str:
     found = done.found
     head = (
         f"Compared {found.checked:,} documents of generation {done.generation} in {found.seconds:.1f} s:"

@@ -8,29 +8,50 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
 
-from index_mappings.environment.reading import SettingsError
+from index_mappings.environment.endings import Ending, problem, problems_as_json
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from service.store_settings import StoreSettings
+
+if TYPE_CHECKING:
+    from service.store_settings import StoreSettings
 
 T = TypeVar("T")
 
-_UNKNOWN_EXIT: Final = 1
-_USAGE_EXIT: Final = 2
-_AWAY_EXIT: Final = 3
 _MAX_NAME: Final = 100
 _CLASS: Final = re.compile("[a-z][a-z0-9-]{0,31}")
 _SPAN: Final = re.compile("([1-9][0-9]{0,4})([hd])")
 _SECONDS: Final = {"h": 3600, "d": 86_400}
 
+
+def _ids(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """The ids that a shell may complete; none where the store can't be asked, as a shell wants no messages."""
+    from index_mappings.environment.reading import SettingsError
+    from service.store_settings import StoreSettings
+
+    above = context.parent.params if context.parent else {}
+    try:
+        settings = StoreSettings.load(
+            **_given(**{name: above.get(name) for name in ("store", "path", "redis_url", "prefix")})
+        )
+        if settings.token_store is TokenStoreKind.SQLITE and not settings.token_file.exists():
+            return []
+        issued = asyncio.run(_asked(settings, lambda store: store.all()))
+    except (SettingsError, TokensUnavailable):
+        return []
+    return [(found.id, found.name) for found in issued if found.id.startswith(incomplete)]
+
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
+]
 
 token = typer.Typer(help="Issue, list and revoke API tokens.", no_args_is_help=True)
 
@@ -39,38 +60,62 @@ token = typer.Typer(help="Issue, list and revoke API tokens.", no_args_is_help=T
 def _token(
     context: typer.Context,
     store: Annotated[
-        TokenStoreKind | None, typer.Option(help="Where tokens are kept. [env: SHOP_DIRECTORY_TOKEN_STORE]")
+        TokenStoreKind | None,
+        typer.Option(show_default="sqlite", help=r"Where tokens are kept. \[env: SHOP_DIRECTORY_TOKEN_STORE]"),
     ] = None,
-    path: Annotated[Path | None, typer.Option(help="The SQLite store's file. [env: SHOP_DIRECTORY_TOKEN_FILE]")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            show_default="var/tokens.sqlite", help=r"The SQLite store's file. \[env: SHOP_DIRECTORY_TOKEN_FILE]"
+        ),
+    ] = None,
     # A password in an option would show in the list of processes: better in the environment or a file.
     redis_url: Annotated[
-        str | None, typer.Option(help="The Redis store's server. [env: SHOP_DIRECTORY_REDIS_URL]")
+        str | None,
+        typer.Option(
+            show_default="redis://127.0.0.1:6379/0", help=r"The Redis store's server. \[env: SHOP_DIRECTORY_REDIS_URL]"
+        ),
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="What its keys begin with. [env: SHOP_DIRECTORY_REDIS_PREFIX]")
+        str | None,
+        typer.Option(show_default="shopdir", help=r"What its keys begin with. \[env: SHOP_DIRECTORY_REDIS_PREFIX]"),
     ] = None,
 ) -> None:
     """Issue, list and revoke API tokens. The service sees every change within 2 seconds.
 
     Settings are the service's own, from the environment.
     """
-    context.obj = {"token_store": store, "token_file": path, "redis_url": redis_url, "redis_prefix": prefix}
+    context.obj = _given(store=store, path=path, redis_url=redis_url, prefix=prefix)
+
+
+def _given(*, store: object, path: object, redis_url: object, prefix: object) -> Mapping[str, object]:
+    """The options as settings."""
+    return {"token_store": store, "token_file": path, "redis_url": redis_url, "redis_prefix": prefix}
 
 
 @token.command("new")
 def new_command(
     context: typer.Context,
-    name: Annotated[str, typer.Option(help="Whom or what it is for.")],
-    quota_class: Annotated[str, typer.Option("--class", help="The name of its quotas.")] = "default",
+    name: Annotated[str, typer.Option(help="Whom or what it is for, in 1 to 100 characters.")],
+    quota_class: Annotated[
+        str, typer.Option("--class", help="The name of its quotas, as in SHOP_DIRECTORY_QUOTA_CLASSES.")
+    ] = "default",
     expires: Annotated[
-        str | None, typer.Option(help="When it ends: 90d, 12h, or a time such as 2030-01-31T00:00:00Z. Never without.")
+        str | None,
+        typer.Option(show_default="never", help="When it ends: 90d, 12h, or a time such as 2030-01-31T00:00:00Z."),
     ] = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Issue a token. Its text is printed this once and can't be had again.
+    """Issue a token.
 
-    Example: shop-directory token new --name "price widget" --expires 90d
+    Its text is printed this once and can't be had again.
+
+    Examples:
+      shop-directory token new --name "price widget" --expires 90d
+      shop-directory token new --name "till 4" --class default --json
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
     """
     issued = Token(new_token_id(), _name(name), _quota_class(quota_class), _expiry(expires))
     text = new_token_text()
@@ -83,10 +128,17 @@ def new_command(
 
 
 @token.command("list")
-def list_command(
-    context: typer.Context, *, as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False
-) -> None:
-    """List the tokens that are issued, without their texts."""
+def list_command(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    """List the tokens that are issued, without their texts.
+
+    A line is an id, the class of its quotas, when it ends, and its name.
+
+    Examples:
+      shop-directory token list
+      shop-directory token list --json
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
+    """
     tokens = _with_store(context, lambda store: store.all())
     if as_json:
         typer.echo(json.dumps([_as_wire(found) for found in tokens], ensure_ascii=False))
@@ -98,11 +150,21 @@ def list_command(
 @token.command("revoke")
 def revoke_command(
     context: typer.Context,
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="The id that `list` shows, not the token's text.")],
+    token_id: Annotated[
+        str,
+        typer.Argument(metavar="ID", autocompletion=_ids, help="The id that `list` shows, not the token's text."),
+    ],
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Revoke a token: it stops counting within 2 seconds, without a restart."""
+    """Revoke a token: it stops counting within 2 seconds, without a restart.
+
+    Examples:
+      shop-directory token revoke 0123456789abcdef
+
+    Exit codes: 0 done, 1 there is no such token, 2 wrong usage, 3 the store
+    does not answer.
+    """
     revoked = _with_store(context, lambda store: store.revoke(token_id))
     if as_json:
         typer.echo(json.dumps({"revoked": revoked}))
@@ -110,38 +172,42 @@ def revoke_command(
         typer.echo("Revoked. It stops counting within 2 seconds.")
     if not revoked:
         # The id is not repeated: somebody may have pasted the token itself.
-        _stop(_UNKNOWN_EXIT, "There is no token of this id; `list` shows the ids.")
+        _stop(Ending.UNMET, "There is no token of this id; `list` shows the ids.")
 
 
 def _with_store(context: typer.Context, work: Callable[[TokenStore], Awaitable[T]]) -> T:
+    from index_mappings.environment.reading import SettingsError
+    from service.store_settings import StoreSettings
+
     try:
         settings = StoreSettings.load(**context.obj)
     except SettingsError as error:
-        _stop(_USAGE_EXIT, str(error))
-    store = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
-
-    async def run() -> T:
-        try:
-            return await work(store)
-        finally:
-            await store.close()
-
+        _stop(Ending.USAGE, str(error))
     try:
-        return asyncio.run(run())
+        return asyncio.run(_asked(settings, work))
     except TokensUnavailable as error:
-        _stop(_AWAY_EXIT, f"Nothing was done: the token store does not answer ({error}).")
+        _stop(Ending.UNAVAILABLE, f"Nothing was done: the token store does not answer ({error}).")
+
+
+async def _asked(settings: "StoreSettings", work: Callable[[TokenStore], Awaitable[T]]) -> T:
+    """What the store answers; it is opened for that and closed after it."""
+    store = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
+    try:
+        return await work(store)
+    finally:
+        await store.close()
 
 
 def _name(name: str) -> str:
     trimmed = name.strip()
     if not trimmed or len(trimmed) > _MAX_NAME or not trimmed.isprintable():
-        _stop(_USAGE_EXIT, f"--name must be 1 to {_MAX_NAME} printable characters.")
+        _stop(Ending.USAGE, f"--name must be 1 to {_MAX_NAME} printable characters.")
     return trimmed
 
 
 def _quota_class(name: str) -> str:
     if _CLASS.fullmatch(name) is None:
-        _stop(_USAGE_EXIT, "--class must be a lower-case letter and up to 31 more letters, digits or hyphens.")
+        _stop(Ending.USAGE, "--class must be a lower-case letter and up to 31 more letters, digits or hyphens.")
     return name
 
 
@@ -156,9 +222,9 @@ def _expiry(text: str | None) -> int | None:
         moment = datetime.fromisoformat(text)
         ends = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        _stop(_USAGE_EXIT, "--expires must be a span such as 90d or 12h, or a time such as 2030-01-31T00:00:00Z.")
+        _stop(Ending.USAGE, "--expires must be a span such as 90d or 12h, or a time such as 2030-01-31T00:00:00Z.")
     if ends <= now:
-        _stop(_USAGE_EXIT, "--expires must lie ahead.")
+        _stop(Ending.USAGE, "--expires must lie ahead.")
     return ends
 
 
@@ -173,6 +239,6 @@ def _ends(shown: Token) -> str:
     return datetime.fromtimestamp(shown.expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _stop(code: int, message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
+def _stop(ending: Ending, message: str) -> NoReturn:
+    typer.echo(problem(ending, message), err=True)
+    raise typer.Exit(ending)

@@ -1,11 +1,9 @@
-"""Which token store there is: the one place that names the concrete ones."""
+"""Which token store there is: the one place that names the concrete ones, each imported when it is opened."""
 
 from enum import StrEnum
 from pathlib import Path
 
 from service.auth.protocol import TokenStore
-from service.auth.redis import RedisTokenStore
-from service.auth.sqlite import SqliteTokenStore
 from service.redis_access import RedisAccess
 
 
@@ -26,5 +24,9 @@ def open_tokens(kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: st
         prefix: what Redis keys begin with.
     """
     if kind is TokenStoreKind.SQLITE:
+        from service.auth.sqlite import SqliteTokenStore
+
         return SqliteTokenStore(path)
+    from service.auth.redis import RedisTokenStore
+
     return RedisTokenStore(redis, prefix)

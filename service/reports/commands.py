@@ -14,16 +14,12 @@ from typing import Annotated, Final, NoReturn, TypeVar
 
 import typer
 
-from index_mappings.environment.reading import SettingsError
+from index_mappings.environment.endings import Ending, problem, problems_as_json
 from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueKind, open_queue
 from service.reports.printing import recheck_lines, report_line, waiting_lines
 from service.reports.protocol import ReportQueue
-from service.store_settings import StoreSettings
 
-_NOT_ALL_EXIT: Final = 1
-_USAGE_EXIT: Final = 2
-_STORE_EXIT: Final = 3
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _Answer = TypeVar("_Answer")
 
@@ -34,7 +30,15 @@ def _named(worker: str) -> str:
     return worker
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
+]
+JsonLinesOption = Annotated[
+    bool,
+    typer.Option(
+        "--json", callback=problems_as_json, is_eager=True, help="Print each as one JSON object, a line each."
+    ),
+]
 WorkerOption = Annotated[str, typer.Option(callback=_named, help="The worker's name, its own and always the same.")]
 CountOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")]
 
@@ -47,17 +51,28 @@ rechecks = typer.Typer(
 def _rechecks(
     context: typer.Context,
     kind: Annotated[
-        QueueKind | None, typer.Option(help="A file of this machine, or Redis. [env: SHOP_DIRECTORY_REPORTS]")
+        QueueKind | None,
+        typer.Option(show_default="embedded", help=r"A file of this machine, or Redis. \[env: SHOP_DIRECTORY_REPORTS]"),
     ] = None,
     path: Annotated[
-        Path | None, typer.Option(help="The file, when embedded. [env: SHOP_DIRECTORY_REPORTS_FILE]")
+        Path | None,
+        typer.Option(
+            show_default="var/reports.sqlite", help=r"The file, when embedded. \[env: SHOP_DIRECTORY_REPORTS_FILE]"
+        ),
     ] = None,
     # A password in an option would show in the list of processes: better in the environment or a file.
     url: Annotated[
-        str | None, typer.Option(help="The Redis, when there is one. [env: SHOP_DIRECTORY_REDIS_URL]")
+        str | None,
+        typer.Option(
+            show_default="redis://127.0.0.1:6379/0",
+            help=r"The Redis, when there is one. \[env: SHOP_DIRECTORY_REDIS_URL]",
+        ),
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="What all keys in Redis begin with. [env: SHOP_DIRECTORY_REDIS_PREFIX]")
+        str | None,
+        typer.Option(
+            show_default="shopdir", help=r"What all keys in Redis begin with. \[env: SHOP_DIRECTORY_REDIS_PREFIX]"
+        ),
     ] = None,
 ) -> None:
     """Look after the queue of re-checks that reports have filled.
@@ -71,7 +86,14 @@ def _rechecks(
 def list_command(context: typer.Context, count: CountOption = 100, *, as_json: JsonOption = False) -> None:
     """Show how much waits, who holds what, the oldest re-checks and the dead letters.
 
-    Example: shop-directory rechecks list --count 20
+    An entry's line is its id, how often it was handed out, who holds it, for
+    how many seconds, and its report.
+
+    Examples:
+      shop-directory rechecks list --count 20
+      shop-directory rechecks list --json
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
     """
     waiting = _run(context, lambda queue: queue.waiting(count))
     _print(waiting_lines(waiting, as_json=as_json))
@@ -84,11 +106,15 @@ def claim(
     count: CountOption = 10,
     idle: Annotated[float, typer.Option(min=0, help="Take over what a worker has held for so many seconds.")] = 600.0,
     *,
-    as_json: JsonOption = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Take re-checks: new ones first, then those that another worker left lying.
 
-    Example: shop-directory rechecks claim --worker desk-1 --count 5 --json
+    Examples:
+      shop-directory rechecks claim --worker desk-1 --count 5 --json
+      shop-directory rechecks claim --worker desk-1 --idle 3600
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
     """
     claimed = _run(context, lambda queue: queue.claim(worker, count, idle))
     _print(recheck_lines(claimed, as_json=as_json))
@@ -104,20 +130,28 @@ def ack(
 ) -> None:
     """Take re-checks that are done off the queue, and print the ids of those that were.
 
-    Example: shop-directory rechecks ack --worker desk-1 17 18
+    Examples:
+      shop-directory rechecks ack --worker desk-1 1 2
+
+    Exit codes: 0 done, 1 not all were held by the worker, 2 wrong usage, 3 the
+    store does not answer.
     """
     done = _run(context, lambda queue: queue.acknowledge(worker, ids))
     left = [entry_id for entry_id in ids if entry_id not in done]
     _print([json.dumps({"acknowledged": done, "not_held": left})] if as_json else done)
     if left:
-        _stop(_NOT_ALL_EXIT, f"Not held by {worker}: {', '.join(left)}.")
+        _stop(Ending.UNMET, f"Not held by {worker}: {', '.join(left)}.")
 
 
 @rechecks.command()
-def export(context: typer.Context, *, as_json: JsonOption = False) -> None:
+def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
     """Print all reports ever, in the order in which they came.
 
-    Example: shop-directory rechecks export --json > reports.ndjson
+    Examples:
+      shop-directory rechecks export
+      shop-directory rechecks export --json > reports.ndjson
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
     """
 
     async def print_all(queue: ReportQueue) -> None:
@@ -129,10 +163,13 @@ def export(context: typer.Context, *, as_json: JsonOption = False) -> None:
 
 def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
     """The queue's answer; the queue is opened for it and closed after it."""
+    from index_mappings.environment.reading import SettingsError
+    from service.store_settings import StoreSettings
+
     try:
         settings = StoreSettings.load(**context.obj)
     except SettingsError as error:
-        _stop(_USAGE_EXIT, str(error))
+        _stop(Ending.USAGE, str(error))
 
     async def opened() -> _Answer:
         queue = open_queue(settings.queue_settings)
@@ -144,7 +181,7 @@ def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]
     try:
         return asyncio.run(opened())
     except ReportsUnavailable as error:
-        _stop(_STORE_EXIT, f"The reports are not available: {error}.")
+        _stop(Ending.UNAVAILABLE, f"The reports are not available: {error}.")
 
 
 def _print(lines: Sequence[str]) -> None:
@@ -152,6 +189,6 @@ def _print(lines: Sequence[str]) -> None:
         print(line)
 
 
-def _stop(code: int, message: str) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise typer.Exit(code)
+def _stop(ending: Ending, message: str) -> NoReturn:
+    print(problem(ending, message), file=sys.stderr)
+    raise typer.Exit(ending)

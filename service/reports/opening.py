@@ -1,6 +1,6 @@
 """Opens the report queue that the settings name, for the service and for the operator's commands alike.
 
-Nothing is asked of the store yet: one that is away is told of by the first call.
+Nothing is asked of the store yet: one that is away is told of by the first call. A store is imported when it is opened.
 """
 
 from dataclasses import dataclass
@@ -9,8 +9,6 @@ from typing import Final, Literal
 
 from service.redis_access import DEFAULT_REDIS, RedisAccess
 from service.reports.protocol import ReportQueue
-from service.reports.redis import RedisReports
-from service.reports.sqlite import SqliteReports
 
 DAY_SECONDS: Final = 86_400.0
 
@@ -43,6 +41,8 @@ class QueueSettings:
 def open_queue(settings: QueueSettings) -> ReportQueue:
     """The queue; who opens it closes it."""
     if settings.kind == "redis":
+        from service.reports.redis import RedisReports
+
         return RedisReports(
             settings.redis,
             settings.prefix,
@@ -50,6 +50,8 @@ def open_queue(settings: QueueSettings) -> ReportQueue:
             timeout=settings.timeout,
             max_deliveries=settings.max_deliveries,
         )
+    from service.reports.sqlite import SqliteReports
+
     return SqliteReports(
         settings.path,
         window_seconds=settings.window_seconds,

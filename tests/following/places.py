@@ -11,7 +11,8 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp
 from index_mappings.operations import ResourceAccount
 from indexer.build import BuildOptions, BuildSummary, build
-from indexer.catching_up import MICRO_BATCH, CaughtUp, Follower
+from indexer.catching_up import CaughtUp, Follower
+from indexer.pace import MICRO_BATCH
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.memory import MemorySink
 from indexer.sinks.protocol import GenerationEditor, Sink

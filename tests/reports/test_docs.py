@@ -42,7 +42,7 @@ async def test_the_worker_of_the_page_does_what_it_says(own_redis: RedisServer, 
 async def test_the_bare_commands_of_the_page_take_an_entry_off_the_queue(own_redis: RedisServer) -> None:
     queue = RedisReports(RedisAccess(own_redis.url))
     await queue.append(report("s1"))
-    (block,) = re.findall(r"```\n(XGROUP.*?)```", PAGE, re.DOTALL)
+    (block,) = re.findall(r"```redis\n(XGROUP.*?)```", PAGE, re.DOTALL)
     create, read, take_over, acknowledge, delete = [line.split("#")[0].split() for line in block.splitlines()]
     async with Redis.from_url(own_redis.url, decode_responses=True) as client:
 

@@ -1,0 +1,64 @@
+"""How every command of both sides ends: one table of exit codes, and how a problem is told.
+
+A code means the same in every command, so that a script can act on it. With `--json` a problem is one JSON object, the
+last line on standard error; standard output has nothing but the answer.
+"""
+
+import json
+from collections.abc import Mapping
+from contextvars import ContextVar
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class Ending(IntEnum):
+    """The exit codes; their names in lower case are the codes of problems in JSON."""
+
+    DONE = 0
+    UNMET = 1
+    USAGE = 2
+    UNAVAILABLE = 3
+    BUSY = 4
+    REFUSED = 5
+    DIFFERENT = 6
+    INTERRUPTED = 130
+    CLOSED_PIPE = 141
+
+
+MEANINGS: Final[Mapping[Ending, str]] = MappingProxyType(
+    {
+        Ending.DONE: "done",
+        Ending.UNMET: "what is there does not do, such as an unusable catalogue",
+        Ending.USAGE: "an unknown command or option, a wrong value or setting",
+        Ending.UNAVAILABLE: "an engine, a store or a service does not answer, or failed",
+        Ending.BUSY: "another job is at work",
+        Ending.REFUSED: "what was built is not fit to be published",
+        Ending.DIFFERENT: "index and source differ, and nothing was repaired",
+        Ending.INTERRUPTED: "interrupted by Ctrl-C",
+        Ending.CLOSED_PIPE: "whoever read the output has stopped reading",
+    }
+)
+
+_as_json: ContextVar[bool] = ContextVar("problems_as_json", default=False)
+
+
+def problems_as_json(*, asked: bool) -> bool:
+    """Remember whether problems are told as JSON from now on; returns what it was given, as callbacks of options do."""
+    _as_json.set(asked)
+    return asked
+
+
+def problem(ending: Ending, message: str) -> str:
+    """What standard error says of a problem.
+
+    Args:
+        ending: how the command ends.
+        message: a sentence for people that says what to do.
+
+    Returns:
+        The message; as JSON, where the command was asked for it, `{"error": {"code": ..., "message": ...}}`.
+    """
+    if not _as_json.get():
+        return message
+    return json.dumps({"error": {"code": ending.name.lower(), "message": message}}, ensure_ascii=False)

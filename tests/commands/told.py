@@ -1,0 +1,113 @@
+"""What each command tells of itself, read from the program: the source of docs/commands.md and of the tests of help."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Any, Final
+
+from rich.text import Text
+from typer import Context
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from shop_directory import NAME, command_line
+
+_EXAMPLES: Final = "Examples:"
+_CODES: Final = "Exit codes: "
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An option or argument.
+
+    Attributes:
+        names: as they are typed; an argument's name in capitals.
+        kind: what its value is: `flag`, `text`, `float` ...
+        default: as help shows it; empty where there is none.
+        help: what it is for.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+    default: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One command, or the program, or a group of commands.
+
+    Attributes:
+        words: what calls it, such as `shop-directory index build`.
+        summary: its first sentence.
+        paragraphs: what it says more, without examples and exit codes.
+        examples: command lines.
+        codes: the meaning of each exit code; empty for groups.
+        parameters: without `--help` and those of completion.
+        is_group: whether it has commands of its own.
+    """
+
+    words: str
+    summary: str
+    paragraphs: tuple[str, ...]
+    examples: tuple[str, ...]
+    codes: tuple[tuple[int, str], ...]
+    parameters: tuple[Parameter, ...]
+    is_group: bool
+
+
+def all_told() -> tuple[Told, ...]:
+    """The program, then every command below it, in the order of its help."""
+    program = get_command(command_line())
+    return tuple(_walked(program, Context(program, info_name=NAME), NAME))
+
+
+def commands_told() -> tuple[Told, ...]:
+    """The commands alone, without the program and its groups."""
+    return tuple(told for told in all_told() if not told.is_group)
+
+
+def _walked(command: Any, context: Context, words: str) -> Iterator[Told]:  # noqa: ANN401 - Typer's own type is private
+    yield _told(command, context, words)
+    if isinstance(command, TyperGroup):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from _walked(below, Context(below, parent=context, info_name=name), f"{words} {name}")
+
+
+def _told(command: Any, context: Context, words: str) -> Told:  # noqa: ANN401 - as above
+    first, *rest = Text.from_markup(cleandoc(command.help or "")).plain.split("\n\n")
+    paragraphs, examples, codes = [], [], ""
+    for paragraph in rest:
+        if paragraph.startswith(_EXAMPLES):
+            examples = [line.strip() for line in paragraph.splitlines()[1:]]
+        elif paragraph.startswith(_CODES):
+            codes = paragraph.removeprefix(_CODES).replace("\n", " ")
+        else:
+            paragraphs.append(paragraph.replace("\n", " "))
+    return Told(
+        words,
+        first.replace("\n", " "),
+        tuple(paragraphs),
+        tuple(examples),
+        tuple((int(number), meaning) for number, meaning in re.findall(r"\b(\d+) ([^,.]+)(?=[,.])", codes)),
+        tuple(_parameter(found, context) for found in command.params if "completion" not in found.name),
+        isinstance(command, TyperGroup),
+    )
+
+
+def _parameter(found: Any, context: Context) -> Parameter:  # noqa: ANN401 - as above
+    names = tuple(found.opts) if found.param_type_name == "option" else (found.metavar or found.name.upper(),)
+    is_flag = bool(getattr(found, "is_flag", False))
+    default = found._extract_default_help_str(ctx=context)
+    shown = "" if is_flag or default is None else str(getattr(default, "value", default))
+    if isinstance(found.show_default, str):
+        shown = found.show_default
+    if found.required:
+        shown = "required"
+    text = Text.from_markup(found.help or "").plain
+    if found.envvar and found.show_envvar:
+        text += f" [env: {found.envvar}]"
+    return Parameter(names, "flag" if is_flag else found.display_type(context).strip("<>"), shown, text)
