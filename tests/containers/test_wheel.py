@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final
+from zipfile import ZipFile
 
 import pytest
 
 from tests.containers.building import BOUND_S, Installed, build_wheel, copy_sources, install, run
+from tests.real.sources import REPOSITORY
 
 COMMIT: Final = "3f786850e387550fdab836ed7e6dc881de23001b"
 BUILT_AT: Final = "2026-11-21T09:30:00Z"
@@ -108,3 +110,15 @@ def test_a_build_that_is_told_half_of_it_or_told_wrongly_ends(tmp_path: Path, gi
     with pytest.raises(AssertionError, match="SHOP_DIRECTORY_COMMIT and SHOP_DIRECTORY_BUILT_AT go together"):
         build_wheel(copy_sources(tmp_path), tmp_path / "wheels", **given)
     assert not list(tmp_path.glob("wheels/*"))
+
+
+def test_a_wheel_holds_every_file_of_the_page_and_of_the_docs(tmp_path: Path) -> None:
+    build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
+    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    page = REPOSITORY / "service" / "web" / "page"
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        found = {name: archive.read(name) for name in names if name.startswith("service/web/page/")}
+    assert found == {f"service/web/page/{file.name}": file.read_bytes() for file in page.iterdir()}
+    docs = {f"service/web/reference/{file.name}" for file in (page.parent / "reference").iterdir()}
+    assert docs | {"service/rest/openapi_examples.json"} <= names

@@ -20,6 +20,7 @@ from tests.real.sources import (
     LocalNodes,
     Missing,
     Source,
+    find_chromium,
     find_dev_data,
     find_local_nodes,
     find_opensearch,
@@ -59,6 +60,7 @@ PARTS: Final = (
     Part("a Redis Cluster of their own", "redis_cluster", "redis_cluster", find_redis_program),
     Part("Redis servers of their own", "redis_program", "redis_program", find_redis_program),
     Part("a real PostgreSQL", "postgres", "postgres_url", find_postgres),
+    Part("a Chromium", "browser", "browser", find_chromium),
     Part("the development data", "dev_data", "dev_data", find_dev_data),
 )
 _LEFT_OUT: Final = pytest.StashKey[list[str]]()

@@ -122,6 +122,12 @@ def find_postgres(environment: Mapping[str, str] = os.environ) -> Source | Missi
     return Source("a local PostgreSQL", lambda _: _postgres_url(programs))
 
 
+def find_chromium(environment: Mapping[str, str] = os.environ) -> Path | Missing:
+    """Returns the `chromium` that tests of the page drive."""
+    program = shutil.which("chromium", path=environment.get("PATH"))
+    return Missing("no chromium on the PATH") if program is None else Path(program)
+
+
 def find_dev_data(environment: Mapping[str, str] = os.environ) -> Path | Missing:
     """Returns the folder of the development data: `$SHOP_DIRECTORY_DEV_DATA`, else `../shared/data`.
 

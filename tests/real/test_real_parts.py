@@ -15,7 +15,7 @@ from tests.real.plugin import NodeFactory
 from tests.real.process import ProcessError
 from tests.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
 
-SIX_TESTS = """
+SEVEN_TESTS = """
 import pytest
 
 def test_plain(): pass
@@ -29,6 +29,9 @@ def test_own_node(opensearch_node): pass
 
 @pytest.mark.redis
 def test_redis(): pass
+
+@pytest.mark.browser
+def test_page(): pass
 
 def test_data(dev_data): pass
 """
@@ -100,9 +103,9 @@ def test_development_data_is_a_folder_that_exists(tmp_path: Path) -> None:
 
 
 def run_where_nothing_is(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs pytest on `SIX_TESTS` with no programs on the PATH, no Docker engine and no earlier build."""
-    tests = tmp_path / "test_six.py"
-    tests.write_text(SIX_TESTS)
+    """Runs pytest on `SEVEN_TESTS` with no programs on the PATH, no Docker engine and no earlier build."""
+    tests = tmp_path / "test_seven.py"
+    tests.write_text(SEVEN_TESTS)
     unset = ("OPENSEARCH_URL", "REDIS_URL")
     environment = {name: value for name, value in os.environ.items() if name not in unset} | {
         "PATH": str(tmp_path),
@@ -123,11 +126,13 @@ def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(tmp_path: Pa
         "2 test(s) that need a real OpenSearch",
         "1 test(s) that need OpenSearch nodes of their own",
         "1 test(s) that need a real Redis",
+        "1 test(s) that need a Chromium",
         "1 test(s) that need the development data",
     ]
     assert "OPENSEARCH_URL is not set; no Docker engine answers" in lines[0]
     assert lines[2].endswith("no redis-server on the PATH")
-    assert "1 passed, 5 deselected" in run.stdout
+    assert lines[3].endswith("no chromium on the PATH")
+    assert "1 passed, 6 deselected" in run.stdout
     assert run.returncode == 0
 
 
@@ -142,7 +147,7 @@ def test_require_real_fails_before_anything_runs(tmp_path: Path) -> None:
 def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path) -> None:
     run = run_where_nothing_is(tmp_path, "--require-real", "-k", "test_plain")
 
-    assert "1 passed, 5 deselected" in run.stdout
+    assert "1 passed, 6 deselected" in run.stdout
     assert run.returncode == 0
 
 

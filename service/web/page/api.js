@@ -1,0 +1,61 @@
+// Asks the public interface. What goes wrong is a Failure with a kind, and never an empty answer.
+
+const ROOT = new URL("../", import.meta.url);
+const PATIENCE = 15_000;
+
+export class Failure extends Error {
+  // kind: refused (the service says why), unreachable, late, unreadable, aborted
+  constructor(kind, known = {}) {
+    super(kind);
+    Object.assign(this, { kind, status: 0, code: "", detail: "", wait: 0, requestId: "" }, known);
+  }
+}
+
+let token = "";
+export const useToken = (text) => { token = text; };
+export const hasToken = () => token !== "";
+
+export function suggest(text, country, signal) {
+  const asked = new URLSearchParams({ q: text, limit: "6" });
+  if (country) asked.set("country", country);
+  return ask(`suggest?${asked}`, {}, signal);
+}
+
+export function call(tool, input, signal) {
+  const headers = { "content-type": "application/json" };
+  return ask(`tool/${tool}`, { method: "POST", headers, body: JSON.stringify(input) }, signal);
+}
+
+async function ask(path, options, signal) {
+  const headers = { accept: "application/json", ...options.headers, ...(token && { "x-api-token": token }) };
+  try {
+    const until = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]);
+    return await read(await fetch(new URL(path, ROOT), { ...options, headers, signal: until, credentials: "omit" }));
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure({ AbortError: "aborted", TimeoutError: "late" }[error.name] ?? "unreachable");
+  }
+}
+
+async function read(response) {
+  const text = await response.text();
+  let answer = null;
+  try { answer = JSON.parse(text); } catch { /* told below */ }
+  if (response.ok) {
+    if (answer === null || typeof answer !== "object") throw new Failure("unreadable");
+    return { ...answer, asOf: response.headers.get("x-data-as-of") };
+  }
+  throw new Failure("refused", {
+    status: response.status,
+    code: answer?.code ?? "",
+    detail: answer?.detail ?? "",
+    wait: seconds(response.headers.get("retry-after")),
+    requestId: response.headers.get("x-request-id") ?? "",
+  });
+}
+
+function seconds(retryAfter) {
+  if (!retryAfter) return 0;
+  const wait = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
+  return wait > 0 ? Math.ceil(wait) : 0;
+}

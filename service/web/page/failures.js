@@ -1,0 +1,71 @@
+// Each way to fail in a sentence of its own, with a button for another try. A failure is never shown as an empty list.
+
+import { make } from "./elements.js";
+import { count } from "./words.js";
+
+const UNKNOWN = {
+  shop_not_found: "There is no such shop in the directory.",
+  offer_not_found: "This offer is no longer in the directory.",
+  no_valid_checkout_url: "This offer states no address that safely leads to its shop’s checkout.",
+};
+
+const BROKEN = {
+  unreachable: "The directory can’t be reached. Is there a connection?",
+  late: "The directory did not answer in time.",
+  unreadable: "The directory’s answer could not be read.",
+};
+
+// Those that are answers: trying again brings the same.
+const isAnswer = ({ status }) => [400, 401, 404, 413].includes(status);
+
+export const sentence = (failure) => (isAnswer(failure) ? refusal(failure)
+  : `${breakdown(failure)} Nothing is known of the answer, which does not mean that there is none.`);
+
+function refusal({ status, code }) {
+  switch (status) {
+    case 401: return code === "token_invalid"
+      ? "This API token does not count: it is not known, was revoked or has expired."
+      : "This needs an API token, which the operator of this directory issues.";
+    case 404: return UNKNOWN[code] ?? "Nothing is at this place.";
+    default: return code === "unknown_category" ? "There is no such category."
+      : "The directory can’t answer this question as it was asked.";
+  }
+}
+
+function breakdown({ kind, status, code }) {
+  if (kind !== "refused") return BROKEN[kind] ?? "This page failed to show the answer.";
+  if (status === 429) return "Too many questions came from here in a short time.";
+  if (status !== 503) return "The directory failed.";
+  return code === "overloaded" ? "The directory has more to do than it can at the moment."
+    : "The directory can’t look this up at the moment.";
+}
+
+// What the service says about it beyond the sentence; its words, as text.
+function detail(failure) {
+  return [400, 413].includes(failure.status) && failure.detail ? make("p", {}, failure.detail) : null;
+}
+
+export function problem(failure, again, { button = {} } = {}) {
+  const origin = failure.status >= 500 && failure.requestId
+    ? make("p", { class: "small" }, "If it stays so, tell the operator this number: ", make("code", {}, failure.requestId))
+    : null;
+  return make("div", { class: "problem" },
+    make("p", { class: "sentence" }, sentence(failure)),
+    detail(failure),
+    isAnswer(failure) ? null : retry(failure.wait ?? 0, again, button),
+    origin);
+}
+
+// The service says how long to wait; until then the button counts down.
+function retry(wait, again, properties) {
+  const button = make("button", { type: "button", ...properties, onclick: again });
+  const until = Date.now() + wait * 1000;
+  const tick = () => {
+    const left = Math.ceil((until - Date.now()) / 1000);
+    button.disabled = left > 0;
+    button.textContent = left > 0 ? `Try again in ${count(left, "second")}` : "Try again";
+    if (left > 0) setTimeout(tick, Math.min(250, until - Date.now()));
+  };
+  tick();
+  return button;
+}

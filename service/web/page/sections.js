@@ -1,0 +1,51 @@
+// A part of the shop view that asks for itself, fails for itself and tries again for itself.
+
+import { make } from "./elements.js";
+import { problem } from "./failures.js";
+
+// load() answers [state, ...nodes], the state being ok or missing.
+export function section(id, title, load) {
+  const heading = make("h2", { id: `${id}-title`, tabindex: "-1" }, title);
+  const body = make("div", { class: "body" });
+  const element = make("section", { id, "aria-labelledby": heading.id }, heading, body);
+  let turn = 0;
+
+  function set(state, ...nodes) {
+    const focused = body.contains(document.activeElement);
+    element.dataset.state = state;
+    element.setAttribute("aria-busy", String(state === "loading"));
+    body.replaceChildren(...nodes);
+    if (focused) heading.focus();
+  }
+
+  async function fill() {
+    turn += 1;
+    const mine = turn;
+    set("loading", make("p", { class: "missing" }, "Looking …"));
+    let result;
+    try {
+      result = await load();
+    } catch (failure) {
+      if (failure.kind === "aborted") return;
+      result = ["error", problem(failure, fill, { button: { "data-retry": id } })];
+    }
+    if (mine === turn) set(...result);
+  }
+
+  return { element, fill };
+}
+
+// Many rows: the first few, the rest on request.
+export function folded(rows, kept, words) {
+  const list = make("ul", { class: "rows" }, rows);
+  if (rows.length <= kept + 2) return [list];
+  const rest = rows.slice(kept);
+  for (const row of rest) row.hidden = true;
+  const more = make("button", { type: "button", class: "quiet", onclick: () => {
+    for (const row of rest) row.hidden = false;
+    rest[0].tabIndex = -1;
+    rest[0].focus();
+    more.remove();
+  } }, `Show ${rest.length} more ${words}`);
+  return [list, more];
+}

@@ -1,0 +1,65 @@
+// One shop: what is known of it, in sections that ask for themselves.
+
+import { hrefOf } from "./address.js";
+import { call } from "./api.js";
+import { categoryName, learnNames } from "./categories.js";
+import { coupons } from "./coupons.js";
+import { badge, facts, joined, make, said } from "./elements.js";
+import { offers } from "./offers.js";
+import { section } from "./sections.js";
+import { shipping } from "./shipping.js";
+import { trust } from "./trust.js";
+import { countryNames } from "./words.js";
+
+// How long the view waits for all of its sections, so that it comes as a whole where the answers are quick.
+const TOGETHER = 150;
+
+export async function shop(place, signal, announce) {
+  const asked = { shop_domain: place.shop };
+  let { country } = place;
+  const coupon_section = section("coupons", "Codes", () => coupons(asked, signal, announce));
+  const shipping_section = section("shipping", "Shipping", () => shipping(asked, country, signal));
+  const trust_section = section("trust", "Measured facts", () => trust(asked, signal));
+  const filled = [coupon_section, shipping_section, trust_section].map(({ fill }) => fill());
+  const [found] = await Promise.all([call("get_shop", asked, signal), learnNames(signal)]);
+  const offer_section = section("offers", "Offers", () => offers(found, signal, announce));
+  filled.push(offer_section.fill());
+  await Promise.race([Promise.all(filled), new Promise((resolve) => { setTimeout(resolve, TOGETHER); })]);
+  return {
+    kind: "shop",
+    title: found.name,
+    asOf: found.asOf,
+    told: "",
+    nodes: [
+      head(found, country),
+      make("div", { class: "columns" },
+        make("div", {}, coupon_section.element),
+        make("div", {}, shipping_section.element, trust_section.element)),
+      offer_section.element,
+    ],
+    // What is shown stays right when only the country changes: but for the verdict on shipping.
+    adapt(other) {
+      if (other.view !== "shop" || other.shop !== place.shop) return false;
+      country = other.country;
+      shipping_section.fill();
+      return true;
+    },
+    tokenChanged: trust_section.fill,
+  };
+}
+
+function head(found, country) {
+  const links = found.categories.map((slug) =>
+    make("a", { href: hrefOf({ view: "category", category: slug, country }) }, said(categoryName(slug))));
+  const markets = countryNames(found.countries);
+  return make("div", { class: "shop-head" },
+    badge(found.name, found.id),
+    make("div", {},
+      make("h1", { tabindex: "-1" }, said(found.name)),
+      make("p", { class: "domain" }, said(found.domain))),
+    facts(
+      ["Also known as", found.aliases.length ? joined(found.aliases.map(said)) : null],
+      ["Categories", joined(links)],
+      ["Sells in", markets],
+      ["Id in the directory", make("code", {}, found.id)]));
+}

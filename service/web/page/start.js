@@ -1,0 +1,29 @@
+// The start: what this is, and the categories to browse.
+
+import { hrefOf } from "./address.js";
+import { categoryList } from "./categories.js";
+import { make, said } from "./elements.js";
+import { count } from "./words.js";
+
+export async function start(place, signal) {
+  const { results, total_count: total, asOf } = await categoryList(signal);
+  const { country } = place;
+  const links = results.map((found) => make("li", {},
+    make("a", { href: hrefOf({ view: "category", category: found.slug, country }), "data-slug": found.slug },
+      said(found.category), make("span", { class: "aside" }, count(found.count, "shop")))));
+  return {
+    kind: "start",
+    title: "",
+    asOf,
+    told: "",
+    nodes: [
+      make("h1", { tabindex: "-1" }, "Know a shop before you buy"),
+      make("p", { class: "lead" }, "Offers, codes that were tried at a real checkout, where a shop ships, and what was " +
+        "measured of its site: each with its source and its time."),
+      make("div", { class: "heading" },
+        make("h2", {}, "Browse by category"),
+        make("a", { href: hrefOf({ view: "results", query: "", country }) }, "All shops")),
+      total ? make("ul", { class: "tiles" }, links) : make("p", { class: "plain" }, "The directory holds no shops yet."),
+    ],
+  };
+}

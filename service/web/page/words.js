@@ -1,0 +1,49 @@
+// Plain words for what the interface answers.
+
+import { make, missing, said } from "./elements.js";
+
+const LOCALE = "en-GB";
+const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
+const GROUPS = {
+  WORLDWIDE: "Worldwide", EU: "European Union", EEA: "European Economic Area", EFTA: "EFTA countries",
+  DACH: "Germany, Austria, Switzerland", BENELUX: "Benelux", NORDICS: "Nordic countries", BALTICS: "Baltic countries",
+  IBERIA: "Spain and Portugal", BRITISH_ISLES: "British Isles", NORTH_AMERICA: "North America",
+  ANZ: "Australia and New Zealand",
+};
+const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
+const MOMENT = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
+const AGO = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+const NUMBER = new Intl.NumberFormat(LOCALE);
+const SPANS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
+
+export const count = (number, one, many = `${one}s`) => `${NUMBER.format(number)} ${number === 1 ? one : many}`;
+
+export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUPS[code] ?? code);
+
+export const countryNames = (codes) => (codes?.length ? codes.map(countryName).join(", ") : null);
+
+export function money(price) {
+  if (!price) return null;
+  const style = { style: "currency", currency: price.currency, maximumFractionDigits: 8 };
+  // The amount stays a text all the way, so that no digit is lost.
+  try { return new Intl.NumberFormat(LOCALE, style).format(price.amount); }
+  catch { return `${price.amount} ${price.currency}`; }
+}
+
+export function day(time) {
+  const at = Date.parse(time);
+  return Number.isNaN(at) ? said(time) : make("time", { datetime: time }, DAY.format(at));
+}
+
+// When something was found out, and how long ago that is.
+export function moment(time) {
+  if (!time) return null;
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return said(time);
+  const passed = (at - Date.now()) / 1000;
+  const [unit, span] = SPANS.find(([, length]) => Math.abs(passed) >= 2 * length) ?? ["minute", 60];
+  const ago = AGO.format(Math.trunc(passed / span), unit).replaceAll(" ", "\u00a0");
+  return make("time", { datetime: time }, `${MOMENT.format(at)} UTC (${ago})`);
+}
+
+export const told = (text) => (text ? said(text) : missing());

@@ -1,0 +1,1 @@
+"""The page for people, in a real Chromium against the real service: what is typed, shown, said and never said."""

@@ -1,0 +1,65 @@
+"""What a visitor does and waits for, in the words of the page's structure: its ids and `data-` attributes."""
+
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.async_api import Locator, Page, expect
+
+# After these, what came in before is on the screen.
+TWO_FRAMES: Final = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+async def shown(page: Page, view: str) -> Locator:
+    """Wait until a view stands there whole; returns it.
+
+    Args:
+        page: looked at.
+        view: start, results, category, shop or error.
+    """
+    main = page.locator("#view")
+    await expect(main).to_have_attribute("data-view", view)
+    await expect(main).not_to_have_attribute("aria-busy", "true")
+    if view == "shop":
+        await expect(page.locator("#view [data-state='loading']")).to_have_count(0)
+    return main
+
+
+async def section(page: Page, name: str, state: str) -> Locator:
+    """Wait until a section of the shop view says how it stands; returns it."""
+    found = page.locator(f"#{name}")
+    await expect(found).to_have_attribute("data-state", state)
+    return found
+
+
+async def typed(page: Page, text: str) -> None:
+    """Type into the search field as a person does, key by key, until all of it has been answered."""
+    search = page.locator("#search")
+    whole = await search.input_value() + text
+    async with page.expect_response(lambda response: typed_in(response.url) == whole) as answered:
+        await search.press_sequentially(text)
+    await (await answered.value).finished()
+    await page.evaluate(TWO_FRAMES)
+
+
+def typed_in(address: str) -> str | None:
+    """The text that a request to /suggest carries; None of another request."""
+    parts = urlsplit(address)
+    return parse_qs(parts.query)["q"][0] if parts.path == "/suggest" else None
+
+
+async def suggested(page: Page, *names: str) -> None:
+    """Wait until exactly these categories and shops are offered, in this order."""
+    options = page.locator("#suggestions [role=option]")
+    await expect(options).to_have_count(len(names))
+    for position, name in enumerate(names):
+        await expect(options.nth(position)).to_contain_text(name)
+
+
+async def texts(locator: Locator) -> list[str]:
+    """The text of each element, white space reduced."""
+    return [" ".join(text.split()) for text in await locator.all_inner_texts()]
+
+
+async def text_of(locator: Locator) -> str:
+    """The text of one element, white space reduced."""
+    return " ".join((await locator.inner_text()).split())

@@ -1,0 +1,147 @@
+"""Nobody is shut out: axe finds nothing in any view, light and dark, large and small; at rest it stays at rest."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib.resources import files
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.web.browser import CUT, DESKTOP, PHONE, Screen, Visitor
+from tests.web.conftest import Site
+from tests.web.steps import section, shown, suggested, typed
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+
+AXE: Final = files("axe_playwright_python") / "axe.min.js"
+# Finds a view by its address; the suggestions and the trust section come apart, as somebody has to type for them.
+VIEWS: Final = (
+    ("/", "start"),
+    ("/?q=mill&offset=25", "results"),
+    ("/?q=harbour zzqq", "results"),
+    ("/?q=hrabour", "results"),
+    ("/?category=souq", "category"),
+    ("/?shop=shop_bare", "shop"),
+    ("/?shop=nowhere.internal", "error"),
+    ("/?q=mill&country=QQ", "error"),
+)
+SCREENS: Final = {
+    "desktop-light": DESKTOP,
+    "desktop-dark": Screen(dark=True),
+    "phone-light": PHONE,
+    "phone-dark": Screen(PHONE.width, PHONE.height, dark=True, touch=True),
+}
+
+Judge = Callable[[Page], Awaitable[list[str]]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def judge() -> AsyncIterator[Judge]:
+    """Tells what axe finds wrong on a page: rule, place and why."""
+    source = AXE.read_text(encoding="utf-8")
+
+    async def violations(page: Page) -> list[str]:
+        # By the debugger's way in, so that the page's own policy stays as it is.
+        if not await page.evaluate("typeof axe === 'object'"):
+            await page.evaluate(f"{source}; 1")
+        found: dict[str, Any] = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+        return [
+            f"{rule['id']} at {node['target']}: {node['failureSummary']}"
+            for rule in found["violations"]
+            for node in rule["nodes"]
+        ]
+
+    yield violations
+
+
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
+async def test_axe_finds_nothing_in_any_view(site: Site, visitor: Visitor, judge: Judge, screen: Screen) -> None:
+    page, _ = await visitor.arrive(site.base, screen, announced=(400, 404))
+    for path, view in VIEWS:
+        await page.goto(f"{site.base}{path}")
+        await shown(page, view)
+        assert (path, await judge(page)) == (path, [])
+
+    await page.locator("#token").fill(site.token)
+    await page.locator("#token").press("Tab")
+    await page.goto(f"{site.base}/?shop=shop_books&country=DE")
+    await section(page, "trust", "ok")
+    await shown(page, "shop")
+    assert await judge(page) == []
+
+    await page.goto(site.base)
+    await shown(page, "start")
+    await typed(page, "books")
+    await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
+    await page.locator("#search").press("ArrowDown")
+    assert await judge(page) == []
+
+
+async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor, judge: Judge) -> None:
+    page, _ = await visitor.visit(site.base)
+    await shown(page, "start")
+    await page.evaluate(
+        "document.getElementById('search').removeAttribute('aria-controls');"
+        "document.querySelector('label[for=country]').remove();"
+        "document.querySelector('.lead').style.color = 'rgb(200 200 200)'"
+    )
+
+    found = {told.split(" at ")[0] for told in await judge(page)}
+
+    assert found >= {"color-contrast", "select-name"}
+
+
+async def test_who_asked_for_less_motion_sees_none(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", Screen(still=True))
+    await shown(page, "shop")
+    await page.goto(f"{site.base}/?q=mill")
+    await shown(page, "results")
+
+    moving = await page.evaluate(
+        """[...document.querySelectorAll("*")].map((one) => [one.outerHTML.slice(0, 60), getComputedStyle(one)])
+        .filter(([, style]) => [style.transitionDuration, style.animationDuration]
+            .some((spans) => spans.split(", ").some((span) => parseFloat(span) > 0.01))
+            || style.scrollBehavior === "smooth").map(([html]) => html)"""
+    )
+
+    assert moving == []
+    assert await page.evaluate("document.getAnimations().length") == 0
+
+
+async def test_nothing_moves_while_the_page_comes(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    await page.add_init_script(
+        """window.moved = 0; new PerformanceObserver((list) => {
+            for (const shift of list.getEntries()) window.moved += shift.value;
+        }).observe({ type: "layout-shift", buffered: true })"""
+    )
+    for path, view in (("/", "start"), ("/?q=mill", "results"), ("/?shop=shop_books&country=DE", "shop")):
+        await page.goto(f"{site.base}{path}")
+        await shown(page, view)
+
+        # What Web Vitals call good ends at 0.1.
+        assert await page.evaluate("window.moved") < 0.1
+
+
+async def test_the_page_has_one_heading_of_each_view_and_its_landmarks(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    await shown(page, "shop")
+
+    await expect(page.locator("h1")).to_have_count(1)
+    for landmark in ("banner", "main", "contentinfo", "search"):
+        await expect(page.get_by_role(landmark)).to_have_count(1)
+    await expect(page.locator("html")).to_have_attribute("lang", "en")
+    await page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    await expect(skip).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#view")).to_be_focused()
+
+
+async def test_without_scripts_it_is_said_that_they_are_needed(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/", Screen(scripts=False), announced=(CUT,))
+
+    told = page.locator("noscript p")
+    await expect(told).to_be_visible()
+    await expect(told).to_contain_text("needs JavaScript")

@@ -1,0 +1,98 @@
+"""Trust: facts one by one with source and time, what is missing with its reason, and never a score."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.web.browser import Visitor
+from tests.web.conftest import Site
+from tests.web.steps import section, shown, text_of
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+
+SCORES = re.compile(
+    r"[0-9]+ ?%|[0-9] ?/ ?[0-9]|★|☆|score|rating|\b[0-9]+ (?:out )?of [0-9]+\b|trustworthy", re.IGNORECASE
+)
+
+
+async def test_without_a_token_the_section_asks_for_one(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    await shown(page, "shop")
+
+    trust = page.locator("#trust")
+    await expect(trust).to_contain_text("token")
+    assert await trust.get_attribute("data-state") == "missing"
+    assert watch.asked_for("/tool/get_trust") == []
+
+
+async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    await shown(page, "shop")
+
+    await page.locator("#token").fill("sd_wrong")
+    await page.locator("#token").press("Enter")
+    await expect(await section(page, "trust", "error")).to_contain_text("not known, was revoked or has expired")
+
+    await page.locator("#token").fill(site.token)
+    await page.locator("#token").press("Enter")
+    trust = await section(page, "trust", "ok")
+    told = await text_of(trust)
+    for part in (
+        "Invented Authority R3", "tls_handshake", "Germany", "ip_registry", "invoice", "card", "checkout_page",
+        "6 May 2031", "07:08",
+    ):  # fmt: skip
+        assert part in told.replace("TLS handshake", "tls_handshake")
+
+
+@pytest.mark.rule("I31")
+async def test_missing_facts_have_their_reason_and_nothing_is_a_score(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    await page.locator("#token").fill(site.token)
+    await page.locator("#token").press("Enter")
+    trust = await section(page, "trust", "ok")
+
+    await expect(trust).to_contain_text("Registrar")
+    await expect(trust).to_contain_text("was looked at, without a usable result")
+    assert SCORES.search(await text_of(trust)) is None
+    assert await trust.locator("meter, progress").count() == 0
+
+
+async def test_nothing_measured_is_no_verdict(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await page.locator("#token").fill(site.token)
+    await page.locator("#token").press("Tab")
+    await page.goto(f"{site.base}/?shop=shop_bare")
+
+    trust = await section(page, "trust", "missing")
+
+    await expect(trust).to_contain_text("verdict")
+    assert SCORES.search(await text_of(trust)) is None
+
+
+async def test_the_token_is_kept_for_this_tab_only(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    await page.locator("#token").fill(site.token)
+    await page.locator("#token").press("Enter")
+    await section(page, "trust", "ok")
+
+    await page.reload()
+    await section(page, "trust", "ok")
+    assert site.token in await page.evaluate("Object.values(sessionStorage)")
+    assert await page.evaluate("[Object.keys(localStorage).length, document.cookie]") == [0, ""]
+    other = await page.context.new_page()
+    await other.goto(f"{site.base}/?shop=shop_books")
+    await section(other, "trust", "missing")
+
+
+async def test_a_token_that_is_taken_out_is_forgotten(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    await page.locator("#token").fill(site.token)
+    await page.locator("#token").press("Enter")
+    await section(page, "trust", "ok")
+
+    await page.locator("#token").fill("")
+    await page.locator("#token").press("Enter")
+
+    await section(page, "trust", "missing")
+    assert await page.evaluate("Object.values(sessionStorage)") in ([], [""])
