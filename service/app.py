@@ -46,6 +46,8 @@ from service.search.protocol import SearchBackend
 from service.settings import Settings
 from service.suggesting import Suggesting
 from service.tools.registry import REGISTRY
+from service.web.docs_page import docs_files
+from service.web.pages import page_files, page_routes, page_words
 
 
 def create_app(
@@ -63,7 +65,8 @@ def create_app(
         measures: what is told of each call instead of the metrics of /metrics.
         spans: takes the spans of calls instead of what the settings name.
     """
-    words = route_words(tool.name for tool in REGISTRY)
+    page = (*page_files(), *docs_files(settings))
+    words = route_words(tool.name for tool in REGISTRY) | page_words(page)
     metrics = PrometheusMeasures(words.values())
     measures = UnfailingMeasures(metrics if measures is None else measures)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
@@ -117,6 +120,7 @@ def create_app(
             about(settings),
             metrics,
         ),
+        *page_routes(page),
     ]
     app.router.default = _nothing_here
     app.add_middleware(

@@ -9,18 +9,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from service.errors import (
-    BackendUnavailableError,
-    BodyTooLargeError,
-    InternalError,
-    InvalidInputError,
-    QuotaExceededError,
-    ServiceError,
-    TokenInvalidError,
-    TokenRequiredError,
-    UnsupportedMediaTypeError,
-)
+from service.errors import ServiceError
 from service.tools.merge_evidence import LIKELY_DIFFERENT, LIKELY_SAME, POINTS, SIMILAR
+from service.tools.own_errors import COMMON, CREDENTIALS, own_errors
 from service.tools.registry import REGISTRY
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from service.tools.schema import request_schema, response_schema
@@ -29,16 +20,6 @@ from service.tools.tool import TokenRule, Tool
 
 Schema = dict[str, Any]
 
-COMMON: Final[tuple[type[ServiceError], ...]] = (
-    InvalidInputError,
-    BodyTooLargeError,
-    UnsupportedMediaTypeError,
-    QuotaExceededError,
-    InternalError,
-    BackendUnavailableError,
-)
-CREDENTIALS: Final[tuple[type[ServiceError], ...]] = (TokenRequiredError, TokenInvalidError)
-_TOOLS: Final = "service.tools."
 _AS_GET_SHOP: Final = " With the fields of [`get_shop`](#get_shop)."
 
 _INTRODUCTION: Final = """\
@@ -51,7 +32,10 @@ at `POST /mcp` and on stdio. `null` and `""` in a parameter that is not required
 unknown parameter is an error. Times are RFC 3339 in UTC, amounts are decimal numbers as strings.
 
 A token goes into the header `x-api-token`; over stdio, into the variable `SHOP_DIRECTORY_API_TOKEN`. Where it is
-optional it raises the quotas."""
+optional it raises the quotas.
+
+The calls below work on the sample catalogue. What is answered to them, and a real example of every error, is at
+`GET /docs`, to read and to try, and for programs in `GET /openapi.json`."""
 _PROBLEMS: Final = """\
 An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail` and `code`, and for wrong input with
 `errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is a JSON-RPC
@@ -73,19 +57,6 @@ def tools_page() -> str:
     for tool in REGISTRY:
         parts += _tool(tool)
     return "\n\n".join(parts) + "\n"
-
-
-def own_errors(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
-    """The errors of a tool beside those of every tool: those that its module, or one that it calls, has at hand."""
-    module = tool.run.__module__
-    called = {getattr(thing, "__module__", "") for thing in vars(sys.modules[module]).values() if callable(thing)}
-    modules = {module, *(name for name in called if str(name).startswith(_TOOLS))}
-    found = {thing for name in modules for thing in vars(sys.modules[name]).values() if _is_error(thing)}
-    return tuple(sorted(found - {*COMMON, *CREDENTIALS, ServiceError}, key=lambda error: error.code))
-
-
-def _is_error(thing: object) -> bool:
-    return isinstance(thing, type) and issubclass(thing, ServiceError)
 
 
 def _overview() -> Iterator[str]:

@@ -1,9 +1,23 @@
 """The OpenAPI 3.1 document, made from the registry (O1)."""
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
+from service.errors import (
+    BackendUnavailableError,
+    InternalError,
+    InvalidInputError,
+    MethodNotAllowedError,
+    NotReadyError,
+    OverloadedError,
+    QuotaExceededError,
+    RouteNotFoundError,
+    ServiceError,
+    VersionUnknownError,
+)
 from service.rest.answers import Answer, Asked, Endpoint, json_answer
+from service.rest.openapi_examples import recorded, with_examples
 from service.rest.openapi_inputs import input_schema
 from service.rest.openapi_links import links
 from service.rest.openapi_operations import OPS_SECURITY_SCHEMES, operations_components, operations_paths
@@ -24,7 +38,9 @@ from service.rest.openapi_parts import (
     VERSION_SCHEMA,
     headers,
     problem,
+    problems,
 )
+from service.tools.own_errors import COMMON, CREDENTIALS, own_errors
 from service.tools.schema import response_schema
 from service.tools.tool import TokenRule, Tool
 
@@ -34,13 +50,20 @@ _ABOUT: Final = (
     "A directory of online shops. Every tool is a POST with a JSON object; the same tools are served over MCP at "
     "POST /mcp. Errors are problem documents (RFC 9457). What is not known is null, empty or an error, and no verdict."
 )
-_TOOL_PROBLEMS: Final = (400, 404, 405, 413, 415, 429, 500, 503)
+_SUGGEST_PROBLEMS: Final = (
+    InvalidInputError, MethodNotAllowedError, QuotaExceededError, InternalError, BackendUnavailableError,
+    OverloadedError,
+)  # fmt: skip
 # The transport's own, and those before a tool; each is a JSON-RPC error.
 _MCP_REFUSALS: Final = (400, 401, 403, 404, 406, 413, 421, 429, 503)
 
 
 def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
     """The whole document."""
+    return with_examples(_without_examples(tools), recorded())
+
+
+def _without_examples(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Shop Directory", "version": VERSION, "description": _ABOUT},
@@ -49,8 +72,12 @@ def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
             "/suggest": {"get": _suggest_operation(tools)},
             "/mcp": {"post": _mcp_operation()},
             "/health": {"get": _probe("health", "Is it alive?", HEALTH_SCHEMA)},
-            "/ready": {"get": _probe("ready", "Can it answer from data?", READY_SCHEMA, 503, data=True)},
-            "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, 503)},
+            "/ready": {
+                "get": _probe(
+                    "ready", "Can it answer from data?", READY_SCHEMA, InternalError, NotReadyError, data=True
+                )
+            },
+            "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, VersionUnknownError)},
             **operations_paths(),
         },
         "components": {
@@ -85,10 +112,6 @@ def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
 def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, Any]:
     body = input_schema(tool)
     answer = response_schema(tool.response)
-    examples = {
-        f"example_{number}": {"summary": example.summary, "value": example.arguments}
-        for number, example in enumerate(tool.examples, start=1)
-    }
     needs_token = tool.token is TokenRule.REQUIRED
     return {
         "operationId": tool.name,
@@ -96,7 +119,7 @@ def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, An
         "security": TOKEN_REQUIRED if needs_token else TOKEN_OPTIONAL,
         "summary": tool.title,
         "description": tool.description,
-        "requestBody": {"required": True, "content": {"application/json": {"schema": body, "examples": examples}}},
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {
             "200": {
                 "description": "The answer.",
@@ -104,7 +127,8 @@ def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, An
                 "content": {"application/json": {"schema": answer}},
                 "links": links(answer, tools),
             },
-            **{str(status): problem(status) for status in (*_TOOL_PROBLEMS, *((401,) if needs_token else ()))},
+            **problems((*COMMON, *_not_found(tool), *own_errors(tool))),
+            **(problems(CREDENTIALS) if needs_token else {}),
         },
     }
 
@@ -136,7 +160,7 @@ def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
                 "description": "What the caller has is still right.",
                 "headers": headers(data=True, quota=True) | caching,
             },
-            **{str(status): problem(status) for status in (400, 405, 429, 500, 503)},
+            **problems(_SUGGEST_PROBLEMS),
         },
     }
 
@@ -144,6 +168,8 @@ def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
 def _mcp_operation() -> dict[str, Any]:
     response = {"application/json": {"schema": {"$ref": "#/components/schemas/RpcResponse"}}}
     refused = {"description": "Refused: a JSON-RPC error.", "content": response}
+    # A problem document where not even the message was read.
+    failed = problem(500, InternalError.code)
     return {
         "operationId": "mcp",
         "tags": ["mcp"],
@@ -158,7 +184,6 @@ def _mcp_operation() -> dict[str, Any]:
             "content": {
                 "application/json": {
                     "schema": {"$ref": "#/components/schemas/RpcRequest"},
-                    "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
                 }
             },
         },
@@ -170,12 +195,21 @@ def _mcp_operation() -> dict[str, Any]:
             },
             "202": {"description": "A notification was taken.", "headers": headers()},
             **{str(status): refused | {"headers": headers()} for status in _MCP_REFUSALS},
-            **{str(status): problem(status) for status in (405, 500)},
+            **problems((MethodNotAllowedError,)),
+            "500": failed | {"content": response | failed["content"]},
         },
     }
 
 
-def _probe(name: str, summary: str, schema: dict[str, Any], *problems: int, data: bool = False) -> dict[str, Any]:
+def _not_found(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
+    """Every tool states a 404 (I42); one that looks nothing up has it for a path that is not exactly its own."""
+    has_one = any(error.status == HTTPStatus.NOT_FOUND for error in own_errors(tool))
+    return () if has_one else (RouteNotFoundError,)
+
+
+def _probe(
+    name: str, summary: str, schema: dict[str, Any], *errors: type[ServiceError], data: bool = False
+) -> dict[str, Any]:
     return {
         "operationId": name,
         "tags": ["operations"],
@@ -186,6 +220,6 @@ def _probe(name: str, summary: str, schema: dict[str, Any], *problems: int, data
                 "headers": headers(data=data),
                 "content": {"application/json": {"schema": schema}},
             },
-            **{str(status): problem(status) for status in (*problems, 405)},
+            **problems((MethodNotAllowedError, *errors)),
         },
     }

@@ -2,15 +2,23 @@
 
 from typing import Any, Final
 
+from service.errors import (
+    BackendUnavailableError,
+    InternalError,
+    MethodNotAllowedError,
+    OpsKeyRequiredError,
+    QuotaExceededError,
+    ServiceError,
+)
 from service.operations.state import SCHEMA_ID, ops_state_components
-from service.rest.openapi_parts import headers, problem
+from service.rest.openapi_parts import headers, problems
 
 Schema = dict[str, Any]
 
 # The key is asked for only where the operator has configured one.
 _SECURITY: Final[list[Schema]] = [{}, {"opsKey": []}]
 _KEPT: Final = "Where an operations key is configured it is required; elsewhere the call counts as a read."
-_REFUSALS: Final = (401, 405, 429, 500, 503)
+_REFUSALS: Final = (OpsKeyRequiredError, MethodNotAllowedError, QuotaExceededError, InternalError)
 
 OPS_SECURITY_SCHEMES: Final[Schema] = {
     "opsKey": {
@@ -40,7 +48,9 @@ def operations_paths() -> Schema:
             state,
             {"application/json": {"schema": {"$ref": "#/components/schemas/OpsState"}}},
         ),
-        "/metrics/resources": _operation("metrics_resources", "The accounts, for Prometheus", resources, _exposition()),
+        "/metrics/resources": _operation(
+            "metrics_resources", "The accounts, for Prometheus", resources, _exposition(), BackendUnavailableError
+        ),
         "/metrics": _operation(
             "metrics",
             "The service's metrics, for Prometheus",
@@ -55,7 +65,7 @@ def operations_components() -> Schema:
     return ops_state_components()
 
 
-def _operation(name: str, summary: str, about: str, content: Schema) -> Schema:
+def _operation(name: str, summary: str, about: str, content: Schema, *errors: type[ServiceError]) -> Schema:
     return {
         "get": {
             "operationId": name,
@@ -65,7 +75,7 @@ def _operation(name: str, summary: str, about: str, content: Schema) -> Schema:
             "security": _SECURITY,
             "responses": {
                 "200": {"description": "The answer.", "headers": headers(quota=True), "content": content},
-                **{str(status): problem(status) for status in _REFUSALS},
+                **problems((*_REFUSALS, *errors)),
             },
         }
     }

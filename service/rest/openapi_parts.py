@@ -1,5 +1,7 @@
 """The parts of the OpenAPI document that come from no tool: problems, headers, /suggest and the probes."""
 
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, Final
 
 from service.errors import ServiceError, problem_type
@@ -80,7 +82,6 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "description": "What has been typed so far; empty for the most popular.",
         "schema": {"type": "string", "maxLength": MAX_Q, "pattern": TYPED_TEXT},
         "allowEmptyValue": True,
-        "example": "harb",
     },
     {
         "name": "limit",
@@ -100,7 +101,6 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "in": "query",
         "description": "Keep shops that sell in this country (ISO 3166-1 alpha-2), or do not state their markets.",
         "schema": {"type": "string", "pattern": "^([A-Za-z]{2})?$"},
-        "example": "DE",
     },
 ]
 
@@ -197,8 +197,13 @@ def headers(*, data: bool = False, quota: bool = False) -> Schema:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def problem(status: int) -> Schema:
-    """An error response."""
+def problem(status: int, *codes: str) -> Schema:
+    """An error response.
+
+    Args:
+        status: of HTTP.
+        codes: all that the operation can give with it.
+    """
     extra: Schema = {}
     match status:
         case 401:
@@ -207,8 +212,22 @@ def problem(status: int) -> Schema:
             extra["allow"] = {"schema": _TEXT, "description": "The methods that there are."}
         case 429 | 503:
             extra["retry-after"] = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
+    schema: Schema = {
+        "allOf": [{"$ref": "#/components/schemas/Problem"}],
+        "properties": {"status": {"const": status}, "code": {"enum": list(codes)}},
+    }
+    named = ", ".join(f"`{code}`" for code in codes)
     return {
-        "description": _DESCRIPTIONS[status],
+        "description": f"{_DESCRIPTIONS[status]} {'Code' if len(codes) == 1 else 'Codes'}: {named}.",
         "headers": {**headers(), **extra},
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": {"application/problem+json": {"schema": schema}},
+    }
+
+
+def problems(errors: Iterable[type[ServiceError]]) -> Schema:
+    """The error responses of an operation, by status, from all the errors that it can give."""
+    found = sorted(errors, key=lambda error: error.status)
+    return {
+        str(status): problem(status, *(error.code for error in of_status))
+        for status, of_status in groupby(found, key=lambda error: error.status)
     }

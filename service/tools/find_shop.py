@@ -153,7 +153,8 @@ FIND_SHOP = Tool(
     effects=READS,
     run=run,
     examples=(
-        Example("By a part of the name", {"query": "harbour books"}),
-        Example("Browse a category in one country", {"query": "", "category": "books", "country": "DE", "limit": 10}),
+        Example("By a part of the name", {"query": "kiefernhaus"}),
+        Example("Browse a category in one country", {"query": "", "category": "garden", "country": "DE", "limit": 2}),
+        Example("With a typing error", {"query": "kifernhaus"}),
     ),
 )

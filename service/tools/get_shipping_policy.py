@@ -117,7 +117,8 @@ GET_SHIPPING_POLICY = Tool(
     effects=READS,
     run=run,
     examples=(
-        Example("Does it ship to Austria?", {"shop_domain": "harbour-lane-books.example", "country": "AT"}),
-        Example("The whole statement", {"shop_domain": "harbour-lane-books.example"}),
+        Example("Whether it ships to Austria", {"shop_domain": "kiefernhaus.internal", "country": "AT"}),
+        Example("The statement alone", {"shop_domain": "bottega-dellaquilone.internal"}),
+        Example("Nothing was gathered, which is no verdict", {"shop_domain": "aukandarrow.internal", "country": "AT"}),
     ),
 )

@@ -55,7 +55,7 @@ GET_SHOP = Tool(
     effects=READS,
     run=run,
     examples=(
-        Example("By domain", {"shop_domain": "harbour-lane-books.example"}),
-        Example("By a pasted link", {"shop_domain": "https://www.harbour-lane-books.example/new?page=2"}),
+        Example("By domain", {"shop_domain": "kiefernhaus.internal"}),
+        Example("By a pasted link", {"shop_domain": "https://www.tsuki.internal/new?page=2"}),
     ),
 )

@@ -96,5 +96,8 @@ GET_TRUST = Tool(
     token=TokenRule.REQUIRED,
     effects=READS,
     run=run,
-    examples=(Example("By domain", {"shop_domain": "harbour-lane-books.example"}),),
+    examples=(
+        Example("By domain", {"shop_domain": "rimona.internal"}),
+        Example("Nothing was measured, which is no verdict", {"shop_domain": "almacenazulejo.internal"}),
+    ),
 )

@@ -136,7 +136,7 @@ LIST_COUPONS = Tool(
     effects=READS,
     run=run,
     examples=(
-        Example("Of one shop", {"shop_domain": "harbour-lane-books.example"}),
-        Example("Of all shops", {}),
+        Example("Of one shop", {"shop_domain": "rimona.internal"}),
+        Example("A shop whose only code is withheld", {"shop_domain": "breezy-parcels.internal"}),
     ),
 )

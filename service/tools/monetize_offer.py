@@ -70,5 +70,8 @@ MONETIZE_OFFER = Tool(
     token=TokenRule.REQUIRED,
     effects=READS,
     run=run,
-    examples=(Example("Through the programme", {"offer_id": "off_0042"}),),
+    examples=(
+        Example("Through the programme", {"offer_id": "off_valid-plain"}),
+        Example("A shop without a programme", {"offer_id": "off_7e0d5223d1c6"}),
+    ),
 )

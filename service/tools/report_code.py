@@ -46,7 +46,7 @@ REPORT_CODE = Tool(
     examples=(
         Example(
             "It was refused",
-            {"shop_domain": "harbour-lane-books.example", "code": "SPRING10", "reason": "invalid"},
+            {"shop_domain": "lumen-larch.internal", "code": "LARCH-INCONCLUSIVE", "reason": "invalid"},
         ),
     ),
 )

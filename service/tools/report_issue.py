@@ -71,7 +71,7 @@ REPORT_ISSUE = Tool(
     examples=(
         Example(
             "A shop that is gone",
-            {"subject_type": "shop", "shop_domain": "harbour-lane-books.example", "reason": "no_longer_exists"},
+            {"subject_type": "shop", "shop_domain": "lumen-larch.internal", "reason": "no_longer_exists"},
         ),
     ),
 )

@@ -46,5 +46,8 @@ RESOLVE_CHECKOUT_URL = Tool(
     token=TokenRule.OPTIONAL,
     effects=READS,
     run=run,
-    examples=(Example("The plain URL", {"offer_id": "off_0042"}),),
+    examples=(
+        Example("The plain URL", {"offer_id": "off_valid-plain"}),
+        Example("Through the programme", {"offer_id": "off_valid-plain", "affiliate": True}),
+    ),
 )

@@ -140,7 +140,7 @@ RESOLVE_CONFLICT = Tool(
     effects=READS,
     run=run,
     examples=(
-        Example("Compare two", {"from_shop_id": "shop_0042", "to_shop_id": "shop_0043"}),
-        Example("Look for candidates", {"from_shop_id": "shop_0042"}),
+        Example("Compare two", {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "shop_store-kiefernhaus"}),
+        Example("Look for candidates", {"from_shop_id": "kiefernhaus.internal"}),
     ),
 )

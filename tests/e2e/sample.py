@@ -37,15 +37,17 @@ class SampleService:
 
 
 @contextmanager
-def sample_service(folder: Path) -> Iterator[SampleService]:
-    """Build and serve it in a folder."""
+def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # noqa: ANN401 - any setting
+    """Build and serve it in a folder; `given` are more of its settings."""
     catalogue = folder / "catalogue"
     for path in SAMPLE.glob("*.ndjson"):
         write_catalogue(catalogue / path.name, (_without_channels(line) for line in records(path)))
     build_into(EmbeddedSink(folder / "index"), catalogue)
     tokens, reports = folder / "tokens.sqlite", folder / "reports.sqlite"
     token = issue(tokens).text
-    settings = Settings(data_dir=folder / "index", token_file=tokens, reports_file=reports, request_timeout=10.0)
+    settings = Settings(
+        data_dir=folder / "index", token_file=tokens, reports_file=reports, request_timeout=10.0, **given
+    )
     variables = {"SHOP_DIRECTORY_TOKEN_FILE": str(tokens), "SHOP_DIRECTORY_REPORTS_FILE": str(reports)}
     with served(create_app(settings)) as base:
         yield SampleService(base, catalogue, folder / "index", token, variables)

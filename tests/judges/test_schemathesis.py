@@ -8,12 +8,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from service.settings import Settings
+from tests.e2e.sample import SampleService, sample_service
 from tests.e2e.served import get, post
 from tests.judges.inexpressible import ENTRIES, Entry, is_inexpressible
 
@@ -25,12 +28,20 @@ PHASES: Final = ("examples", "coverage", "fuzzing", "stateful")
 SILENCERS: Final = ("rate_limited", "missing_auth", "unsupported_regex", "unresolvable_reference", "base_url_mismatch")
 
 
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> Iterator[SampleService]:
+    """The sample catalogue, which the document's examples are calls of."""
+    folder = tmp_path_factory.mktemp("sample")
+    with sample_service(folder, commit=settings.commit, built_at=settings.built_at) as service:
+        yield service
+
+
 @pytest.mark.rule("I42", "I84", "E1", "E6", "R3", "O1")
 @pytest.mark.slow
 @pytest.mark.timeout(BOUND_S + 60)
-def test_schemathesis_finds_nothing(base: str, token: str, tmp_path: Path) -> None:
-    operations = sum(len(methods) for methods in get(base, "/openapi.json").json["paths"].values())
-    report = _judged(base, token, tmp_path, EXAMPLES // operations)
+def test_schemathesis_finds_nothing(sample: SampleService, tmp_path: Path) -> None:
+    operations = sum(len(methods) for methods in get(sample.base, "/openapi.json").json["paths"].values())
+    report = _judged(sample.base, sample.token, tmp_path, EXAMPLES // operations)
     assert (report["exit_code"], report["failures"], report["errors"]) == (0, [], [])
     assert {phase: report["phases"][phase]["status"] for phase in PHASES} == dict.fromkeys(PHASES, "success")
     assert report["operations"]["tested"] == operations

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from service.docs import own_errors, tools_page
+from service.docs import tools_page
 from service.tools.merge_evidence import LIKELY_DIFFERENT, LIKELY_SAME, POINTS
+from service.tools.own_errors import own_errors
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
 

@@ -1,0 +1,45 @@
+"""Which errors a tool may answer, found where its rules are, so that no page tells of others (E1)."""
+
+import sys
+from typing import Any, Final
+
+from service.errors import (
+    BackendUnavailableError,
+    BodyTooLargeError,
+    InternalError,
+    InvalidInputError,
+    MethodNotAllowedError,
+    OverloadedError,
+    QuotaExceededError,
+    ServiceError,
+    TokenInvalidError,
+    TokenRequiredError,
+    UnsupportedMediaTypeError,
+)
+from service.tools.tool import Tool
+
+COMMON: Final[tuple[type[ServiceError], ...]] = (
+    InvalidInputError,
+    MethodNotAllowedError,
+    BodyTooLargeError,
+    UnsupportedMediaTypeError,
+    QuotaExceededError,
+    InternalError,
+    BackendUnavailableError,
+    OverloadedError,
+)
+CREDENTIALS: Final[tuple[type[ServiceError], ...]] = (TokenRequiredError, TokenInvalidError)
+_TOOLS: Final = "service.tools."
+
+
+def own_errors(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
+    """The errors of a tool beside those of every tool: those that its module, or one that it calls, has at hand."""
+    module = tool.run.__module__
+    called = {getattr(thing, "__module__", "") for thing in vars(sys.modules[module]).values() if callable(thing)}
+    modules = {module, *(name for name in called if str(name).startswith(_TOOLS))}
+    found = {thing for name in modules for thing in vars(sys.modules[name]).values() if _is_error(thing)}
+    return tuple(sorted(found - {*COMMON, *CREDENTIALS, ServiceError}, key=lambda error: error.code))
+
+
+def _is_error(thing: object) -> bool:
+    return isinstance(thing, type) and issubclass(thing, ServiceError)

@@ -1,0 +1,1 @@
+"""What the service says of itself: /docs, the examples of its OpenAPI document, llms.txt, its entry in registries."""
