@@ -31,7 +31,11 @@ NOT_SECRET: Final = {
     ("indexer/sample/offers.ndjson", "basket"): "the same, generated",
     ("indexer/sinks/embedded_documents.py", "raw"): "the name of a tokenizer",
     ("docker-compose.yml", "redis"): "the name of a store",
+    ("docs/clients.md", "SHOP_DIRECTORY_API_TOKEN"): "the name of a variable",
     ("pyproject.toml", "service.auth.commands:token"): "where a command is",
+    ("service/rest/openapi_examples.json", "0123456789abcdef0123456789abcdef"): "what stands for a request's id",
+    ("service/rest/openapi_examples.json", "0123456789abcdef0123456789abcdef01234567"): "what stands for a commit",
+    ("service/rest/openapi_examples.json", "sqlite"): "the name of a store",
     ("service/measures.py", "limiter` or `reports"): "the names of stores",
 }
 # An image's digest says what the image is; it opens nothing.
