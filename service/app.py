@@ -81,25 +81,7 @@ def create_app(
         max_request_body_size=MAX_BODY_BYTES,
     )
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        try:
-            async with sessions.run():
-                yield
-        finally:
-            await parts.close()
-            await asyncio.to_thread(traces.close)
-
-    app = FastAPI(
-        lifespan=lifespan,
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        # Its own spans would come beside ours.
-        telemetry={"tracing": False, "metrics": False, "logs": False},
-        exception_handlers={Exception: last_resort(settings.hsts_seconds)},
-    )
+    app = _bare(settings, sessions, parts, traces.close)
     document = openapi_document(REGISTRY)
     app.openapi_schema = document
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
@@ -135,6 +117,32 @@ def create_app(
             settings, parts, suggesting=suggesting, believed=believed, gate=gate, draining=draining, measures=measures
         )
     return app
+
+
+def _bare(
+    settings: Settings, sessions: StreamableHTTPSessionManager, parts: Parts, close_traces: Callable[[], None]
+) -> FastAPI:
+    """The framework without anything to answer, and with what has to be closed in the end."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with sessions.run():
+                yield
+        finally:
+            await parts.close()
+            await asyncio.to_thread(close_traces)
+
+    return FastAPI(
+        lifespan=lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        # Its own spans would come beside ours.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+        exception_handlers={Exception: last_resort(settings.hsts_seconds)},
+    )
 
 
 def _short_way(

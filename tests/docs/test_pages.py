@@ -19,6 +19,8 @@ from tests.real.sources import REPOSITORY
 
 # Pages whose blocks are ways to choose from: none goes on from the one before.
 _ALTERNATIVES: Final = frozenset({"docs/redis.md"})
+# Pages that are typed one after the other, by tests/docs/test_readme.py.
+_TYPED: Final = frozenset({"README.md", "docs/calling.md", "docs/running.md"})
 _LISTED: Final = {(one.page, one.language): one for one in RUN_BY}
 
 
@@ -42,7 +44,7 @@ def stands(listed: NotRun) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if in_a_shell(page) and page.path != "README.md"], ids=lambda page: page.path
+    "page", [page for page in PAGES if in_a_shell(page) and page.path not in _TYPED], ids=lambda page: page.path
 )
 def test_the_commands_of_a_page_do_what_they_should(
     make_world: MakeWorld, sample: SampleService, tmp_path: Path, page: Page

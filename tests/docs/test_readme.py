@@ -1,7 +1,7 @@
-"""The README from its first command to its last, in one shell, as somebody who has just found the project types them.
+"""The README, then how to call it and how to run it, in one shell, as somebody who has just found the project does.
 
-Clone, start, ask, issue tokens, look at re-checks, go on with Redis, then with OpenSearch: nothing is left out but what
-the list of what is not run names.
+Clone, start, ask, check, issue tokens, look at re-checks, go on with Redis, then with OpenSearch: nothing is left out
+but what the list of what is not run names.
 """
 
 import re
@@ -20,7 +20,9 @@ from tests.docs.pages import BY_PATH, SHELL
 from tests.docs.shell import commands
 from tests.docs.world import sample_catalogue, without_comment
 
-PAGE: Final = BY_PATH["README.md"]
+README: Final = BY_PATH["README.md"]
+CALLING: Final = BY_PATH["docs/calling.md"]
+RUNNING: Final = BY_PATH["docs/running.md"]
 _ASKED: Final = re.compile(r"^curl '?localhost:8080/(?:tool/)?(\w+)")
 _ROW: Final = re.compile(r"^\| `(\w+)` \| .+ \| (optional|required) \|$", re.MULTILINE)
 TAKEN: Final = {"status": "wird gemeldet, Pruefung laeuft"}
@@ -41,8 +43,8 @@ SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def calls() -> dict[str, str]:
-    """The page's calls by curl, by what they ask."""
-    given = [command for block in PAGE.blocks if block.language == SHELL for command in commands(block.text)]
+    """The calls by curl of every tool, by what they ask."""
+    given = [command for block in CALLING.blocks if block.language == SHELL for command in commands(block.text)]
     return {asked[1]: without_comment(command) for command in given if (asked := _ASKED.match(command))}
 
 
@@ -50,7 +52,7 @@ def calls() -> dict[str, str]:
 @pytest.mark.opensearch
 @pytest.mark.redis
 @pytest.mark.timeout(600)  # some forty commands, each a process
-def test_the_readme_can_be_typed_from_its_first_command_to_its_last(
+def test_the_readme_and_what_it_leads_to_can_be_typed_from_the_first_command_to_the_last(
     make_world: MakeWorld, source: Path, opensearch_url: str, redis_url: str, own_prefix: str, tmp_path: Path
 ) -> None:
     world = make_world(
@@ -64,9 +66,10 @@ def test_the_readme_can_be_typed_from_its_first_command_to_its_last(
         SHOP_DIRECTORY_INDEX_PREFIX=own_prefix,
         SHOP_DIRECTORY_REDIS_PREFIX=own_prefix,
     )
-    for block in PAGE.blocks:
-        if block.language == SHELL:
-            world.do(block)
+    for page in (README, CALLING, RUNNING):
+        for block in page.blocks:
+            if block.language == SHELL:
+                world.do(block)
     answers = {asked: orjson.loads(world.printed[command]) for asked, command in calls().items()}
     assert {asked: answer for asked, answer in answers.items() if not SENSIBLE[asked](answer)} == {}
     world.shell.end_lasting()
@@ -78,18 +81,18 @@ def test_there_is_one_call_of_every_tool_and_of_suggest() -> None:
 
 @pytest.mark.rule("I1", "I80")
 def test_the_table_has_every_tool_with_its_token_rule() -> None:
-    assert _ROW.findall(PAGE.text) == [(tool.name, tool.token.value) for tool in REGISTRY]
+    assert _ROW.findall(README.text) == [(tool.name, tool.token.value) for tool in REGISTRY]
 
 
 @pytest.mark.rule("Q2")
 def test_the_quotas_are_those_that_hold_by_default() -> None:
     assert ANONYMOUS.reports == 0
-    assert f"| without a token | {ANONYMOUS.reads:,} | {ANONYMOUS.suggest:,} | none |" in PAGE.text
-    assert f"| with a token | {WITH_TOKEN.reads:,} | {WITH_TOKEN.suggest:,} | {WITH_TOKEN.reports:,} |" in PAGE.text
+    assert f"| without a token | {ANONYMOUS.reads:,} | {ANONYMOUS.suggest:,} | none |" in RUNNING.text
+    assert f"| with a token | {WITH_TOKEN.reads:,} | {WITH_TOKEN.suggest:,} | {WITH_TOKEN.reports:,} |" in RUNNING.text
 
 
 def test_the_examples_of_settings_set_what_they_seem_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in re.findall(rf"({PREFIX}[A-Z_]+)=('[^']*'|\S+)", PAGE.text):
+    for name, value in re.findall(rf"({PREFIX}[A-Z_]+)=('[^']*'|\S+)", RUNNING.text):
         if name.removeprefix(PREFIX).lower() in Settings.model_fields:
             monkeypatch.setenv(name, value.strip("'"))
     settings = Settings()
