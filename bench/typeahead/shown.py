@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bench.typeahead.contestant import Role
+from bench.typeahead.load import Paced
 from bench.typeahead.results import Report, Result, Round, Size
 
 _MAIN_SIZE: Final = 100_000
@@ -78,15 +79,29 @@ def _beside_the_limit(size: Size) -> Iterator[str]:
                     f"{_held(share >= least)}: {name} answers {share:.2f} of the bare limit, at least {least:g} "
                     f"wanted; by processor time it would be {times:.2f}."
                 )
+    limits = {
+        # What looks at nothing has the machine's own disturbances, and no others.
+        title: f" (the bare limit at its half load: {_spread(paced):.1f}, p99 {paced.p99_us / 1000:.2f} ms)"
+        for limit in size.of(Role.LIMIT)
+        for title, paced in _arrivals(limit).items()
+    }
     for one in size.of(Role.OURS):
-        arrivals = {"even": one.calmest(lambda each: each.even), "by chance": one.calmest(lambda each: each.poisson)}
+        arrivals = _arrivals(one)
         for title, paced in arrivals.items():
-            ratio = paced.p99_us / max(paced.p50_us, 1.0)
+            ratio = _spread(paced)
             share = paced.achieved / one.per_second
             yield (
                 f"{_held(ratio < 5 and paced.kept)}: {one.name} at {share:.2f} of saturation, requests {title}: p99 is "
-                f"{ratio:.1f} times its p50, under 5 wanted."
+                f"{ratio:.1f} times its p50, under 5 wanted{limits.get(title, '')}."
             )
+
+
+def _arrivals(one: Result) -> dict[str, Paced]:
+    return {"even": one.calmest(lambda each: each.even), "by chance": one.calmest(lambda each: each.poisson)}
+
+
+def _spread(paced: Paced) -> float:
+    return paced.p99_us / max(paced.p50_us, 1.0)
 
 
 def _beside_each_other(size: Size) -> Iterator[str]:
