@@ -14,7 +14,7 @@ _SHUTDOWN_SECONDS: Final = 10
 # How a key press begins, and what is behind its target.
 _KEY_PRESS: Final = b"GET " + TARGET
 _TARGETS_END: Final = b" HTTP/1.1\r\n"
-_LONGEST_REMEMBERED: Final = 8_192
+_LONGEST_REMEMBERED: Final = 2_048
 
 
 class HttpProtocol(BoundedProtocol):
