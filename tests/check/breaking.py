@@ -1,0 +1,227 @@
+"""Servers that are wrong in one way: the real application with one behaviour changed, on its way in or out."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Document = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request that may be changed before the application sees it; header names in lower case."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+    @property
+    def arguments(self) -> Document:
+        """The JSON object of the body; an empty one where there is none."""
+        try:
+            found = json.loads(self.body or b"{}")
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @arguments.setter
+    def arguments(self, arguments: Mapping[str, Any]) -> None:
+        self.body = json.dumps(arguments).encode()
+
+
+@dataclass(slots=True)
+class Answered:
+    """An answer that may be changed before the client sees it; header names in lower case."""
+
+    asked: Asked
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+    @property
+    def document(self) -> Any:  # noqa: ANN401 - any JSON value
+        """The body as JSON."""
+        return json.loads(self.body)
+
+    @document.setter
+    def document(self, document: object) -> None:
+        self.body = json.dumps(document, ensure_ascii=False).encode()
+
+    def be(self, status: int, document: object, media_type: bytes = b"application/json") -> None:
+        """Be another answer altogether."""
+        self.status = status
+        self.document = document
+        self.set_header(b"content-type", media_type)
+
+    def set_header(self, name: bytes, value: bytes | None) -> None:
+        """Replace a header, or take it away."""
+        self.headers = [(found, kept) for found, kept in self.headers if found != name]
+        if value is not None:
+            self.headers.append((name, value))
+
+
+class Changed:
+    """An application around another one: `before` may change each request, `after` each answer."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        before: Callable[[Asked], None] | None = None,
+        after: Callable[[Answered], None] | None = None,
+    ) -> None:
+        self._app = app
+        self._before = before
+        self._after = after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; what is not HTTP goes through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        asked = Asked(
+            scope["method"], scope["path"], scope["query_string"], list(scope["headers"]), await _body(receive)
+        )
+        if self._before is not None:
+            self._before(asked)
+        answered = await self._answered(scope, asked)
+        if self._after is not None:
+            self._after(answered)
+        if answered.body or any(name == b"content-length" for name, _ in answered.headers):
+            answered.set_header(b"content-length", str(len(answered.body)).encode())
+        await send({"type": "http.response.start", "status": answered.status, "headers": answered.headers})
+        await send({"type": "http.response.body", "body": answered.body})
+
+    async def _answered(self, scope: Scope, asked: Asked) -> Answered:
+        headers = [(name, value) for name, value in asked.headers if name != b"content-length"]
+        headers.append((b"content-length", str(len(asked.body)).encode()))
+        inner = {
+            **scope,
+            "method": asked.method,
+            "path": asked.path,
+            "raw_path": asked.path.encode(),
+            "query_string": asked.query,
+            "headers": headers,
+        }
+        answered = Answered(asked, 500, [], b"")
+        messages: list[Message] = [{"type": "http.request", "body": asked.body, "more_body": False}]
+
+        async def receive() -> Message:
+            return messages.pop() if messages else {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered.status = message["status"]
+                answered.headers = [(name.lower(), value) for name, value in message["headers"]]
+            elif message["type"] == "http.response.body":
+                answered.body += message.get("body", b"")
+
+        await self._app(inner, receive, send)
+        return answered
+
+
+@dataclass(frozen=True, slots=True)
+class Breakage:
+    """A server that is wrong in one way.
+
+    Attributes:
+        rule: the rule that it breaks.
+        how: what it does, in a few words.
+        wrap: makes it from the right application.
+        also: rules that say the same thing in other words, and so are broken too.
+    """
+
+    rule: str
+    how: str
+    wrap: Callable[[ASGIApp], ASGIApp]
+    also: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """All rules that it breaks."""
+        return frozenset({self.rule, *self.also})
+
+
+ANY: Final = ""
+
+
+def answering(path: str, change: Callable[[Answered], None], status: int | None = 200) -> Callable[[ASGIApp], ASGIApp]:
+    """A server that changes its answers on a path, those of one status or of any (None).
+
+    Args:
+        path: the path, or ANY of them.
+        change: of the answer.
+        status: of the answers that are changed.
+    """
+
+    def after(answered: Answered) -> None:
+        if path in {ANY, answered.asked.path} and status in {None, answered.status}:
+            change(answered)
+
+    return lambda app: Changed(app, after=after)
+
+
+def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Callable[[ASGIApp], ASGIApp]:
+    """A server that changes the JSON objects of its answers on a path, in place."""
+
+    def after(answered: Answered) -> None:
+        document = answered.document
+        change(document)
+        answered.document = document
+
+    return answering(path, after, status)
+
+
+def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Callable[[ASGIApp], ASGIApp]:
+    """A server that takes other arguments than it was given, on a path."""
+
+    def before(asked: Asked) -> None:
+        if path in {ANY, asked.path} and asked.method == "POST":
+            given = _plain_object(asked.body)
+            # What is hostile stays as it came.
+            if given is not None and (changed := dict(change(given))) != given:
+                asked.arguments = changed
+
+    return lambda app: Changed(app, before=before)
+
+
+def both(*wraps: Callable[[ASGIApp], ASGIApp]) -> Callable[[ASGIApp], ASGIApp]:
+    """A server that does several such things, the last one outermost."""
+
+    def wrapped(app: ASGIApp) -> ASGIApp:
+        for wrap in wraps:
+            app = wrap(app)
+        return app
+
+    return wrapped
+
+
+def _plain_object(body: bytes) -> Document | None:
+    """The JSON object of a body, if it is one without a name twice and without what JSON has no number for."""
+
+    def each_once(pairs: list[tuple[str, Any]]) -> Document:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError
+        return dict(pairs)
+
+    def no_number(_: str) -> None:
+        raise ValueError
+
+    try:
+        found = json.loads(body, object_pairs_hook=each_once, parse_constant=no_number)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+async def _body(receive: Receive) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(body)
