@@ -20,7 +20,7 @@ BUILT_AT = $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run image up test check audit format relevance bench soak settings lock clean
+.PHONY: help run image up test check audit format relevance bench soak golden examples picture settings commands lock clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,8 +74,20 @@ soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of
 	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)
 	@$(if $(SOAK),,$(BIN)/python -m bench.scale --shops 1000000)
 
+golden: $(VENV)/.dev  ## the golden files anew, from the code: look at what changed
+	@SHOP_DIRECTORY_RENEW_GOLDEN=1 $(BIN)/python -m pytest --quiet tests/golden
+
+examples: $(VENV)/.dev  ## the examples of the OpenAPI document anew, by calling the service
+	@$(BIN)/python -m tests.docs_in_service
+
+picture: $(VENV)/.dev  ## docs/pictures anew: the page on the sample catalogue
+	@$(BIN)/python -m tests.web.picture
+
 settings: $(VENV)/.dev  ## docs/settings.md anew, from the code
 	@$(BIN)/shop-directory config --markdown > docs/settings.md
+
+commands: $(VENV)/.dev  ## docs/commands.md anew, from the code
+	@$(BIN)/python -m tests.commands > docs/commands.md
 
 lock: $(VENV)/.dev  ## pin the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \

@@ -71,6 +71,12 @@ NOT_RUN: Final = (
         _HOURS,
         "tests/unit/bench",
     ),
+    NotRun(
+        "docs/performance.md",
+        ".venv/bin/python -m bench.page --shops 100000",
+        "minutes of measuring",
+        "tests/web/test_measuring.py",
+    ),
     NotRun("docs/architecture.md", "catalogue (NDJSON) ──> indexer", "a drawing", "tests of the import contracts"),
     NotRun(
         "docs/golden-queries.md",

@@ -1,9 +1,10 @@
 """Trust: facts one by one with source and time, what is missing with its reason, and never a score."""
 
+import asyncio
 import re
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
@@ -83,6 +84,24 @@ async def test_the_token_is_kept_for_this_tab_only(site: Site, visitor: Visitor)
     other = await page.context.new_page()
     await other.goto(f"{site.base}/?shop=shop_books")
     await section(other, "trust", "missing")
+
+
+async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    held = asyncio.Event()
+
+    async def keep(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    await page.route("**/tool/get_shop", keep)
+    await page.goto(f"{site.base}/?shop=shop_books")
+    await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")
+    await page.locator("#token").fill(site.token)
+    await page.locator("#token").press("Enter")
+    held.set()
+
+    await section(page, "trust", "ok")
 
 
 async def test_a_token_that_is_taken_out_is_forgotten(site: Site, visitor: Visitor) -> None:

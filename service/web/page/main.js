@@ -19,6 +19,7 @@ const [view, status, field, list, country, token, asOf] =
 let place = placeOf();
 let shown = null;
 let turn = 0;
+let tokens = 0;
 let asking = null;
 
 function announce(text, shownToo = false) {
@@ -43,7 +44,7 @@ async function show(to, { scroll = 0, still = false } = {}) {
   if (!still) field.value = to.query ?? "";
   const typed = field.value;
   turn += 1;
-  const mine = turn;
+  const [mine, known] = [turn, tokens];
   asking?.abort();
   asking = new AbortController();
   view.setAttribute("aria-busy", "true");
@@ -56,6 +57,7 @@ async function show(to, { scroll = 0, still = false } = {}) {
   if (mine !== turn) return;
   shown = made;
   paint(made, scroll);
+  if (known !== tokens) made.tokenChanged?.();
   // Who has begun to type meanwhile is not interrupted.
   if (!still && field.value === typed) view.querySelector("h1").focus({ preventScroll: true });
 }
@@ -115,6 +117,7 @@ addEventListener("popstate", (event) => show(placeOf(), { scroll: event.state?.s
 countryChoice(country, (chosen) => go({ ...place, country: chosen, ...("offset" in place && { offset: 0 }) }, { replace: true }));
 tokenEntry(token, (text) => {
   announce(text, true);
+  tokens += 1;
   shown?.tokenChanged?.();
 });
 
