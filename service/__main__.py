@@ -60,7 +60,7 @@ def serve(
         ),
     ] = None,
     *,
-    hints: Annotated[bool, typer.Option("--hints", help="Print three things to try once it serves.")] = False,
+    hints: Annotated[bool, typer.Option("--hints", help="Print things to try once it serves.")] = False,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print the settings in effect, with secrets hidden, and end.")
     ] = False,

@@ -33,8 +33,9 @@ METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 _STARTUP_FAILURE: Final = 3
 _LOOK_SECONDS: Final = 0.1
 _HINTS: Final = """
-Three things to try:
-  curl '{url}/suggest?q=boo'
+Things to try:
+  {url}/ in a browser: type lumn, or look at {url}/docs
+  curl '{url}/suggest?q=lumn'
   curl {url}/tool/list_categories -H 'content-type: application/json' -d '{{}}'
   an MCP client at {url}/mcp
 """

@@ -76,8 +76,9 @@ def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: 
             rest = process.stdout.read()
     assert first == f"Shop Directory serves at {url}\n"
     assert [line for line in rest.decode().splitlines() if line] == [
-        "Three things to try:",
-        f"  curl '{url}/suggest?q=boo'",
+        "Things to try:",
+        f"  {url}/ in a browser: type lumn, or look at {url}/docs",
+        f"  curl '{url}/suggest?q=lumn'",
         f"  curl {url}/tool/list_categories -H 'content-type: application/json' -d '{{}}'",
         f"  an MCP client at {url}/mcp",
     ]
