@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from index_mappings.generations import Stamp
+from service.search.clauses import Clause
 from service.search.embedded import TantivyEngine
 from service.search.engine import Ask, Engine, Hit, Page
-from service.search.plan import Clause, Plan
+from service.search.plan import Plan
 from service.search.planned import PlannedBackend
 from service.search.protocol import FindQuery, Generations
 

@@ -8,9 +8,10 @@ from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
+from service.search.clauses import EVERYTHING, AnyOf, Below, Clause, Exact
 from service.search.engine import Ask, Engine, Hit
 from service.search.failures import BackendUnavailable
-from service.search.plan import EVERYTHING, AnyOf, Below, Clause, Exact, Plan
+from service.search.plan import Plan
 from service.search.protocol import CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 # More usable coupons than one shop has; the list of all shops is read in pages.

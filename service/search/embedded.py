@@ -17,6 +17,7 @@ from index_mappings.embedded import STORED_COLUMN, index_directory
 from index_mappings.generations import Stamp
 from index_mappings.opensearch import sort_field
 from service.measures import NOTHING_MEASURED, Measures
+from service.search.clauses import Clause
 from service.search.embedded_order import Address, Ordered
 from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, head_query_of, query_of
 from service.search.embedded_stamps import read_generations, read_live
@@ -24,7 +25,7 @@ from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
 from service.search.narrowing import union
-from service.search.plan import Clause, Plan, exclusive
+from service.search.plan import Plan, exclusive
 from service.search.planned import PlannedBackend
 from service.search.protocol import Generations
 from service.under_way import current

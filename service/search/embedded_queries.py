@@ -12,7 +12,7 @@ from tantivy import Occur, Query
 
 from index_mappings.embedded import HEAD_EDGE_MAX, head_field, headed, misspelt, part_of, tails_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
-from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
+from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
 
 _BASIC: Final = "basic"
 # So many terms are looked up one by one; more of them by one pass over the dictionary, which has its price.

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from index_mappings.generations import Stamp
-from service.search.plan import Clause, Plan
+from service.search.clauses import Clause
+from service.search.plan import Plan
 from service.search.protocol import Generations, SuggestedShop
 
 

@@ -11,11 +11,11 @@ from index_mappings.generations import Stamp
 from index_mappings.text import fold
 from index_mappings.tiers import SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable
+from service.search.clauses import Exact
 from service.search.engine import Ask, Engine, Hit, Kept, Page
 from service.search.lookahead import Lookahead
 from service.search.narrowing import narrowed
 from service.search.plan import (
-    Exact,
     Plan,
     filter_clauses,
     find_plan,
@@ -74,7 +74,10 @@ class Finding:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         filters = filter_clauses(query.country, None)
         slugs = {word: self._table.slugs_of(word) for word in forms.words}
-        plan = suggest_plan(forms, slugs, filters)
+        # Typing errors cost most and can only add to the end, so they are looked for last (M9): in the same round trip
+        # where there is one and they will probably be needed, else only when too few shops were found.
+        later = partial(loose_tiers, forms) if self._engine.at_once and forms.words else None
+        plan = suggest_plan(forms, slugs, filters, later)
         hits = await self._suggested(forms, plan, query.limit)
         if not hits or hits[0].tier < SuggestTier.ONE_TYPO:
             last = last_plan(forms, filters)
@@ -85,11 +88,8 @@ class Finding:
         )
 
     async def _suggested(self, forms: QueryForms, plan: Plan, limit: int) -> tuple[Hit, ...]:
-        # Typing errors cost most and can only add to the end, so they are looked for last (M9): in the same round trip
-        # where there is one and they will probably be needed, else only when too few shops were found.
         if self._engine.at_once:
-            later = partial(loose_tiers, forms) if forms.words else None
-            return (await self._ask(Ask(replace(plan, later=later), limit))).hits
+            return (await self._ask(Ask(plan, limit))).hits
         ahead, letters = self._ahead, len(forms.spaced)
         if ahead is not None and ahead.expects_few(letters) and (rest := loose_tiers(forms)):
             hits = (await self._ask(Ask(replace(plan, tiers=(*plan.tiers, *rest)), limit))).hits

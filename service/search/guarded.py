@@ -12,9 +12,10 @@ from typing import Final, TypeVar
 from index_mappings.generations import Stamp
 from service.breaker import Circuit, CircuitOpen
 from service.measures import NOTHING_MEASURED, Measures
+from service.search.clauses import Clause
 from service.search.engine import Ask, Engine, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
-from service.search.plan import Clause, Plan
+from service.search.plan import Plan
 from service.search.protocol import Generations
 from service.tracing import asking
 from service.under_way import current

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from service.search.plan import AllOf, AnyOf, Clause, Exact, Plan, Prefix
+from service.search.clauses import AllOf, AnyOf, Clause, Exact, Prefix
+from service.search.plan import Plan
 
 # Each word of a name or of a main label begins a key (X2), so what begins a word begins a key.
 _ALSO_BEGINS: Final = {"words": "keys"}

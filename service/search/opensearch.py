@@ -15,6 +15,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from service.measures import NOTHING_MEASURED, Measures
+from service.search.clauses import Clause
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
 from service.search.guarded import GuardedEngine
@@ -22,7 +23,7 @@ from service.search.opensearch_generations import generations_body, generations_
 from service.search.opensearch_nodes import connect
 from service.search.opensearch_queries import every_body, presence_bodies, search_body, tier_of
 from service.search.opensearch_requests import search_target, searches_body
-from service.search.plan import Clause, Plan
+from service.search.plan import Plan
 from service.search.planned import PlannedBackend
 from service.search.protocol import Generations
 from service.under_way import time_left

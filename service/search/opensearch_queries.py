@@ -9,8 +9,9 @@ from typing import Any
 
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
+from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
 from service.search.engine import Ask
-from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, Typo, exclusive
+from service.search.plan import Plan, exclusive
 
 
 def search_body(ask: Ask, *, timeout_ms: int) -> dict[str, Any]:

@@ -20,79 +20,9 @@ from index_mappings.tiers import (
     SuggestTier,
     is_part_evidence,
 )
+from service.search.clauses import EVERYTHING, AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix, Typo
 
-# Nobody changes clauses, but they are not frozen: a key press makes a score of them, and that would make each three
-# times as dear.
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Exact:
-    """The field holds one of the texts."""
-
-    field: str
-    texts: tuple[str, ...]
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Prefix:
-    """A text of the field begins with this one."""
-
-    field: str
-    text: str
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Infix:
-    """This text occurs inside a text of the field."""
-
-    field: str
-    text: str
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Typo:
-    """Some beginning of a text of the field is at most `distance` typing errors away (M9).
-
-    Of two errors none is in the first character.
-    """
-
-    field: str
-    text: str
-    distance: int
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Below:
-    """The whole number of the field is below the bound."""
-
-    field: str
-    bound: int
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class NoneOf:
-    """No clause holds."""
-
-    clauses: tuple["Clause", ...]
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class AllOf:
-    """Every clause holds; with none, everything matches."""
-
-    clauses: tuple["Clause", ...]
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class AnyOf:
-    """At least one clause holds; with none, nothing matches."""
-
-    clauses: tuple["Clause", ...]
-
-
-Clause = Exact | Prefix | Infix | Typo | Below | AllOf | AnyOf | NoneOf
 Tiers = tuple[tuple[int, Clause], ...]
-EVERYTHING = AllOf(())
 
 # How many errors a tier allows, and from how many characters on.
 _TYPOS: Final[dict[SuggestTier, tuple[int, int]]] = {
@@ -155,8 +85,13 @@ def word_evidence(word: str, slugs: Sequence[str]) -> Clause:
     return AnyOf((*_name_evidence(word), *((Exact("categories", tuple(slugs)),) if slugs else ())))
 
 
-def suggest_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: tuple[Clause, ...]) -> Plan:
-    """The tiers of /suggest without typing errors and loose words (8 to 4 of M9)."""
+def suggest_plan(
+    query: QueryForms,
+    slugs: dict[str, tuple[str, ...]],
+    filters: tuple[Clause, ...],
+    later: Callable[[], Tiers] | None = None,
+) -> Plan:
+    """The tiers of /suggest without typing errors and loose words (8 to 4 of M9), and those that come later."""
     if not query.texts:
         return Plan("shops", ((SuggestTier.HALF_OF_WORDS, EVERYTHING),), filters)
     tiers: list[tuple[int, Clause]] = [
@@ -171,7 +106,7 @@ def suggest_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: 
         tiers.append((SuggestTier.WORDS, AllOf(tuple(dict.fromkeys(own)))))
         if any(slugs[word] for word in query.words):
             tiers.append((SuggestTier.WORDS_AND_CATEGORY, AllOf((AnyOf(tuple(own)), *dict.fromkeys(either)))))
-    return Plan("shops", tuple(tiers), filters)
+    return Plan("shops", tuple(tiers), filters, later=later)
 
 
 def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:

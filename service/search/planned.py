@@ -11,11 +11,12 @@ from index_mappings.generations import Stamp
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.belongings import Belongings
 from service.search.categories import CategoryTable
+from service.search.clauses import EVERYTHING
 from service.search.engine import Ask, Engine
 from service.search.finding import Finding
 from service.search.freshness import LiveStamp
 from service.search.lookahead import Lookahead
-from service.search.plan import EVERYTHING, Plan
+from service.search.plan import Plan
 from service.search.protocol import Generations, Suggested, SuggestQuery
 from service.under_way import for_nobody_in_particular
 

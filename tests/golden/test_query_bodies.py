@@ -7,12 +7,11 @@ import pytest
 
 from index_mappings.forms import query_forms
 from service.search.belongings import coupon_plan, coupon_sorts
+from service.search.clauses import EVERYTHING, Exact
 from service.search.engine import Ask
 from service.search.narrowing import narrowed
 from service.search.opensearch_queries import every_body, presence_bodies, search_body
 from service.search.plan import (
-    EVERYTHING,
-    Exact,
     Plan,
     filter_clauses,
     find_plan,

@@ -16,9 +16,10 @@ from index_mappings.rank import rank_key
 from indexer.project import project_shop
 from indexer.records import ShopRecord
 from indexer.sinks.embedded import EmbeddedSink
+from service.search.clauses import EVERYTHING, Clause, Exact, Prefix
 from service.search.embedded import TantivyEngine
 from service.search.engine import Ask
-from service.search.plan import EVERYTHING, Clause, Exact, Plan, Prefix
+from service.search.plan import Plan
 from tests.catalogues import shop
 from tests.integration.generations import Documents, publish
 

@@ -14,11 +14,12 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS, Shop
 from index_mappings.generations import STAMP, alias_name, index_name
 from indexer.sinks.opensearch import OpenSearchSink
+from service.search.clauses import EVERYTHING, Exact
 from service.search.engine import Ask
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
 from service.search.opensearch import OpenSearchBackend, OpenSearchEngine
-from service.search.plan import EVERYTHING, Exact, Plan
+from service.search.plan import Plan
 from service.search.planned import snapshot_of
 from service.search.protocol import CouponQuery, SearchBackend, Snapshot
 from tests.catalogues import coupon, offer, shipping, shop, trust

@@ -11,9 +11,10 @@ import pytest
 
 from index_mappings.documents import DOCUMENTS
 from indexer.sinks.embedded import EmbeddedSink
+from service.search.clauses import EVERYTHING, Exact
 from service.search.engine import Ask
 from service.search.failures import GenerationGone
-from service.search.plan import EVERYTHING, Exact, Plan
+from service.search.plan import Plan
 from service.search.protocol import SearchBackend, Snapshot
 from tests.catalogues import shop
 from tests.conformance.asking import find, suggest

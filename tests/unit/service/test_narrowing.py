@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
+from service.search.clauses import AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix
 from service.search.narrowing import implies, narrowed, union
-from service.search.plan import AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Plan, Prefix, find_plan
+from service.search.plan import Plan, find_plan
 from tests.conformance.strategies import SLUGS, domains, names
 
 Fields = dict[str, tuple[str, ...]]
