@@ -7,8 +7,6 @@ the real engines against it.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rapidfuzz.distance import OSA
-
 from index_mappings.documents import (
     ANY_MARKET,
     Category,
@@ -21,15 +19,10 @@ from index_mappings.documents import (
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
-from index_mappings.text import fold, is_ideographic
+from index_mappings.text import fold
 from index_mappings.tiers import (
-    ONE_TYPO_MIN,
-    OVERLAP_WORDS,
     SUGGEST_CUT,
-    TWO_TYPOS_MIN,
-    FindTier,
     SuggestTier,
-    is_part_evidence,
 )
 from service.search.categories import CategoryTable
 from service.search.protocol import (
@@ -47,8 +40,7 @@ from service.search.protocol import (
     SuggestQuery,
 )
 from service.search.reference_belongings import ReferenceBelongings
-
-Slugs = dict[str, frozenset[str]]
+from service.search.reference_tiers import find_tier, overlap_tier, suggest_tier, typo_tier, word_tier
 
 
 class ReferenceBackend:
@@ -162,15 +154,16 @@ class ReferenceBackend:
     def suggest_at_once(self, query: SuggestQuery) -> Suggested:
         """Suggest shops and categories (M9, M10)."""
         forms = query_forms(query.text, cut=SUGGEST_CUT)
+        slugs = {word: frozenset(self._table.slugs_of(word)) for word in forms.words}
         ranked = [
             (tier, shop)
             for shop in self._shops
-            if _sells_in(shop, query.country) and (tier := self._suggest_tier(shop, forms)) is not None
+            if _sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs)) is not None
         ]
         if any(tier > SuggestTier.TWO_TYPOS for tier, _ in ranked):
             # Two typing errors count only where no better tier has a shop.
             once = [(tier, shop) for tier, shop in ranked if tier != SuggestTier.TWO_TYPOS]
-            twice = [(_overlap_tier(shop, forms.words), shop) for tier, shop in ranked if tier == SuggestTier.TWO_TYPOS]
+            twice = [(overlap_tier(shop, forms.words), shop) for tier, shop in ranked if tier == SuggestTier.TWO_TYPOS]
             ranked = once + [(tier, shop) for tier, shop in twice if tier is not None]
         ranked.sort(key=lambda found: (-found[0], found[1].rank))
         return Suggested(
@@ -186,59 +179,29 @@ class ReferenceBackend:
             for shop in self._shops
             if _sells_in(shop, country)
             and (category is None or category in shop.categories)
-            and (tier := _find_tier(shop, query, slugs)) is not None
+            and (tier := find_tier(shop, query, slugs)) is not None
         ]
         ranked.sort(key=lambda found: (-found[0], found[1].rank))
         return [shop for _, shop in ranked]
 
     def _has_evidence(self, word: str) -> bool:
         slugs = frozenset(self._table.resolve([word], self._cap).slugs[word])
-        return any(_word_tier(shop, word, slugs) is not None for shop in self._shops)
+        return any(word_tier(shop, word, slugs) is not None for shop in self._shops)
 
     def _did_you_mean(self, query: FindQuery, page: Sequence[ShopDocument]) -> tuple[Shop, ...]:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:
             return ()
         near = [
-            (_typo_tier(shop, forms) or 0, shop)
+            (typo_tier(shop, forms) or 0, shop)
             for shop in self._shops
             if _sells_in(shop, query.country)
             and (query.category is None or query.category in shop.categories)
-            and _typo_tier(shop, forms) is not None
+            and typo_tier(shop, forms) is not None
             and shop not in page
         ]
         near.sort(key=lambda found: (-found[0], found[1].rank))
         return tuple(_shop(shop) for _, shop in near[:3])
-
-    def _suggest_tier(self, shop: ShopDocument, query: QueryForms) -> int | None:
-        if not query.texts:
-            return SuggestTier.HALF_OF_WORDS
-        if any(text in shop.full for text in query.texts):
-            return SuggestTier.EQUALS_FULL
-        if any(full.startswith(query.texts) for full in shop.full):
-            return SuggestTier.BEGINS_FULL
-        if not query.words:
-            return None
-        if any(key.startswith(query.texts) for key in shop.keys):
-            return SuggestTier.BEGINS_KEY
-        if (tier := self._word_order_tier(shop, query.words)) is not None:
-            return tier
-        if (tier := _typo_tier(shop, query)) is not None:
-            return tier
-        return _overlap_tier(shop, query.words)
-
-    def _word_order_tier(self, shop: ShopDocument, words: tuple[str, ...]) -> int | None:
-        if len(words) < 2:  # noqa: PLR2004 - two or more words
-            return None
-        own = [word in shop.words for word in words[:-1]]
-        own.append(any(known.startswith(words[-1]) for known in shop.words))
-        if all(own):
-            return SuggestTier.WORDS
-        carried = frozenset(shop.categories)
-        category = [bool(carried & frozenset(self._table.slugs_of(word))) for word in words]
-        if any(own) and all(a or b for a, b in zip(own, category, strict=True)):
-            return SuggestTier.WORDS_AND_CATEGORY
-        return None
 
 
 def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:
@@ -247,68 +210,6 @@ def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:
     for token in text.split():
         typed.setdefault(fold(token), token)
     return tuple(typed.get(word, word) for word in words)
-
-
-def _find_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None:
-    if not query.texts:
-        return FindTier.CATEGORY
-    if any(text in shop.full for text in query.texts):
-        return FindTier.EQUALS_FULL
-    if any(full.startswith(query.texts) for full in shop.full):
-        return FindTier.BEGINS_FULL
-    if any(key.startswith(query.texts) for key in shop.keys):
-        return FindTier.BEGINS_KEY
-    tiers = [_word_tier(shop, word, slugs[word]) for word in query.words]
-    known = [tier for tier in tiers if tier is not None]
-    return min(known) if known and len(known) == len(tiers) else None
-
-
-def _word_tier(shop: ShopDocument, word: str, slugs: frozenset[str]) -> int | None:
-    """The best evidence of one word: (a) or (b), else (d), else (c) of M3."""
-    if any(known.startswith(word) for known in shop.words):
-        return FindTier.WORDS
-    long_enough = is_part_evidence(word, ideographic=is_ideographic(word))
-    if long_enough and any(word in infix for infix in shop.infixes):
-        return FindTier.INFIX
-    return FindTier.CATEGORY if slugs & frozenset(shop.categories) else None
-
-
-def _typo_tier(shop: ShopDocument, query: QueryForms) -> int | None:
-    for tier, distance, shortest in (
-        (SuggestTier.ONE_TYPO, 1, ONE_TYPO_MIN),
-        (SuggestTier.TWO_TYPOS, 2, TWO_TYPOS_MIN),
-    ):
-        texts = [text for text in query.texts if len(text) >= shortest]
-        if any(_begins_nearly(key, text, distance) for text in texts for key in shop.keys):
-            return tier
-    return None
-
-
-def _begins_nearly(key: str, text: str, distance: int) -> bool:
-    """Whether some beginning of the key is at most `distance` edits away from the text.
-
-    Of two edits none is in the first character.
-    """
-    if distance > 1 and key[0] != text[0]:
-        return False
-    return any(
-        OSA.distance(text, key[:end], score_cutoff=distance) <= distance
-        for end in range(max(1, len(text) - distance), min(len(key), len(text) + distance) + 1)
-    )
-
-
-def _overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:
-    counted = words[:OVERLAP_WORDS]
-    letters = sum(len(word) for word in words)
-    shared = sum(len(word) for word in counted if word in shop.words)
-    beginnings = [words[:end] for end in range(1, len(words)) if end <= OVERLAP_WORDS]
-    if 4 * shared >= 3 * letters or any(
-        " ".join(beginning) in shop.full or "".join(beginning) in shop.full for beginning in beginnings
-    ):
-        return SuggestTier.MOST_OF_WORDS
-    if 2 * shared >= letters or any(word in shop.full for word in counted):
-        return SuggestTier.HALF_OF_WORDS
-    return None
 
 
 def _sells_in(shop: ShopDocument, country: str | None) -> bool:
