@@ -1,5 +1,6 @@
 """With `--json` standard output holds one JSON document and nothing beside it; a problem is one too, elsewhere."""
 
+import asyncio
 import json
 import re
 import signal
@@ -10,7 +11,7 @@ from typing import Final
 import pytest
 
 from tests.commands.told import commands_told
-from tests.commands.world import PROGRAMS, TOKEN_ID, environment, run
+from tests.commands.world import PROGRAMS, TOKEN_ID, environment, queue_up, run
 
 _BUILT: Final = (
     "generation published counts read left_out not_public superseded lost_domain disputed_categories "
@@ -99,9 +100,11 @@ def test_the_answer_is_one_json_document(command: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", LINES)
-def test_a_stream_is_one_json_object_a_line(command: str, folder: Path) -> None:
+def test_a_stream_is_one_json_object_a_line(command: str, folder: Path, tmp_path: Path) -> None:
     line, fields = LINES[command]
-    done = run(folder, *line.split(), "--json")
+    # A queue of its own: the examples take re-checks off that of the folder.
+    asyncio.run(queue_up(tmp_path / "reports.sqlite"))
+    done = run(folder, *line.split(), "--json", SHOP_DIRECTORY_REPORTS_FILE=str(tmp_path / "reports.sqlite"))
     assert (done.code, done.err) == (0, "")
     assert [set(json.loads(one)) for one in done.out.splitlines()] == [set(fields.split())] * 2
 

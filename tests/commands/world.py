@@ -75,7 +75,12 @@ async def _keep(var: Path) -> None:
     tokens = SqliteTokenStore(var / "tokens.sqlite")
     await tokens.issue(Token(TOKEN_ID, "price widget", "default", None), hash_of(new_token_text()))
     await tokens.close()
-    reports = SqliteReports(var / "reports.sqlite")
+    await queue_up(var / "reports.sqlite")
+
+
+async def queue_up(path: Path) -> None:
+    """Two reports, and their re-checks claimed."""
+    reports = SqliteReports(path)
     for shop_id in ("s1", "s2"):
         await reports.append(report(shop_id))
     await reports.claim("desk-1", 2, 60)
