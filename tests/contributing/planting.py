@@ -87,6 +87,8 @@ class Copy:
         programs = f"{self.root / '.venv' / 'bin'}:{Path(sys.executable).parent}"
         given = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
         given |= {"PATH": f"{programs}:{given.get('PATH', '/usr/bin:/bin')}", **more}
+        # Bytecode is taken for a source's own by its second and its size, and a planted digit changes neither.
+        given["PYTHONDONTWRITEBYTECODE"] = "1"
         return subprocess.run(
             words, cwd=self.root, env=given, capture_output=True, text=True, timeout=_BOUND_S, check=False
         )
