@@ -31,12 +31,12 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)  # not frozen: a key press makes one
 class EndedCall:
-    """What is told of a call that was answered over HTTP.
+    """What is told of a call that has ended.
 
     Attributes:
         request_id: its id.
         began: seconds of the monotonic clock.
-        status: of HTTP.
+        status: of HTTP; None without an answer, and over stdio.
         outcome: `ok`, or the code of the problem that was the answer.
         generation: that the answer comes from; None where it comes from none.
         engine_calls: requests to the search engine.
@@ -45,7 +45,7 @@ class EndedCall:
 
     request_id: str
     began: float
-    status: int
+    status: int | None
     outcome: str = OK
     generation: str | None = None
     engine_calls: int = 0
@@ -71,16 +71,16 @@ def call_ended(measures: Measures, request: UnderWay, *, channel: str, route: st
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
     if not _LOG.isEnabledFor(level):
         return
-    line: dict[str, Any] = {"event": EVENT, "request_id": request.request_id, "channel": channel, "route": route}
-    line["outcome"] = outcome
-    if status is not None:
-        line["status"] = status
-    line["ms"] = round(seconds * 1000, 3)
-    line["engine_ms"] = round(request.engine_seconds * 1000, 3) if request.engine_calls else 0.0
-    line["engine_calls"] = request.engine_calls
-    if request.generation is not None:
-        line["generation"] = request.generation
-    _write(level, [line])
+    ended = EndedCall(
+        request.request_id,
+        request.began,
+        status,
+        outcome,
+        request.generation,
+        request.engine_calls,
+        request.engine_seconds,
+    )
+    _write(level, [_line(ended, channel, route, seconds)])
 
 
 def calls_ended(measures: Measures, calls: Sequence[EndedCall], *, channel: str, route: str) -> None:
@@ -102,24 +102,29 @@ def calls_ended(measures: Measures, calls: Sequence[EndedCall], *, channel: str,
             taken[outcome].append(seconds)
         else:
             taken[outcome] = [seconds]
-        line = {
-            "event": EVENT,
-            "request_id": call.request_id,
-            "channel": channel,
-            "route": route,
-            "outcome": outcome,
-            "status": call.status,
-            "ms": round(seconds * 1000, 3),
-            "engine_ms": round(call.engine_seconds * 1000, 3) if call.engine_calls else 0.0,
-            "engine_calls": call.engine_calls,
-        }
-        if call.generation is not None:
-            line["generation"] = call.generation
-        lines.append(line)
+        lines.append(_line(call, channel, route, seconds))
     for outcome, seconds_of in taken.items():
         measures.answered(route, outcome, *seconds_of)
     if _LOG.isEnabledFor(logging.INFO):
         _write(logging.INFO, lines)
+
+
+def _line(call: EndedCall, channel: str, route: str, seconds: float) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "event": EVENT,
+        "request_id": call.request_id,
+        "channel": channel,
+        "route": route,
+        "outcome": call.outcome,
+    }
+    if call.status is not None:
+        line["status"] = call.status
+    line["ms"] = round(seconds * 1000, 3)
+    line["engine_ms"] = round(call.engine_seconds * 1000, 3) if call.engine_calls else 0.0
+    line["engine_calls"] = call.engine_calls
+    if call.generation is not None:
+        line["generation"] = call.generation
+    return line
 
 
 def _write(level: int, lines: list[dict[str, Any]]) -> None:

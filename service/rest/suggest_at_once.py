@@ -142,13 +142,17 @@ class SuggestAtOnce:
         Returns:
             An answer that is kept; None where there is none, or only `answer` can tell.
         """
-        if self._draining.begun or (snapshot := self._of_turn or self._search.at_hand()) is None:
+        try:
+            if self._draining.begun or (snapshot := self._of_turn or self._search.at_hand()) is None:
+                return None
+            kept = self._suggesting.kept(snapshot.stamp, raw)
+            if kept is None or (counted := self._quota.take(address)) is None:
+                return None
+            call = EndedCall(new_request_id(), time.monotonic(), _OK)
+            return self._found(self._begins(snapshot, servers_own), call, kept, counted, address)
+        except Exception:  # noqa: BLE001 - as in `answer`, which is asked next and leaves it to the application
+            _LOG.exception("the short way of /suggest failed")
             return None
-        kept = self._suggesting.kept(snapshot.stamp, raw)
-        if kept is None or (counted := self._quota.take(address)) is None:
-            return None
-        call = EndedCall(new_request_id(), time.monotonic(), _OK)
-        return self._found(self._begins(snapshot, servers_own), call, kept, counted, address)
 
     def send(self, loop: AbstractEventLoop, transport: Transport, sent: SentAtOnce) -> None:
         """Send an answer at the end of the event loop's turn, and tell of it."""
