@@ -327,3 +327,37 @@ def _whole(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
     response.begin()
     kept = {name.lower(): value for name, value in response.getheaders() if name.lower() not in _OWN}
     return response.status, kept, response.read()
+
+
+@pytest.mark.rule("C1", "C2")
+def test_a_new_generation_is_seen_on_a_connection_that_never_rests(tmp_path: Path) -> None:
+    index = embedded_world(tmp_path, SHOPS)
+    app = create_app(settings_of(index, quota_anonymous=_MANY))
+    short = Counting(app)
+    with served(app) as base, _connected(base) as connection:
+
+        def generation() -> str:
+            connection.sendall(_asked("/suggest?q=b"))
+            return _whole(connection)[1]["x-generation"]
+
+        get(base, "/suggest?q=b")
+        first = generation()
+        before = short.answered
+        embedded_world(tmp_path, SHOPS)
+        # As long as a second looked up once is believed, and one more.
+        until = time.monotonic() + 3
+        while (found := generation()) == first and time.monotonic() < until:
+            time.sleep(0.01)
+    assert found != first
+    assert short.answered > before
+
+
+@pytest.mark.rule("E1")
+def test_a_press_is_answered_before_what_came_behind_it_is_refused(world: World) -> None:
+    get(world.base, "/suggest?q=b")
+    with _connected(world.base) as connection:
+        connection.sendall(_asked("/suggest?q=b") + b"nonsense\r\n\r\n")
+        assert _whole(connection)[0] == 200
+        status, headers, body = _whole(connection)
+        assert (status, headers["connection"], json.loads(body)["code"]) == (400, "close", "invalid_input")
+        assert connection.recv(1) == b""
