@@ -8,7 +8,7 @@ from pathlib import Path
 from index_mappings.generations import Stamp
 from service.search.clauses import Clause
 from service.search.embedded import TantivyEngine
-from service.search.engine import Ask, Engine, Hit, Page
+from service.search.engine import Ask, Engine, Hit, KeyPresses, Page
 from service.search.plan import Plan
 from service.search.planned import PlannedBackend
 from service.search.protocol import FindQuery, Generations
@@ -24,8 +24,8 @@ class _Remembering:
         self.asked: list[Asked] = []
 
     @property
-    def at_once(self) -> bool:
-        return self._engine.at_once
+    def key_presses(self) -> KeyPresses | None:
+        return self._engine.key_presses
 
     async def live(self) -> Stamp:
         return await self._engine.live()

@@ -67,36 +67,49 @@ class Circuit:
         Raises:
             CircuitOpen: it is not asked.
         """
-        if self._open:
-            return await self._probe(ask)
+        probing = self.begin()
         try:
             result = await ask()
-        except self._failures:
-            self._note(failed=True)
+        except Exception as error:
+            self.end(probing=probing, failed=isinstance(error, self._failures))
             raise
-        except Exception:
-            self._note(failed=False)
-            raise
-        self._note(failed=False)
+        self.end(probing=probing, failed=False)
         return result
 
-    async def _probe(self, ask: Callable[[], Awaitable[T]]) -> T:
+    def begin(self) -> bool:
+        """Let a call begin, for who asks the part himself and says `end` when it has ended.
+
+        One that is cancelled need not end: a probe leaves the next try to time.
+
+        Returns:
+            whether it is a probe.
+
+        Raises:
+            CircuitOpen: the part is not to be asked.
+        """
+        if not self._open:
+            return False
         if self._clock() < self._probe_at:
             raise CircuitOpen
-        # Before it is asked: nobody else may try meanwhile. One that is cancelled leaves the next try to time.
+        # Before it is asked: nobody else may try meanwhile.
         self._probe_at = self._clock() + _PROBE_EVERY_S
         self._measures.circuit(self._part, "half_open")
-        try:
-            result = await ask()
-        except self._failures:
+        return True
+
+    def end(self, *, probing: bool, failed: bool) -> None:
+        """A call has ended.
+
+        Args:
+            probing: as `begin` returned.
+            failed: whether the part did; an answer is none, however unwelcome.
+        """
+        if not probing:
+            self._note(failed=failed)
+        elif failed:
             self._probe_at = self._clock() + _PROBE_EVERY_S
             self._measures.circuit(self._part, "open")
-            raise
-        except Exception:
+        else:
             self._close()
-            raise
-        self._close()
-        return result
 
     def _note(self, *, failed: bool) -> None:
         now = self._clock()

@@ -85,8 +85,7 @@ def tail_of(suggested: Suggested) -> bytes:
     )
     shops = b",".join(
         [
-            b"%b%b}"
-            % (found.shop.told or _told(found.shop), encode(suggestion_score(found.tier, found.shop.popularity)))
+            found.shop.told if found.shop.told_tier == found.tier else _told(found.shop, found.tier)
             for found in suggested.shops
         ]
     )
@@ -99,10 +98,11 @@ def entity_tag(stamp: Stamp, typed: Typed) -> str:
     return f'"{blake2b(asked.encode(), digest_size=16).hexdigest()}"'
 
 
-def _told(shop: SuggestedShop) -> bytes:
-    """A shop as it is sent, up to its score."""
-    wire = encode({"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category})
-    shop.told = wire[:-1] + b',"score":'
+def _told(shop: SuggestedShop, tier: int) -> bytes:
+    """A shop as it is sent; most are found in one tier again and again."""
+    score = suggestion_score(tier, shop.popularity)
+    wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category, "score": score}
+    shop.told, shop.told_tier = encode(wire), tier
     return shop.told
 
 

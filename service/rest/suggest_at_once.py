@@ -5,6 +5,7 @@ has to be waited for. What it sends is what the application would have sent.
 """
 
 import logging
+import re
 import time
 from asyncio import AbstractEventLoop, Transport
 from collections.abc import Sequence
@@ -38,6 +39,8 @@ TARGET: Final = b"/suggest?"
 
 # Heads with one of these are the application's: a token to be looked up, a body, another protocol.
 _ELSEWHERE: Final = frozenset((TOKEN_HEADER, b"content-length", b"transfer-encoding", b"upgrade", b"expect"))
+# What no parser of heads minds in a query string.
+_PLAIN: Final = re.compile(rb"[0-9A-Za-z%&=+._~*-]*")
 _IF_NONE_MATCH: Final = b"if-none-match"
 _UNAVAILABLE: Final = b"HTTP/1.1 503 Service Unavailable\r\n"
 _FOUND: Final = b"HTTP/1.1 200 OK\r\n"
@@ -140,16 +143,20 @@ class SuggestAtOnce:
             servers_own: as in `answer`.
 
         Returns:
-            An answer that is kept; None where there is none, or only `answer` can tell.
+            As `answer`; None also where the query string is none that a head is sure to be parsed with.
         """
         try:
             if self._draining.begun or (snapshot := self._of_turn or self._search.at_hand()) is None:
                 return None
             kept = self._suggesting.kept(snapshot.stamp, raw)
-            if kept is None or (counted := self._quota.take(address)) is None:
+            if kept is None:
+                return self._answer(snapshot, raw, None, address, servers_own) if _PLAIN.fullmatch(raw) else None
+            if (counted := self._quota.take(address)) is None:
                 return None
             call = EndedCall(new_request_id(), time.monotonic(), _OK)
             return self._found(self._begins(snapshot, servers_own), call, kept, counted, address)
+        except (ServiceError, BackendUnavailable):
+            return None
         except Exception:  # noqa: BLE001 - as in `answer`, which is asked next and leaves it to the application
             _LOG.exception("the short way of /suggest failed")
             return None

@@ -6,7 +6,7 @@ Order is by rank, tier by tier: Tantivy's own scores and its ties by address tak
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 import tantivy
@@ -18,16 +18,16 @@ from index_mappings.generations import Stamp
 from index_mappings.opensearch import sort_field
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.clauses import Clause
-from service.search.embedded_order import Address, Ordered
+from service.search.embedded_order import Address, Documents, Ordered
 from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, head_query_of, query_of
 from service.search.embedded_stamps import read_generations, read_live
-from service.search.engine import Ask, Hit, Page
+from service.search.engine import Ask, Hit, KeyPresses, Page
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
 from service.search.narrowing import union
 from service.search.plan import Plan, exclusive
 from service.search.planned import PlannedBackend
-from service.search.protocol import Generations
+from service.search.protocol import Generations, Suggestion
 from service.under_way import current
 
 _KEPT_READERS: Final = 3
@@ -35,6 +35,7 @@ _KEPT_READERS: Final = 3
 _FEW_HITS: Final = 100
 
 Readers = dict[str, Ordered]
+T = TypeVar("T")
 
 
 class EmbeddedBackend(PlannedBackend):
@@ -51,12 +52,23 @@ class TantivyEngine:
     lists much, runs in a thread: the engine releases the interpreter lock, and a long one must not hold up the others.
     """
 
-    at_once = True
-
     def __init__(self, root: Path) -> None:
         self._root = root
         # Readers stay open for the snapshots in use, so that a generation answers whole while it is being replaced.
         self._readers: dict[tuple[str, int], Readers] = {}
+
+    @property
+    def key_presses(self) -> KeyPresses | None:
+        """This engine itself."""
+        return self
+
+    def suggest(self, stamp: Stamp, plan: Plan, limit: int) -> tuple[Suggestion, ...]:
+        """The best shops of a plan."""
+        _still_wanted()
+        reader = self._reader(stamp, plan.kind)
+        bounds = bounds_of(reader.index, plan.filters, plan.excluded)
+        found = [] if bounds.none else _first_hits(reader, reader.shown, plan, bounds, limit)
+        return tuple([Suggestion(shop, tier) for tier, shop in found])
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names."""
@@ -163,31 +175,34 @@ def _page(reader: Ordered, ask: Ask) -> Page:
         return Page((), total, counts)
     if ask.offset:
         return Page(_later_hits(reader, plan, bounds, ask.offset, wanted), total, counts)
-    return Page(_first_hits(reader, plan, bounds, wanted), total, counts)
+    hits = tuple([Hit(tier, stored) for tier, stored in _first_hits(reader, reader.whole, plan, bounds, wanted)])
+    return Page(hits, total, counts)
 
 
-def _first_hits(reader: Ordered, plan: Plan, bounds: Bounds, wanted: int) -> tuple[Hit, ...]:
+def _first_hits(
+    reader: Ordered, documents: Documents[T], plan: Plan, bounds: Bounds, wanted: int
+) -> list[tuple[int, T]]:
     """Hits tier by tier, until there are as many as are wanted or no tier is left."""
-    hits: list[Hit] = []
+    hits: list[tuple[int, T]] = []
     known: set[Address] = set()
     for tier, clause in _tiers(plan):
         if hits:
             _still_wanted()
         missing = wanted - len(hits)
         head = head_query_of(reader.index, clause)
-        found = [] if head is None else reader.best(bounds.around(head), missing, known=known)
+        found = [] if head is None else reader.best(documents, bounds.around(head), missing, known=known)
         # The head's shops are the best of a tier: only where they are too few the others are looked for.
         if len(found) < missing:
             query = query_of(reader.index, clause)
             if query is None:
                 continue
-            found = reader.best(bounds.around(query), missing, known=known)
-        hits += [Hit(tier, stored) for _, stored in found]
+            found = reader.best(documents, bounds.around(query), missing, known=known)
+        hits += [(tier, made) for _, made in found]
         if len(hits) >= wanted:
             break
         # All of this tier's hits are known by now: a worse tier holds none that it does not.
         known.update(address for address, _ in found)
-    return tuple(hits)
+    return hits
 
 
 def _tiers(plan: Plan) -> Iterator[tuple[int, Clause]]:
@@ -215,7 +230,7 @@ def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted
         if left and (count := reader.count(whole)) <= left:
             passed += count
             continue
-        found = reader.best(whole, wanted - len(hits), left)
+        found = reader.best(reader.whole, whole, wanted - len(hits), left)
         passed += left
         hits += [Hit(tier, stored) for _, stored in found]
     return tuple(hits)

@@ -7,24 +7,10 @@ from typing import Any, Protocol
 from index_mappings.generations import Stamp
 from service.search.clauses import Clause
 from service.search.plan import Plan
-from service.search.protocol import Generations, SuggestedShop
+from service.search.protocol import Generations, SuggestedShop, Suggestion
 
 
-class Kept(dict[str, Any]):
-    """The stored part of a document that an engine keeps for other searches, with what was made of it.
-
-    Attributes:
-        made: what a suggestion shows of it, once one has shown it.
-    """
-
-    __slots__ = ("made",)
-
-    def __init__(self, stored: dict[str, Any]) -> None:
-        super().__init__(stored)
-        self.made: SuggestedShop | None = None
-
-
-@dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user
+@dataclass(slots=True)  # not frozen: a key press makes some
 class Hit:
     """A document that a plan found: its tier and its stored fields."""
 
@@ -66,12 +52,19 @@ class Page:
     counts: tuple[int, ...] = ()
 
 
+class KeyPresses(Protocol):
+    """What only an engine in the process can do: answer a key press before anybody else has a turn."""
+
+    def suggest(self, stamp: Stamp, plan: Plan, limit: int) -> tuple[Suggestion, ...]:
+        """The best shops of a plan, at most `limit`. Errors as in `Snapshot`."""
+
+
 class Engine(Protocol):
     """What a search engine must be able to do. Errors as in `Snapshot`."""
 
     @property
-    def at_once(self) -> bool:
-        """Whether a search for a few hits is answered before its awaiter gives way to anybody else."""
+    def key_presses(self) -> KeyPresses | None:
+        """Its part that answers key presses at once; None where each search is waited for."""
 
     async def live(self) -> Stamp:
         """The stamp of the live generation, asked now."""
@@ -90,3 +83,9 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Release connections and files."""
+
+
+def shown_of(stored: dict[str, Any]) -> SuggestedShop:
+    """What a suggestion shows of a stored shop."""
+    category: str = stored["categories"][0]
+    return SuggestedShop(stored["id"], stored["name"], stored["domain"], category, stored["popularity"])

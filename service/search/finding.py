@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
@@ -12,7 +12,7 @@ from index_mappings.text import fold
 from index_mappings.tiers import SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable
 from service.search.clauses import Exact
-from service.search.engine import Ask, Engine, Hit, Kept, Page
+from service.search.engine import Ask, Engine, Hit, Page, shown_of
 from service.search.lookahead import Lookahead
 from service.search.narrowing import narrowed
 from service.search.plan import (
@@ -27,7 +27,7 @@ from service.search.plan import (
     whole_query_match,
     word_evidence,
 )
-from service.search.protocol import FindQuery, Found, Suggested, SuggestedShop, Suggestion, SuggestQuery
+from service.search.protocol import FindQuery, Found, Suggested, Suggestion, SuggestQuery
 
 _DID_YOU_MEAN: Final = 3
 
@@ -48,6 +48,7 @@ class Finding:
             ahead: guesses what a round trip should ask for; None where searches are no round trips.
         """
         self._engine = engine
+        self._key_presses = engine.key_presses
         self._ahead = ahead
         self._stamp = stamp
         self._table = table
@@ -71,25 +72,32 @@ class Finding:
 
     async def suggest(self, query: SuggestQuery) -> Suggested:
         """Suggest shops and categories (M9, M10)."""
+        if self._key_presses is not None:
+            return self.suggest_at_once(query)
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         filters = filter_clauses(query.country, None)
-        slugs = {word: self._table.slugs_of(word) for word in forms.words}
-        # Typing errors cost most and can only add to the end, so they are looked for last (M9): in the same round trip
-        # where there is one and they will probably be needed, else only when too few shops were found.
-        later = partial(loose_tiers, forms) if self._engine.at_once and forms.words else None
-        plan = suggest_plan(forms, slugs, filters, later)
-        hits = await self._suggested(forms, plan, query.limit)
-        if not hits or hits[0].tier < SuggestTier.ONE_TYPO:
-            last = last_plan(forms, filters)
-            hits = hits if last is None else (await self._ask(Ask(last, query.limit))).hits
-        return Suggested(
-            categories=self._table.suggested(forms, query.limit),
-            shops=tuple([Suggestion(_suggested_shop(hit.stored), hit.tier) for hit in hits]),
-        )
+        hits = await self._suggested(forms, suggest_plan(forms, self._slugs(forms), filters), query.limit)
+        if _none_but_loose(hits) and (last := last_plan(forms, filters)) is not None:
+            hits = (await self._ask(Ask(last, query.limit))).hits
+        shops = tuple([Suggestion(shown_of(hit.stored), hit.tier) for hit in hits])
+        return Suggested(self._table.suggested(forms, query.limit), shops)
+
+    def suggest_at_once(self, query: SuggestQuery) -> Suggested:
+        """The same without giving way to others; only for an engine that answers key presses at once."""
+        if self._key_presses is None:
+            raise RuntimeError("this engine has to be waited for")
+        forms = query_forms(query.text, cut=SUGGEST_CUT)
+        filters = filter_clauses(query.country, None)
+        # Typing errors cost most and can only add to the end, so they are looked for last (M9).
+        later = partial(loose_tiers, forms) if forms.words else None
+        plan = suggest_plan(forms, self._slugs(forms), filters, later)
+        shops = self._key_presses.suggest(self._stamp, plan, query.limit)
+        if _none_but_loose(shops) and (last := last_plan(forms, filters)) is not None:
+            shops = self._key_presses.suggest(self._stamp, last, query.limit)
+        return Suggested(self._table.suggested(forms, query.limit), shops)
 
     async def _suggested(self, forms: QueryForms, plan: Plan, limit: int) -> tuple[Hit, ...]:
-        if self._engine.at_once:
-            return (await self._ask(Ask(plan, limit))).hits
+        """Typing errors in the same round trip where they will probably be needed, else where too few are found."""
         ahead, letters = self._ahead, len(forms.spaced)
         if ahead is not None and ahead.expects_few(letters) and (rest := loose_tiers(forms)):
             hits = (await self._ask(Ask(replace(plan, tiers=(*plan.tiers, *rest)), limit))).hits
@@ -104,6 +112,9 @@ class Finding:
             if loose.tiers:
                 hits += (await self._ask(Ask(loose, limit - len(hits)))).hits
         return hits
+
+    def _slugs(self, forms: QueryForms) -> dict[str, tuple[str, ...]]:
+        return {word: self._table.slugs_of(word) for word in forms.words}
 
     async def _page(self, query: FindQuery, forms: QueryForms) -> Page:
         slugs = self._table.resolve(forms.words, self._cap).slugs
@@ -148,17 +159,9 @@ class Finding:
         )
 
 
-def _suggested_shop(stored: dict[str, Any]) -> SuggestedShop:
-    if not isinstance(stored, Kept):
-        return _shown_of(stored)
-    if stored.made is None:
-        stored.made = _shown_of(stored)
-    return stored.made
-
-
-def _shown_of(stored: dict[str, Any]) -> SuggestedShop:
-    category: str = stored["categories"][0]
-    return SuggestedShop(stored["id"], stored["name"], stored["domain"], category, stored["popularity"])
+def _none_but_loose(found: Sequence[Hit | Suggestion]) -> bool:
+    """Whether two typing errors may be looked for: nothing is found, or only loose words are (M9)."""
+    return not found or found[0].tier < SuggestTier.ONE_TYPO
 
 
 def as_typed(text: str, words: Sequence[str]) -> tuple[str, ...]:

@@ -45,10 +45,9 @@ class LiveStamp:
             BackendUnavailable: it could not be confirmed.
             NotReadable: nothing is published, or in another schema version (G4).
         """
-        fresh = self._confirmed is not None and self._age() < FRESH_SECONDS
-        self._measures.cache("stamp", hit=fresh)
-        if self._confirmed is not None and fresh:
-            return self._confirmed[1]
+        if (stamp := self.at_hand()) is not None:
+            return stamp
+        self._measures.cache("stamp", hit=False)
         try:
             return await self.reload()
         except NotReadable:
@@ -59,9 +58,16 @@ class LiveStamp:
             raise
 
     def at_hand(self) -> Stamp | None:
-        """The live stamp where nothing has to be asked for it; else None."""
+        """The live stamp where nothing has to be asked for it; else None.
+
+        Once a second one request asks, and waits for what it is told. Those that come meanwhile go on with what was
+        confirmed: thousands would wait otherwise, once a second, and all be answered late.
+        """
         confirmed = self._confirmed
-        if confirmed is None or self._clock() - confirmed[0] >= FRESH_SECONDS:
+        if confirmed is None:
+            return None
+        age = self._clock() - confirmed[0]
+        if age >= FRESH_SECONDS and (age >= BOUND_SECONDS or not self._is_asked_for):
             return None
         self._measures.cache("stamp", hit=True)
         return confirmed[1]
@@ -71,7 +77,7 @@ class LiveStamp:
 
         After one that failed only one request waits for the next: the others would all be late to learn the same.
         """
-        if self._under_way is None or self._under_way.done():
+        if not self._is_asked_for or self._under_way is None:
             with for_nobody_in_particular():
                 self._under_way = asyncio.create_task(self._look_up())
         elif self._failed:
@@ -95,6 +101,10 @@ class LiveStamp:
             )
         self._confirmed = (started, stamp)
         return stamp
+
+    @property
+    def _is_asked_for(self) -> bool:
+        return self._under_way is not None and not self._under_way.done()
 
     def _age(self) -> float:
         return self._clock() - self._confirmed[0] if self._confirmed is not None else float("inf")

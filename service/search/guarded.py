@@ -5,32 +5,24 @@ document may well be there, and must not close the circuit of the searches.
 """
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Final, TypeVar
+from types import TracebackType
+from typing import Final
 
 from index_mappings.generations import Stamp
 from service.breaker import Circuit, CircuitOpen
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.clauses import Clause
-from service.search.engine import Ask, Engine, Hit, Page
+from service.search.engine import Ask, Engine, Hit, KeyPresses, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
 from service.search.plan import Plan
-from service.search.protocol import Generations
+from service.search.protocol import Generations, Suggestion
 from service.tracing import asking
 from service.under_way import current
 
-T = TypeVar("T")
-
+# Answers of an engine that works: the generation is at fault.
 _GONE: Final = (GenerationGone, NotReadable)
-
-
-class _Failed(Exception):  # noqa: N818 - it carries a failure through the circuit and is never seen outside
-    """The engine is at fault, not the generation that was asked."""
-
-    def __init__(self, failure: BackendUnavailable) -> None:
-        super().__init__()
-        self.failure = failure
 
 
 class GuardedEngine:
@@ -45,67 +37,105 @@ class GuardedEngine:
             measures: are told of every call.
         """
         self._engine = engine
-        self.at_once = engine.at_once
         self._system = system
         self._measures = measures
-        self._stamp = Circuit("stamp", (_Failed,), measures)
-        self._searches = Circuit("search", (_Failed,), measures)
+        self._stamp = Circuit("stamp", (BackendUnavailable,), measures)
+        self._searches = Circuit("search", (BackendUnavailable,), measures)
+        self._key_presses = None if engine.key_presses is None else _GuardedKeyPresses(engine.key_presses, self)
+
+    @property
+    def key_presses(self) -> KeyPresses | None:
+        """The engine's, guarded as its other searches are."""
+        return self._key_presses
 
     async def live(self) -> Stamp:
         """The stamp of the live generation, asked now."""
-        return await self._asked("stamp", self._stamp, self._engine.live)
+        with self.asked("stamp"):
+            return await self._engine.live()
 
     async def generations(self) -> Generations:
         """What operators are told of generations."""
-        return await self._asked("stamp", self._stamp, self._engine.generations)
+        with self.asked("stamp"):
+            return await self._engine.generations()
 
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches in one round trip."""
-        return await self._asked("search", self._searches, lambda: self._engine.search(stamp, asks))
+        with self.asked("search"):
+            return await self._engine.search(stamp, asks)
 
     async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits of a plan, page by page, each a call of its own."""
         async with aclosing(self._engine.every(stamp, plan)) as pages:
-            while (page := await self._asked("every", self._searches, lambda: anext(pages, None))) is not None:
+            while True:
+                with self.asked("every"):
+                    page = await anext(pages, None)
+                if page is None:
+                    return
                 yield page
 
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         """For each clause whether any document meets it."""
-        return await self._asked("present", self._searches, lambda: self._engine.present(stamp, kind, clauses))
+        with self.asked("present"):
+            return await self._engine.present(stamp, kind, clauses)
 
     async def close(self) -> None:
         """Release the engine."""
         await self._engine.close()
 
-    async def _asked(self, operation: str, circuit: Circuit, ask: Callable[[], Awaitable[T]]) -> T:
-        began, outcome = time.perf_counter(), "unavailable"
+    def asked(self, operation: str) -> "_Asked":
+        """One call to the engine, as a context; BackendUnavailable where it is left alone just now."""
+        circuit = self._stamp if operation == "stamp" else self._searches
+        return _Asked(operation, circuit, self._system, self._measures)
 
-        async def ask_engine() -> T:
-            try:
-                return await ask()
-            except _GONE:
-                raise
-            except BackendUnavailable as error:
-                raise _Failed(error) from error
 
+class _GuardedKeyPresses:
+    """Key presses by way of their engine's guard."""
+
+    def __init__(self, key_presses: KeyPresses, guard: GuardedEngine) -> None:
+        self._key_presses = key_presses
+        self._guard = guard
+
+    def suggest(self, stamp: Stamp, plan: Plan, limit: int) -> tuple[Suggestion, ...]:
+        """The best shops of a plan."""
+        with self._guard.asked("search"):
+            return self._key_presses.suggest(stamp, plan, limit)
+
+
+class _Asked:
+    """One call: refused by an open circuit, traced, timed, counted, and charged to the request under way.
+
+    A class, as each key press makes one: `contextmanager` takes several times as long.
+    """
+
+    __slots__ = ("_began", "_circuit", "_measures", "_operation", "_probing", "_span", "_system")
+
+    def __init__(self, operation: str, circuit: Circuit, system: str, measures: Measures) -> None:
+        self._operation = operation
+        self._circuit = circuit
+        self._system = system
+        self._measures = measures
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
         try:
-            with asking(self._system, operation):
-                result = await circuit.call(ask_engine)
-            outcome = "ok"
+            self._probing = self._circuit.begin()
         except CircuitOpen:
-            outcome = "refused"
+            self._measures.engine_call(self._operation, "refused", time.perf_counter() - self._began)
             raise BackendUnavailable("the engine failed just now and is left alone for a second") from None
-        except _GONE:
-            outcome = "gone"
-            raise
-        except _Failed as failed:
-            raise failed.failure from failed.failure.__cause__
-        finally:
-            self._tell(operation, outcome, time.perf_counter() - began)
-        return result
+        self._span = asking(self._system, self._operation)
+        self._span.__enter__()
 
-    def _tell(self, operation: str, outcome: str, seconds: float) -> None:
-        self._measures.engine_call(operation, outcome, seconds)
-        if outcome != "refused" and (request := current()) is not None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._span.__exit__(kind, error, traceback)
+        gone = isinstance(error, _GONE)
+        # What was cancelled says nothing of the engine.
+        if error is None or isinstance(error, Exception):
+            self._circuit.end(probing=self._probing, failed=isinstance(error, BackendUnavailable) and not gone)
+        seconds = time.perf_counter() - self._began
+        outcome = "ok" if error is None else "gone" if gone else "unavailable"
+        self._measures.engine_call(self._operation, outcome, seconds)
+        if (request := current()) is not None:
             request.engine_calls += 1
             request.engine_seconds += seconds

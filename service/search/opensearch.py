@@ -67,7 +67,7 @@ class OpenSearchEngine:
     """
 
     shards_share = 0.9
-    at_once = False
+    key_presses = None
 
     def __init__(self, urls: Sequence[str], prefix: str, timeout: float, access: ClusterAccess = OPEN_ACCESS) -> None:
         self._prefix = prefix

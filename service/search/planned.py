@@ -17,7 +17,7 @@ from service.search.finding import Finding
 from service.search.freshness import LiveStamp
 from service.search.lookahead import Lookahead
 from service.search.plan import Plan
-from service.search.protocol import Generations, Suggested, SuggestQuery
+from service.search.protocol import Generations
 from service.under_way import for_nobody_in_particular
 
 # How many categories a word may mean where nobody says otherwise (M5).
@@ -38,7 +38,7 @@ class PlannedBackend:
         self._live = LiveStamp(engine.live, measures=measures)
         self._tables: dict[tuple[str, int], asyncio.Task[CategoryTable]] = {}
         self._last: PlannedSnapshot | None = None
-        self._ahead = None if engine.at_once else Lookahead()
+        self._ahead = Lookahead() if engine.key_presses is None else None
 
     async def snapshot(self) -> "PlannedSnapshot":
         """The live generation (C1)."""
@@ -91,9 +91,10 @@ class PlannedSnapshot:
         self._table = table
         finding = Finding(engine, stamp, table, category_cap, ahead)
         belongings = Belongings(engine, stamp)
-        self.suggests_at_once = engine.at_once
+        self.suggests_at_once = engine.key_presses is not None
         self.find = finding.find
         self.suggest = finding.suggest
+        self.suggest_at_once = finding.suggest_at_once
         self.shop = belongings.shop
         self.coupons = belongings.coupons
         self.facts = belongings.facts
@@ -101,17 +102,6 @@ class PlannedSnapshot:
         self.offer = belongings.offer
         self.merge_candidates = belongings.merge_candidates
         self.merge_effects = belongings.merge_effects
-
-    def suggest_at_once(self, query: SuggestQuery) -> Suggested:
-        """Suggest shops and categories, without giving way to others."""
-        answer = self.suggest(query)
-        try:
-            answer.send(None)
-        except StopIteration as done:
-            suggested: Suggested = done.value
-            return suggested
-        answer.close()
-        raise RuntimeError("an engine that answers at once waited for something")
 
     async def categories(self) -> tuple[Category, ...]:
         """All categories (M11)."""

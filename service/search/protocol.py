@@ -74,7 +74,7 @@ class SuggestedShop:
         id, name, domain: the shop's.
         category: its first one's slug.
         popularity: the shop's; None where it is not known.
-        told: how it is sent, but for its score: made by the first who sends it, as engines keep such shops.
+        told, told_tier: how it was sent last, and in which tier, as engines keep such shops; none yet below zero.
     """
 
     id: str
@@ -82,7 +82,8 @@ class SuggestedShop:
     domain: str
     category: str
     popularity: float | None
-    told: bytes | None = field(default=None, compare=False, repr=False)
+    told: bytes = field(default=b"", compare=False, repr=False)
+    told_tier: int = field(default=-1, compare=False, repr=False)
 
 
 @dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user

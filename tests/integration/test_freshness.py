@@ -87,6 +87,34 @@ async def test_requests_that_come_together_share_one_look_up() -> None:
     assert asking[0].cancelled()
 
 
+@pytest.mark.rule("C1", "C1.stale")
+async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirmed_and_not_too_old() -> None:
+    clock, published = HandClock(), Published(_FIRST)
+    live = LiveStamp(published, clock)
+    assert await live.current() == _FIRST
+    assert live.at_hand() == _FIRST
+
+    published.says = _SECOND
+    published.begun.clear()
+    published.answering.clear()
+    clock.now += 1.0
+    # Nobody asks yet: whoever comes has to.
+    assert live.at_hand() is None
+    asking = asyncio.create_task(live.current())
+    await published.begun.wait()
+    assert (live.at_hand(), await live.current()) == (_FIRST, _FIRST)
+    clock.now += 0.999
+    assert live.at_hand() == _FIRST
+    clock.now += 0.001
+    assert live.at_hand() is None
+    waiting = asyncio.create_task(live.current())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    published.answering.set()
+    assert (await asking, await waiting, published.asked) == (_SECOND, _SECOND, 2)
+
+
 @pytest.mark.rule("C1")
 async def test_asking_anew_never_answers_from_memory() -> None:
     published = Published(_FIRST)

@@ -45,7 +45,7 @@ def test_texts_longer_than_any_that_counts_are_one_length() -> None:
 class CountingEngine(TantivyEngine):
     """The embedded engine, asked as a distant one is, whose round trips count."""
 
-    at_once = False
+    key_presses = None
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
