@@ -29,6 +29,11 @@ class LateBackend:
         """The live generation, told late."""
         return _LateSnapshot(await self._inner.snapshot(), self._until)
 
+    def at_hand(self) -> Snapshot | None:
+        """The same where nothing has to be asked for it."""
+        snapshot = self._inner.at_hand()
+        return None if snapshot is None else _LateSnapshot(snapshot, self._until)
+
     async def refresh(self) -> Snapshot:
         """The same, asked anew."""
         return _LateSnapshot(await self._inner.refresh(), self._until)
@@ -52,6 +57,7 @@ class _LateSnapshot:
     def __init__(self, inner: Snapshot, wait: Callable[[object], None]) -> None:
         self.stamp = inner.stamp
         self.find, self.suggest, self.categories = inner.find, inner.suggest, inner.categories
+        self.suggests_at_once, self.suggest_at_once = inner.suggests_at_once, inner.suggest_at_once
         self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
         self.shop = _late(inner.shop, wait)
         self.facts = _late(inner.facts, wait)
