@@ -1,5 +1,6 @@
 """The short way of /suggest says what the application says, in the same order, counted and logged alike."""
 
+import asyncio
 import json
 import socket
 import time
@@ -16,12 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.routing import Route
+from uvicorn.server import ServerState
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.overload import Gate
 from service.rest.gated import Gated
 from service.rest.sent_at_once import SentAtOnce
+from service.server import HttpProtocol, server_config
 from service.settings import Settings
 from tests.e2e.served import get, served
 from tests.worlds import SHOPS, embedded_world
@@ -367,3 +370,39 @@ def test_a_press_is_answered_before_what_came_behind_it_is_refused(world: World)
         status, headers, body = _whole(connection)
         assert (status, headers["connection"], json.loads(body)["code"]) == (400, "close", "invalid_input")
         assert connection.recv(1) == b""
+
+
+class _Wire(asyncio.Transport):
+    """What a client would read, and whether the connection was closed behind it."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 40_000), "sockname": ("127.0.0.1", 40_001)})
+        self.out: list[bytes | None] = []
+
+    def is_closing(self) -> bool:
+        return None in self.out
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.out.append(bytes(data))
+
+    def close(self) -> None:
+        self.out.append(None)
+
+
+@pytest.mark.rule("I68")
+async def test_an_answer_that_waits_for_the_end_of_its_turn_is_sent_before_the_server_ends(index: Path) -> None:
+    app = create_app(settings_of(index))
+    async with app.router.lifespan_context(app):
+        await app.state.suggest_at_once._search.snapshot()
+        config = server_config(app, "127.0.0.1", 0)
+        config.load()
+        protocol = HttpProtocol(config=config, server_state=ServerState(), app_state={})
+        wire = _Wire()
+        protocol.connection_made(wire)
+        protocol.data_received(_asked("/suggest?q=b"))
+        assert wire.out == []
+        protocol.shutdown()
+    answer, closed = wire.out
+    assert answer is not None
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert closed is None
