@@ -29,7 +29,8 @@ def suggest_endpoint(
         raw: bytes = asked.scope["query_string"]
         try:
             caller = http_caller(asked.scope, Channel.REST, believed)
-            counted = (await admission.admit(caller, Bucket.SUGGEST)).headers
+            taken = admission.admit_at_once(caller.address, Bucket.SUGGEST) if caller.token is None else None
+            counted = taken if taken is not None else (await admission.admit(caller, Bucket.SUGGEST)).headers
             typed = parse(raw)
         except ServiceError as error:
             return problem_answer(error, counted)

@@ -1,0 +1,56 @@
+"""A key press whose answer is waited for takes what was lent ahead, as one that is answered at once does."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.types import Message, Scope
+
+from service.addresses import proxies
+from service.admission import Admission
+from service.auth.sqlite import SqliteTokenStore
+from service.auth.verifier import TokenVerifier
+from service.limits.policy import QuotaClass, QuotaPolicy
+from service.live import LiveData
+from service.measures import NOTHING_MEASURED
+from service.rest.suggest_endpoint import suggest_endpoint
+from service.suggesting import Suggesting
+from tests.limits.leasing import World
+from tests.worlds import reference_world
+
+PRESSES = 100
+SUGGEST = QuotaClass(reads=1, suggest=1_200, reports=0)
+
+
+@pytest.mark.rule("Q2")
+async def test_key_presses_that_are_waited_for_share_the_questions_to_the_store(tmp_path: Path) -> None:
+    world = World()
+    admission = Admission(
+        TokenVerifier(SqliteTokenStore(tmp_path / "no-tokens")), world.limiter, QuotaPolicy(anonymous=SUGGEST)
+    )
+    live = LiveData(reference_world(tmp_path), 1.0)
+    endpoint = suggest_endpoint(live, Suggesting(0, 1.0), admission, proxies(()), NOTHING_MEASURED)
+    answers = []
+    for _ in range(PRESSES):
+        answers.append(await asked(endpoint, b"q=harb"))
+        world.clock.pass_seconds(0.05)
+    await world.settle()
+    assert {answer["status"] for answer in answers} == {200}
+    assert len(world.lender.asked) < PRESSES / 4
+    await world.close()
+
+
+async def asked(endpoint: Any, query: bytes) -> Message:  # noqa: ANN401 - any ASGI application
+    """How the answer to a plain key press begins."""
+    scope: Scope = {"type": "http", "method": "GET", "path": "/suggest", "query_string": query, "headers": []}
+    scope["client"] = ("192.0.2.1", 5)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await endpoint(scope, receive, send)
+    return sent[0]
