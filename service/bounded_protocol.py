@@ -15,6 +15,7 @@ from service.rest.answers import PROBLEM_JSON, UNDER_WAY
 from service.rest.security_headers import security_headers
 from service.under_way import UnderWay, begun
 from service.wire import encode
+from service.written_together import WrittenTogether
 
 _HEAD_BYTES: Final = 64 * 1024
 _REMEMBERED_HOSTS: Final = 256
@@ -43,6 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """A client is there: its first request must come in time."""
         super().connection_made(transport)
+        self._together = WrittenTogether(self.loop, transport)
         if len(self.connections) > self.most_connections:
             transport.abort()
             return
@@ -69,6 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the server says
         self._running = cycle
+        cycle.transport = self._together  # type: ignore[assignment] # all of a transport that it uses
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
@@ -114,7 +117,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._request_is_there()
 
     def on_response_complete(self) -> None:
-        """The answer is out: go on with what was sent meanwhile, or wait for more."""
+        """The answer is whole: go on with what was sent meanwhile, or wait for more."""
+        self._together.flush()
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -177,6 +181,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words are not sent
         """Refuse what could not be parsed, and hang up."""
+        self._together.flush()
         body = encode(_NOT_HTTP.problem())
         request = begun(new_request_id())
         request.outcome = _NOT_HTTP.code
