@@ -89,11 +89,13 @@ def create_app(
     gate = Gate(settings.max_concurrency, measures)
     gated = partial(Gated, gate=gate, timeout=settings.request_timeout)
     suggesting = Suggesting(settings.suggest_cache_mb, settings.request_timeout, measures)
+    calls: dict[str, ASGIApp] = {
+        # The SDK's own tasks would not end with the request's: a tool that is called stops by itself.
+        "/mcp": gated(mcp, refused=refused_early, interrupted=False),
+        **_calls(parts, suggesting, believed, measures, gated),
+    }
     app.router.routes = [
-        # The SDK's own tasks would not end with the request's: a tool that is called stops by itself. First, as routes
-        # are tried one after the other and it stands for eleven.
-        Route("/mcp", endpoint=gated(mcp, refused=refused_early, interrupted=False)),
-        *_calls(parts, suggesting, believed, measures, gated),
+        *(Route(path, endpoint=answers) for path, answers in calls.items()),
         *_probes(settings, parts, draining),
         Route("/openapi.json", endpoint=openapi_endpoint(document)),
         *operations_routes(
@@ -106,7 +108,11 @@ def create_app(
     ]
     app.router.default = _nothing_here
     app.add_middleware(
-        FrontDoor, cors_origins=settings.cors_origins, draining=draining, hsts_seconds=settings.hsts_seconds
+        FrontDoor,
+        cors_origins=settings.cors_origins,
+        draining=draining,
+        hsts_seconds=settings.hsts_seconds,
+        straight=calls,
     )
     # Outermost: it tells what the caller got.
     app.add_middleware(ObservedCalls, routes=words, measures=measures, traces=traces.door)
@@ -171,14 +177,12 @@ def _short_way(
 
 def _calls(
     parts: Parts, suggesting: Suggesting, believed: Proxies, measures: Measures, gated: Callable[[ASGIApp], Gated]
-) -> list[Route]:
-    """The tools and /suggest, all behind one gate."""
-    suggest = suggest_endpoint(parts.live, suggesting, parts.admission, believed, measures)
-    tools = [
-        Route(f"/tool/{tool.name}", endpoint=gated(tool_endpoint(parts.dispatcher, tool.name, believed)))
-        for tool in REGISTRY
-    ]
-    return [*tools, Route(SUGGEST_PATH, endpoint=gated(suggest))]
+) -> dict[str, ASGIApp]:
+    """The tools and /suggest by their paths, all behind one gate."""
+    tools: dict[str, ASGIApp] = {
+        f"/tool/{tool.name}": gated(tool_endpoint(parts.dispatcher, tool.name, believed)) for tool in REGISTRY
+    }
+    return {**tools, SUGGEST_PATH: gated(suggest_endpoint(parts.live, suggesting, parts.admission, believed, measures))}
 
 
 def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]:
