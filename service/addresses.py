@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -25,6 +26,7 @@ _MAPPED_BITS: Final = 96
 _MAX_HOPS: Final = 16
 _MAX_HEADER: Final = 4096
 _MAX_PIECES: Final = 8
+_REMEMBERED_PEERS: Final = 10_000
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PAIR: Final = rf'{_WORD}=(?:{_WORD}|"(?:[^"\\]|\\.)*")'
@@ -100,7 +102,7 @@ def origin_of(peer: str | None, headers: _RawHeaders, believed: Proxies) -> Orig
         headers: as received, names in lower case.
         believed: the configured proxies.
     """
-    address = _address(peer) if peer else None
+    address = _address_of_peer(peer) if peer else None
     own = UNKNOWN if address is None else str(address)
     if not (_is_trusted(address, believed) if peer else believed.unix):
         return Origin(own, None)
@@ -176,6 +178,10 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
         return address
     # By its number: a zone means something on the proxy's machine only.
     return address.ipv4_mapped or IPv6Address(int(address))
+
+
+# Only of peers, whose texts the system makes: what callers write is never kept.
+_address_of_peer = lru_cache(_REMEMBERED_PEERS)(_address)
 
 
 def _is_trusted(address: IPv4Address | IPv6Address | None, believed: Proxies) -> bool:

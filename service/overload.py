@@ -59,6 +59,21 @@ class Gate:
         if self.full:
             raise OverloadedError
 
+    def enter(self) -> None:
+        """Take a place, until `leave`.
+
+        Raises:
+            OverloadedError: all are taken.
+        """
+        self.check()
+        self._under_way += 1
+        self._measures.under_way(1)
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self._under_way -= 1
+        self._measures.under_way(-1)
+
     @contextmanager
     def passed(self) -> Iterator[None]:
         """Within, one place is taken.
@@ -66,11 +81,8 @@ class Gate:
         Raises:
             OverloadedError: all are.
         """
-        self.check()
-        self._under_way += 1
-        self._measures.under_way(1)
+        self.enter()
         try:
             yield
         finally:
-            self._under_way -= 1
-            self._measures.under_way(-1)
+            self.leave()

@@ -32,6 +32,8 @@ METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 _STARTUP_FAILURE: Final = 3
 _LOOK_SECONDS: Final = 0.1
+# What some dozens of requests hold while they wait is more than the interpreter's own 700, and no garbage.
+_GARBAGE: Final = 10_000
 _HINTS: Final = """
 Things to try:
   {url}/ in a browser: type lumn, or look at {url}/docs
@@ -97,6 +99,7 @@ def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
             # What is here now stays. Looked through with the garbage, it would stop all requests for 0.1 s a second.
             gc.collect()
             gc.freeze()
+            gc.set_threshold(_GARBAGE)
             with _draining(app.state.draining, seconds):
                 yield state
 

@@ -7,7 +7,6 @@ begins when the body is there, as how fast a caller sends is not the service's d
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -56,21 +55,31 @@ class Gated:
             self._gate.check()
             if scope["method"] == "POST" and not _announced_too_large(scope):
                 receive = await _received(receive)
-            with ExitStack() as place:
-                place.enter_context(self._gate.passed())
-
-                async def send_outside(message: Message) -> None:
-                    # The work is done: how fast a caller reads is not for the others to wait for.
-                    place.close()
-                    await send(message)
-
-                request.deadline = time.monotonic() + self._timeout
-                if self._interrupted and (task := asyncio.current_task()) is not None:
-                    request.left.append(task.cancel)
-                await self.app(scope, receive, send_outside)
+            self._gate.enter()
         except OverloadedError as error:
             request.outcome = error.code
             await self._refused(error).send(send)
+            return
+        inside = True
+
+        def leave() -> None:
+            nonlocal inside
+            if inside:
+                inside = False
+                self._gate.leave()
+
+        async def send_outside(message: Message) -> None:
+            # The work is done: how fast a caller reads is not for the others to wait for.
+            leave()
+            await send(message)
+
+        try:
+            request.deadline = time.monotonic() + self._timeout
+            if self._interrupted and (task := asyncio.current_task()) is not None:
+                request.left.append(task.cancel)
+            await self.app(scope, receive, send_outside)
+        finally:
+            leave()
 
 
 def _announced_too_large(scope: Scope) -> bool:
