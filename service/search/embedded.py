@@ -71,8 +71,12 @@ class TantivyEngine:
         return tuple([Suggestion(shop, tier) for tier, shop in found])
 
     async def live(self) -> Stamp:
-        """The stamp of the generation that the pointer file names."""
-        return await asyncio.to_thread(read_live, self._root)
+        """The stamp of the generation that the pointer file names.
+
+        Two small files, read where they are asked for: beside a busy event loop a thread waits some milliseconds for
+        the interpreter each time that it comes back from the system.
+        """
+        return read_live(self._root)
 
     async def generations(self) -> Generations:
         """What the pointer file names, and the file beside the live one's stamp."""
