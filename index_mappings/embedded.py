@@ -13,6 +13,7 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.roles import Form, edges_field, engine_fields
+from index_mappings.tiers import ONE_TYPO_MIN, TWO_TYPOS_MIN
 
 STORED_COLUMN: Final = "stored"
 # A whole number by which hits are ordered much faster than by their rank: a lower band is a better rank, always. Which
@@ -21,11 +22,18 @@ BAND_COLUMN: Final = "band"
 # The best shops' shortest beginnings once more: a prefix that very many shops begin with is mostly answered by them.
 HEAD_EDGE_MAX: Final = 3
 ANCHORS_FILE: Final = "anchors.json"
+# The places of characters without which beginnings are looked up: an error there is not walked for.
+LACKING: Final = (0, 1)
 
 _HEADS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"shops": ("full", "keys")})
 _MISSPELT: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"shops": ("keys",)})
-# The shortest text that is looked for with a typing error is longer by one.
-_TAIL_MIN: Final = 3
+# What is left of a beginning that a text with one error is compared with: the text may be longer by one.
+_REST_MIN: Final = ONE_TYPO_MIN - 1
+# Beginnings that a text with two errors is compared with: it may be longer by two.
+_FAR_MIN: Final = TWO_TYPOS_MIN - 2
+# By how many first characters terms lie apart that are looked into with one error, and with two.
+_NEAR_PARTS: Final = 2
+_FAR_PARTS: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,65 +44,93 @@ class Column:
         name: the field's name.
         whole: whether it holds whole numbers; otherwise raw terms.
         sortable: whether hits can be ordered by it; such a column has one value a document.
-        parted: whether its terms lie apart by their first character, at `part_of`.
+        parted: by how many of their first characters its terms lie apart, at `part_of`; 0 where they don't.
     """
 
     name: str
     whole: bool
     sortable: bool
-    parted: bool = False
+    parted: int = 0
 
 
 def columns(kind: str) -> tuple[Column, ...]:
     """The columns of a document's own values, in order; STORED_COLUMN and `placing_columns` come on top of them."""
     parted = {edges_field(name) for name in misspelt(kind)}
     return tuple(
-        Column(field.name, field.form is Form.WHOLE, field.sortable, field.name in parted)
+        Column(field.name, field.form is Form.WHOLE, field.sortable, _NEAR_PARTS if field.name in parted else 0)
         for field in engine_fields(DOCUMENTS[kind])
         if field.indexed or field.sortable
     )
 
 
 def placing_columns(kind: str) -> tuple[Column, ...]:
-    """The columns that say where in the order a document stands: its band, and beginnings only if it is in the head.
+    """The columns that say where in the order a document stands, and what is looked into with typing errors.
 
-    And those of beginnings without their first character.
+    That is its band, beginnings only if it is in the head, and beginnings once more as `misspelt` says.
     """
     heads = (Column(head_field(field), whole=False, sortable=False) for field in headed(kind))
-    tails = (Column(tails_field(field), whole=False, sortable=False) for field in misspelt(kind))
-    return (Column(BAND_COLUMN, whole=True, sortable=True), *heads, *tails)
+    walked = (Column(far_field(field), whole=False, sortable=False, parted=_FAR_PARTS) for field in misspelt(kind))
+    lacking = (lacking_field(field, place) for field in misspelt(kind) for place in LACKING)
+    looked_up = (Column(name, whole=False, sortable=False) for name in lacking)
+    return (Column(BAND_COLUMN, whole=True, sortable=True), *heads, *walked, *looked_up)
 
 
 def misspelt(kind: str) -> tuple[str, ...]:
     """The PREFIX fields of a kind that are looked into with typing errors.
 
-    That is a walk through the dictionary of their beginnings, which is many times shorter where the first character is
-    given: so these lie apart by it. An error in the first character itself needs no walk: the rest is the same.
+    That is a walk through the dictionary of their beginnings, which is many times shorter where the first characters
+    are given. So these lie apart by the first two of them, and an error there needs no walk: the rest is the same, and
+    looked up among beginnings that lack the first or the second one. Two errors are walked for among beginnings apart
+    by the first character only, as the second one may be one of the two.
     """
     return _MISSPELT.get(kind, ())
 
 
-def part_of(name: str, text: str) -> str:
-    """Where in a parted column the terms are that begin as this text does."""
-    return f"{name}.{ord(text[0]):x}"
+def near_part(field: str, text: str) -> str:
+    """Where the beginnings of a misspelt field are that begin with the first characters of this one."""
+    return part_of(edges_field(field), _NEAR_PARTS, text)
 
 
-def parts_of(terms: Iterable[str]) -> dict[str, list[str]]:
+def far_part(field: str, text: str) -> str:
+    """Where those beginnings of it are that two errors are walked for among."""
+    return part_of(far_field(field), _FAR_PARTS, text)
+
+
+def part_of(name: str, parted: int, text: str) -> str:
+    """Where in a column, parted by so many characters, the terms are that begin as this text does."""
+    return f"{name}.{_part(parted, text)}"
+
+
+def parts_of(parted: int, terms: Iterable[str]) -> dict[str, list[str]]:
     """The terms of a parted column as its document holds them, each part by its name."""
     parts: dict[str, list[str]] = {}
     for term in terms:
-        parts.setdefault(f"{ord(term[0]):x}", []).append(term)
+        parts.setdefault(_part(parted, term), []).append(term)
     return parts
 
 
-def tails_field(name: str) -> str:
-    """Where the beginnings of a PREFIX field are without their first character."""
-    return f"{name}_tails"
+def _part(parted: int, text: str) -> str:
+    return "_".join([f"{ord(character):x}" for character in text[:parted]])
 
 
-def tails(beginnings: Iterable[str]) -> list[str]:
-    """What is left of beginnings without their first character, where it is long enough to be looked for."""
-    return sorted({text[1:] for text in beginnings if len(text) > _TAIL_MIN})
+def far_field(name: str) -> str:
+    """Where the longer beginnings of a PREFIX field are once more, apart by their first character."""
+    return f"{name}_far"
+
+
+def far(beginnings: Iterable[str]) -> list[str]:
+    """Those beginnings that are long enough to be looked for with two errors."""
+    return [text for text in beginnings if len(text) >= _FAR_MIN]
+
+
+def lacking_field(name: str, place: int) -> str:
+    """Where the beginnings of a PREFIX field are without the character at this place."""
+    return f"{name}_lack_{place}"
+
+
+def lacking(beginnings: Iterable[str], place: int) -> list[str]:
+    """What is left of beginnings without the character at a place, where it is long enough to be looked for."""
+    return sorted({text[:place] + text[place + 1 :] for text in beginnings if len(text) > _REST_MIN})
 
 
 def headed(kind: str) -> tuple[str, ...]:

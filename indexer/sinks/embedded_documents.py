@@ -9,15 +9,18 @@ from index_mappings.documents import stored_part
 from index_mappings.embedded import (
     BAND_COLUMN,
     HEAD_EDGE_MAX,
+    LACKING,
     STORED_COLUMN,
     columns,
+    far,
+    far_field,
     head_field,
     headed,
+    lacking,
+    lacking_field,
     misspelt,
     parts_of,
     placing_columns,
-    tails,
-    tails_field,
 )
 from index_mappings.opensearch import sort_field
 from index_mappings.roles import edges_field, engine_values
@@ -59,8 +62,13 @@ class Finisher:
         self._names = tuple(column.name for column in columns(kind))
         self._rank = sort_field(kind)
         self._headed = tuple((head_field(name), edges_field(name)) for name in headed(kind))
-        self._tails = tuple((tails_field(name), edges_field(name)) for name in misspelt(kind))
-        self._parted = tuple(column.name for column in columns(kind) if column.parted)
+        self._far = tuple((far_field(name), edges_field(name)) for name in misspelt(kind))
+        self._lacking = tuple(
+            (lacking_field(name, place), edges_field(name), place) for name in misspelt(kind) for place in LACKING
+        )
+        self._parted = tuple(
+            (column.name, column.parted) for column in (*columns(kind), *placing_columns(kind)) if column.parted
+        )
         self._head = head
         self._place = place
 
@@ -72,12 +80,14 @@ class Finisher:
         if band < self._head:
             for head, edges in self._headed:
                 terms[head] = ["", *(edge for edge in terms[edges] if len(edge) <= HEAD_EDGE_MAX)]
-        for tails_of, edges in self._tails:
-            terms[tails_of] = tails(terms[edges])
+        for name, edges in self._far:
+            terms[name] = far(terms[edges])
+        for name, edges, place in self._lacking:
+            terms[name] = lacking(terms[edges], place)
         count = sum(len(value) for value in terms.values() if isinstance(value, list))
-        parted = {name: parts_of(terms.pop(name)) for name in self._parted}
-        place = {BAND_COLUMN: band, STORED_COLUMN: orjson.dumps(stored_part(document))}
-        finished = tantivy.Document(**terms, **place)
+        parted = {name: parts_of(characters, terms.pop(name)) for name, characters in self._parted}
+        own = {BAND_COLUMN: band, STORED_COLUMN: orjson.dumps(stored_part(document))}
+        finished = tantivy.Document(**terms, **own)
         for name, parts in parted.items():
             finished.add_json(name, parts)
         return finished, count

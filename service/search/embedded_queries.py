@@ -10,7 +10,16 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import HEAD_EDGE_MAX, head_field, headed, misspelt, part_of, tails_field
+from index_mappings.embedded import (
+    HEAD_EDGE_MAX,
+    LACKING,
+    far_part,
+    head_field,
+    headed,
+    lacking_field,
+    misspelt,
+    near_part,
+)
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
 
@@ -116,21 +125,26 @@ def _infix(index: OpenIndex, clause: Infix) -> Query | None:
 
 def _edge(index: OpenIndex, field: str, text: str) -> Query | None:
     """Those of which a text of the field begins with this one."""
-    column = edges_field(field)
-    return _term(index, part_of(column, text) if field in misspelt(index.kind) else column, text)
+    return _term(index, near_part(field, text) if field in misspelt(index.kind) else edges_field(field), text)
 
 
 def _typo(index: OpenIndex, clause: Typo) -> Query | None:
     field, text = clause.field, clause.text
-    part = part_of(edges_field(field), text)
-    inside = Query.fuzzy_term_query(index.schema, part, text, distance=clause.distance)
     if clause.distance > 1:
-        return inside
-    # An error in the first character leaves the rest as it is: another one, one too few, one too many, or the second
-    # one before it.
-    tails, rest = tails_field(field), text[1:]
-    first = (_term(index, tails, rest), _term(index, tails, text), _edge(index, field, rest))
-    return _any([inside, *first, _edge(index, field, f"{rest[0]}{text[0]}{rest[1:]}")])
+        return Query.fuzzy_term_query(index.schema, far_part(field, text), text, distance=clause.distance)
+    found: list[Query | None] = [Query.fuzzy_term_query(index.schema, near_part(field, text), text, distance=1)]
+    for place in LACKING:
+        # An error in this character leaves the rest as it is: another one, one too few, one too many, or the next one
+        # before it.
+        before, own, after = text[:place], text[place], text[place + 1 :]
+        lacks = lacking_field(field, place)
+        found += [
+            _term(index, lacks, before + after),
+            _term(index, lacks, text),
+            _edge(index, field, before + after),
+            _edge(index, field, f"{before}{after[0]}{own}{after[1:]}"),
+        ]
+    return _any(found)
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:

@@ -158,7 +158,7 @@ def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
                 continue  # a number holds no text
             if column.parted:
                 # The engine lists no terms of such a column; a key that begins as a canary has it as a beginning.
-                if searcher.doc_freq(part_of(column.name, CANARY), CANARY):
+                if searcher.doc_freq(part_of(column.name, column.parted, CANARY), CANARY):
                     yield f"{column.name}: {CANARY}"
                 continue
             yield from (term for term, _ in searcher.terms_with_prefix(column.name, ""))
