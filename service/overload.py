@@ -4,8 +4,6 @@ Without it, everybody waits behind everybody, until each waits for longer than i
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from service.errors import OverloadedError
 from service.measures import NOTHING_MEASURED, Measures
@@ -73,16 +71,3 @@ class Gate:
         """Give a place back."""
         self._under_way -= 1
         self._measures.under_way(-1)
-
-    @contextmanager
-    def passed(self) -> Iterator[None]:
-        """Within, one place is taken.
-
-        Raises:
-            OverloadedError: all are.
-        """
-        self.enter()
-        try:
-            yield
-        finally:
-            self.leave()

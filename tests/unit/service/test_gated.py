@@ -82,12 +82,31 @@ async def test_a_caller_who_reads_slowly_takes_nobodys_place() -> None:
     assert [message.get("status") for message in slow.told] == [200, None]
 
 
+async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+    """An endpoint that breaks before it answers, or as its answer says, behind that."""
+    if scope["path"] == "/late":
+        await answering(scope, receive, send)
+    raise KeyError
+
+
+@pytest.mark.parametrize("path", ["/", "/late"])
+async def test_a_place_comes_back_once_whatever_became_of_the_work(path: str) -> None:
+    gate = Gate(1)
+    caller = Caller()
+    caller.scope["path"] = path
+    caller.reads.set()
+    caller.sending.put_nowait(BODY)
+    with pytest.raises(KeyError):
+        await Gated(failing, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    assert (gate.under_way, len(caller.told)) == (0, 2 if path == "/late" else 0)
+
+
 async def test_one_too_many_is_told_so_before_its_body_is_waited_for() -> None:
     gate = Gate(1)
     caller = Caller()
     caller.reads.set()
-    with gate.passed():
-        await Gated(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    gate.enter()
+    await Gated(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
     start, body = caller.told
     assert (start["status"], json.loads(body["body"])["code"]) == (503, "overloaded")
     assert (b"retry-after", b"1") in start["headers"]

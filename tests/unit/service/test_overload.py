@@ -23,12 +23,15 @@ class Counted(NothingMeasured):
 def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
     measures = Counted()
     gate = Gate(2, measures)
-    with gate.passed(), gate.passed():
-        with pytest.raises(OverloadedError) as refused, gate.passed():
-            pytest.fail("it was let in")
-        with pytest.raises(OverloadedError):
-            gate.check()
-        assert gate.under_way == measures.now == 2
+    gate.enter()
+    gate.enter()
+    with pytest.raises(OverloadedError) as refused:
+        gate.enter()
+    with pytest.raises(OverloadedError):
+        gate.check()
+    assert gate.under_way == measures.now == 2
+    gate.leave()
+    gate.leave()
     assert refused.value.problem() == {
         "type": "urn:shop-directory:problem:overloaded",
         "title": "Overloaded",
@@ -38,10 +41,3 @@ def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
     }
     assert refused.value.retry_after == 1
     assert (gate.under_way, measures.changes) == (0, [1, 1, -1, -1])
-
-
-def test_a_place_comes_back_whatever_became_of_the_work() -> None:
-    gate = Gate(1)
-    with pytest.raises(KeyError), gate.passed():
-        raise KeyError
-    gate.check()
