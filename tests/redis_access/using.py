@@ -26,6 +26,7 @@ AWAY: Final = (ReportsUnavailable, TokensUnavailable, LimiterUnavailable)
 # What `use` answers where all is as it should be.
 USED: Final = ("kept, claimed and done", "issued, found and revoked", "counted")
 _BOUND_S: Final = 15.0
+_PATIENCE_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 0.05
 
 
@@ -63,7 +64,8 @@ async def use(access: RedisAccess, prefix: str = "shopdir") -> tuple[str, str, s
     Raises:
         ReportsUnavailable, TokensUnavailable, LimiterUnavailable: as the stores do.
     """
-    async with opened(access, prefix, max_deliveries=1) as stores:
+    # What is done is looked at here, and how fast in tests of their own.
+    async with opened(access, prefix, max_deliveries=1, timeout=_PATIENCE_S) as stores:
         return await _reported(stores.reports), await _trusted(stores.tokens), await _counted(stores.limiter)
 
 
