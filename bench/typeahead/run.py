@@ -22,7 +22,6 @@ from bench.typeahead.material import Material
 from bench.typeahead.probe import Caller, Sizes, probe
 from bench.typeahead.quality import judged
 from bench.typeahead.results import Left, Result, Round, Size
-from bench.typeahead.still import stopped
 from bench.typeahead.vitals import memory
 
 _BUILT: Final = TypeAdapter(Built)
@@ -89,9 +88,8 @@ class Comparison:
             if bare:
                 limit = _limit([one.sizes.body for one in entrants if one.contestant.role is Role.OURS])
                 entrants += filter(None, [self._entered(stack, limit)])
-            everybody = [one.served for one in entrants]
             for number in range(self._course.rounds):
-                entrants = [one for one in entrants if self._alone(one, everybody, number)]
+                entrants = [one for one in entrants if self._round(one, number)]
             return [result for result in map(self._result, entrants) if result is not None]
 
     def _entered(self, stack: ExitStack, contestant: Contestant) -> _Entrant | None:
@@ -115,10 +113,6 @@ class Comparison:
             self._fell(contestant, failure)
             return None
         return _Entrant(contestant, built, served, targets, sizes)
-
-    def _alone(self, entrant: _Entrant, everybody: Sequence[Served], number: int) -> bool:
-        with stopped([served for served in everybody if served is not entrant.served]):
-            return self._round(entrant, number)
 
     def _round(self, entrant: _Entrant, number: int) -> bool:
         """One round of one contestant; whether it gave answers."""

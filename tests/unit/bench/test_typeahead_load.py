@@ -1,11 +1,9 @@
 """The load of the typeahead comparison: what is read of it, when it is due, and that failures are no figures."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +19,6 @@ from bench.typeahead.material import Material, prepared
 from bench.typeahead.paced import Pacer, due_times, in_turn, percentile, whole
 from bench.typeahead.results import Left
 from bench.typeahead.run import Comparison
-from bench.typeahead.still import stopped
 from bench.typeahead.vitals import memory
 from bench.typeahead.workload import Typed
 
@@ -218,29 +215,3 @@ def test_without_development_data_plain_shops_stand_in(tmp_path: Path) -> None:
     assert (len(made.typed), made.dev_data) == (500, None)
     assert len(made.corpus.read_text("utf-8").splitlines()) == 300
     assert made == prepared(tmp_path, 300, 500, None)
-
-
-def test_servers_that_are_not_asked_stand_still_with_all_that_they_have_started_and_then_go_on() -> None:
-    with subprocess.Popen(["sh", "-c", "sleep 60 & wait"]) as shell:
-        try:
-            while len(family := descendants([shell.pid])) < 2:
-                time.sleep(0.01)
-            with stopped([Served(0, (shell.pid,))]):
-                assert _all_stand_still(family, still=True)
-            assert _all_stand_still(family, still=False)
-            with pytest.raises(RuntimeError), stopped([Served(0, (shell.pid,))]):
-                raise RuntimeError
-            assert _all_stand_still(family, still=False)
-        finally:
-            for pid in reversed(family):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _all_stand_still(pids: list[int], *, still: bool) -> bool:
-    """Whether within some seconds all of these processes are stopped, or none is."""
-    for _ in range(500):
-        states = [Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] for pid in pids]
-        if all((state == "T") == still for state in states):
-            return True
-        time.sleep(0.01)
-    return False
