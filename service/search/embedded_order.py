@@ -6,7 +6,6 @@ thousands of changes, the engine orders by the rank itself: slower, and no less 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from operator import itemgetter
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 import orjson
@@ -52,26 +51,20 @@ class Documents(Generic[T]):
         self._rank = index.rank
         self._made = made
         self._most = most
-        # An address means the same document for as long as the searcher is the same.
-        self._kept: dict[Address, T] = {}
-        self._ranks: dict[Address, str] = {}
+        # An address means the same document for as long as the searcher is the same. Searches in several threads read
+        # here: what belongs together is kept as one, as another thread may forget everything between two looks.
+        self._kept: dict[Address, tuple[str, T]] = {}
 
-    def read(self, key: Address, address: tantivy.DocAddress) -> T:
-        """What is made of a document."""
+    def read(self, key: Address, address: tantivy.DocAddress) -> tuple[str, T]:
+        """The rank of a document, and what is made of it."""
         kept = self._kept.get(key)
         if kept is None:
             document = self._searcher.doc(address)
             if len(self._kept) >= self._most:
                 self._kept.clear()
-                self._ranks.clear()
-            kept = self._kept[key] = self._made(orjson.loads(document[STORED_COLUMN][0]))
-            self._ranks[key] = document[self._rank][0]
+            kept = document[self._rank][0], self._made(orjson.loads(document[STORED_COLUMN][0]))
+            self._kept[key] = kept
         return kept
-
-    def ranked(self, key: Address, address: tantivy.DocAddress) -> tuple[str, Address, T]:
-        """The same with the document's rank before it, and its address."""
-        made = self.read(key, address)
-        return self._ranks[key], key, made
 
 
 class Ordered:
@@ -139,7 +132,7 @@ class Ordered:
             order=Order.Asc,
         )
         hits = ((_key(address), address) for _, address in cast("_Counted", found).hits)
-        return [(key, documents.read(key, address)) for key, address in hits if key not in known][:wanted]
+        return [(key, documents.read(key, address)[1]) for key, address in hits if key not in known][:wanted]
 
 
 def _first(
@@ -162,7 +155,7 @@ def _first(
         if end > at + 1:
             found += _of_one_band(documents, hits[at:end], known)
         elif (key := address.segment_ord << 32 | address.doc) not in known:
-            found.append((key, documents.read(key, address)))
+            found.append((key, documents.read(key, address)[1]))
         at = end
     return found[:wanted]
 
@@ -210,9 +203,10 @@ def _of_one_band(
     documents: Documents[T], hits: Sequence[tuple[int, tantivy.DocAddress]], known: Collection[Address]
 ) -> list[tuple[Address, T]]:
     keyed = ((_key(address), address) for _, address in hits)
-    group = [documents.ranked(key, address) for key, address in keyed if key not in known]
-    group.sort(key=itemgetter(0))
-    return [(key, made) for _, key, made in group]
+    group = [(documents.read(key, address), key) for key, address in keyed if key not in known]
+    # By rank, of which no two are the same.
+    group.sort(key=lambda found: found[0][0])
+    return [(key, made) for (_, made), key in group]
 
 
 def _key(address: tantivy.DocAddress) -> Address:

@@ -1,23 +1,29 @@
 """The embedded engine orders by rank, exactly, after any builds and changes, however they fall into bands (M1)."""
 
 import asyncio
+import sys
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
+import tantivy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
+from index_mappings.embedded import index_directory
 from index_mappings.rank import rank_key
 from indexer.project import project_shop
 from indexer.records import ShopRecord
 from indexer.sinks.embedded import EmbeddedSink
 from service.search.clauses import EVERYTHING, Clause, Exact, Prefix
 from service.search.embedded import TantivyEngine
+from service.search.embedded_order import Documents as Kept
+from service.search.embedded_queries import OpenIndex
 from service.search.engine import Ask
 from service.search.plan import Plan
 from tests.catalogues import shop
@@ -39,6 +45,29 @@ def _document(number: int, popularity: float | None) -> ShopDocument:
 
 def _in_order(documents: Iterable[ShopDocument]) -> list[ShopDocument]:
     return sorted(documents, key=lambda document: rank_key(document.popularity, document.id))
+
+
+def test_searches_in_several_threads_read_documents_while_each_forgets_those_of_the_others(tmp_path: Path) -> None:
+    built = [_document(number, None) for number in range(40)]
+    world = _World(tmp_path, built)
+    directory = index_directory(tmp_path, world.stamp.generation, "shops")
+    opened = tantivy.Index.open(str(directory))
+    searcher = opened.searcher()
+    kept = Kept(OpenIndex("shops", "rank", opened.schema, searcher), lambda stored: stored["id"], most=20)
+    addresses = [address for _, address in searcher.search(tantivy.Query.all_query(), limit=40).hits]
+    right = {rank_key(None, document.id): document.id for document in built}
+
+    def read(_: int) -> set[tuple[str, str]]:
+        return {kept.read(at, address) for _ in range(5_000) for at, address in enumerate(addresses)}
+
+    before = sys.getswitchinterval()
+    # Threads take turns as often as they can.
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(read, range(4))) == [set(right.items())] * 4
+    finally:
+        sys.setswitchinterval(before)
 
 
 class _World:
