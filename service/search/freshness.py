@@ -61,7 +61,7 @@ class LiveStamp:
         """The live stamp where nothing has to be asked for it; else None.
 
         Once a second one request asks, and waits for what it is told. Those that come meanwhile go on with what was
-        confirmed: thousands would wait otherwise, once a second, and all be answered late.
+        confirmed: all of them would take the longer way otherwise, once a second, until it is known.
         """
         confirmed = self._confirmed
         if confirmed is None:

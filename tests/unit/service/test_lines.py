@@ -38,6 +38,17 @@ async def test_lines_of_calls_are_written_soon_and_together() -> None:
     }  # fmt: skip
 
 
+async def test_a_hundred_lines_are_not_held_back_and_none_of_them_comes_twice() -> None:
+    stream = io.StringIO()
+    handler = JsonStream(stream)
+    for number in range(250):
+        handler.call_lines(logging.INFO, "calls", [{"event": str(number)}])
+    # Nothing else has had a turn meanwhile.
+    assert written(stream) == [str(number) for number in range(200)]
+    await asyncio.sleep(0.1)
+    assert written(stream) == [str(number) for number in range(250)]
+
+
 async def test_another_line_comes_behind_those_that_wait() -> None:
     stream = io.StringIO()
     handler = JsonStream(stream)
