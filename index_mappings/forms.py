@@ -59,6 +59,10 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
         text: as typed.
         cut: keep at most so many characters of each form (typeahead).
     """
+    if text.isascii() and text.isalnum():
+        # One word that folding makes lower case and nothing else: most key presses.
+        word = text.lower()[:cut]
+        return QueryForms(texts=(word,), words=(word,))
     if is_blank(text):
         return QueryForms(texts=(), words=())
     spaced = fold(text)[:cut].rstrip()

@@ -8,6 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic_core import PydanticCustomError
 
+from index_mappings.countries import COUNTRY_CODES
 from index_mappings.generations import Stamp
 from index_mappings.rank import suggestion_score
 from service.errors import FieldError, InvalidInputError
@@ -27,6 +28,8 @@ _FOREIGN: Final = ("_", "utm_")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _LIMIT: Final = re.compile("[0-9]{1,9}")
+# What most people type, as forms send it: nothing in it is escaped, and nothing can be wrong but the country.
+_USUAL: Final = re.compile(rb"q=([0-9A-Za-z+._~*-]{0,%d})(?:&country=([A-Za-z]{2}))?" % MAX_Q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,10 @@ def parse(query_string: bytes) -> Typed:
     Raises:
         InvalidInputError: naming every parameter that is wrong, never its value.
     """
+    if usual := _USUAL.fullmatch(query_string):
+        text, country = usual[1].replace(b"+", b" ").decode("ascii"), usual[2] and usual[2].decode("ascii").upper()
+        if country is None or country in COUNTRY_CODES:
+            return Typed(text, SuggestQuery(text, country, DEFAULT_SUGGESTIONS))
     if len(query_string) > MAX_QUERY_STRING:
         raise InvalidInputError(f"The query string may hold at most {MAX_QUERY_STRING:,} bytes.")
     given: dict[str, str] = {}

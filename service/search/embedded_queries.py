@@ -90,8 +90,13 @@ class Bounds:
         return Bounds(self.needed, (*self.refused, *more.refused), self.none)
 
 
+_UNBOUNDED: Final = Bounds((), (), none=False)
+
+
 def bounds_of(index: OpenIndex, filters: Sequence[Clause], excluded: Sequence[Clause]) -> Bounds:
     """The bounds of filters and exclusions."""
+    if not filters and not excluded:
+        return _UNBOUNDED
     needed = [query_of(index, clause) for clause in filters]
     refused = [query_of(index, clause) for clause in excluded]
     return Bounds(

@@ -149,7 +149,12 @@ def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, .
 
 
 def _begins(field: str, query: QueryForms) -> Clause:
-    return AnyOf(tuple(Prefix(field, text) for text in query.texts))
+    return _any_of([Prefix(field, text) for text in query.texts])
+
+
+def _any_of(clauses: Sequence[Clause]) -> Clause:
+    """Any of some clauses; most key presses have one text, and one clause stands for itself."""
+    return clauses[0] if len(clauses) == 1 else AnyOf(tuple(clauses))
 
 
 def _name_evidence(word: str) -> tuple[Clause, ...]:
@@ -168,7 +173,7 @@ def _typo_tier(query: QueryForms, tier: SuggestTier) -> list[tuple[int, Clause]]
     texts = [text for text in query.texts if len(text) >= shortest]
     if not texts or not query.words:
         return []
-    return [(tier, AnyOf(tuple(Typo("keys", text, distance) for text in texts)))]
+    return [(tier, _any_of([Typo("keys", text, distance) for text in texts]))]
 
 
 def _overlap_tiers(query: QueryForms) -> list[tuple[int, Clause]]:

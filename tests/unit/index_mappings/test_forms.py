@@ -1,6 +1,10 @@
 """The ways in which a shop can be typed, and the forms in which a query is compared with them."""
 
+import string
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from index_mappings.forms import QueryForms, ShopForms, forms_of_words, query_forms, shop_forms
 
@@ -185,6 +189,12 @@ def test_a_blank_query_has_no_form(text: str) -> None:
 def test_typeahead_cuts_the_folded_text_and_leaves_no_space_at_the_end() -> None:
     assert query_forms("Abcdef ghi", cut=7) == QueryForms(texts=("abcdef",), words=("abcdef",))
     assert query_forms("a" * 70, cut=64).texts == ("a" * 64,)
+
+
+@pytest.mark.rule("X3")
+@given(st.text(string.ascii_letters + string.digits, min_size=1, max_size=80), st.sampled_from([None, 1, 7, 64]))
+def test_one_plain_word_has_the_forms_that_it_has_with_a_space_behind_it(word: str, cut: int | None) -> None:
+    assert query_forms(word, cut) == query_forms(f"{word} ", cut)
 
 
 @pytest.mark.rule("M6")

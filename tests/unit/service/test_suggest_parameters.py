@@ -1,6 +1,8 @@
 """The query string of /suggest, read without HTTP."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from index_mappings.generations import Stamp
 from service.errors import InvalidInputError
@@ -28,6 +30,26 @@ STAMP = Stamp(1, "20261121t093000000000-abcdef", 1, "2026-11-21T09:30:00Z", None
 )
 def test_a_query_string_is_decoded_as_forms_are(query_string: bytes, typed: Typed) -> None:
     assert parse(query_string) == typed
+
+
+@pytest.mark.rule("R3.query_string", "E6")
+@given(
+    st.text("aZ09+._~*-%/ü", max_size=12).map(str.encode) | st.integers(250, 260).map(lambda size: b"x" * size),
+    st.sampled_from([b"", b"&country=DE", b"&country=gb", b"&country=QQ", b"&country=", b"&country=D", b"&limit=3"]),
+)
+@example(b"a" * 256, b"")
+@example(b"a" * 257, b"")
+def test_what_is_usual_is_read_as_everything_else_is(q: bytes, rest: bytes) -> None:
+    usual = b"q=" + q + rest
+    # An empty pair says nothing, and is not usual.
+    assert _read(usual) == _read(usual + b"&")
+
+
+def _read(query_string: bytes) -> Typed | tuple[str, ...]:
+    try:
+        return parse(query_string)
+    except InvalidInputError as error:
+        return tuple(f"{each.field} {each.message}" for each in error.errors)
 
 
 @pytest.mark.rule("R3.query_string", "E1")
