@@ -5,7 +5,7 @@ and Zipf's law says that what has rank r is sought 1 / r as often as the first: 
 shops in a hundred that are best known about four fifths of the typing, as that law does for the first 8,000 of 100,000.
 So short beginnings of known names repeat, as they do. How far people type, how often they write capitals and name a
 country is drawn from the development sessions; in one stream of five a typing error is made, and half of those who make
-one go back and set it right.
+one go back and set it right. Some hundreds type at the same time.
 """
 
 import json
@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,9 @@ TYPO_LENGTH: Final = 7
 
 _ERRORS: Final = 0.2
 _CASES: Final = 500
+# How many people type at the same time, and how many seconds pass between two keys of one of them.
+_AT_ONCE: Final = 500
+_KEY_S: Final = (0.1, 0.4)
 _KEYBOARD: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -66,7 +70,11 @@ class Sought:
 
 
 def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INVENTED) -> list[Typed]:
-    """So many requests of people who type, one after the other.
+    """So many requests of people who type at the same time, in the order in which their keys are pressed.
+
+    Nobody presses thousands of keys a second: a load of that many is hundreds of people, and what one of them presses
+    next comes after something of all the others. It may be asked again and again: who has not come to an end goes on
+    at the beginning.
 
     Args:
         dev_data: the folder of the development data.
@@ -74,8 +82,17 @@ def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INV
         count: of requests.
         invented: how many invented shops of the corpus are targets as well; no more than it holds.
     """
-    presses = (press for session in typing_sessions(dev_data, seed, invented=invented) for press in session.presses)
-    return list(islice(presses, count))
+    chance = random.Random(f"at the same time {seed}")
+    seconds = count * sum(_KEY_S) / 2 / _AT_ONCE
+    pressed: list[tuple[float, Typed]] = []
+    sought = typing_sessions(dev_data, seed, invented=invented)
+    while len(pressed) < count:
+        moment = chance.uniform(0, seconds)
+        for press in next(sought).presses[: count - len(pressed)]:
+            pressed.append((moment % seconds, press))
+            moment += chance.uniform(*_KEY_S)
+    pressed.sort(key=itemgetter(0))
+    return [press for _, press in pressed]
 
 
 def typing_sessions(dev_data: Path, seed: int, *, invented: int = TARGETS_INVENTED) -> Iterator[Session]:
