@@ -12,7 +12,7 @@ from index_mappings.roles import Role, stored_fields
 
 # Raised with every change of a document class, of a role or of the text pipeline: a service refuses a generation of
 # another version (G4).
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 
 # In `markets`: the shop keeps under every country filter, as it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -56,7 +56,7 @@ class ShopDocument:
     registrable: Annotated[str, Role.EXACT]
     main_label: Annotated[str, Role.EXACT]
     full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
-    keys: Annotated[tuple[str, ...], Role.PREFIX]
+    keys: Annotated[tuple[str, ...], Role.PREFIX | Role.MISSPELT]
     words: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
 

@@ -5,6 +5,7 @@ The stored part of a document travels as one blob of JSON; text columns hold raw
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -12,8 +13,8 @@ from typing import Final
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
 from index_mappings.operations import OPERATIONS_FILE
-from index_mappings.roles import Form, edges_field, engine_fields
-from index_mappings.tiers import ONE_TYPO_MIN, TWO_TYPOS_MIN
+from index_mappings.roles import LACKING, Form, Role, declared_fields, edges_field, engine_fields
+from index_mappings.tiers import TWO_TYPOS_MIN
 
 STORED_COLUMN: Final = "stored"
 # A whole number by which hits are ordered much faster than by their rank: a lower band is a better rank, always. Which
@@ -22,17 +23,12 @@ BAND_COLUMN: Final = "band"
 # The best shops' shortest beginnings once more: a prefix that very many shops begin with is mostly answered by them.
 HEAD_EDGE_MAX: Final = 3
 ANCHORS_FILE: Final = "anchors.json"
-# The places of characters without which beginnings are looked up: an error there is not walked for.
-LACKING: Final = (0, 1)
 
 _HEADS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"shops": ("full", "keys")})
-_MISSPELT: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"shops": ("keys",)})
-# What is left of a beginning that a text with one error is compared with: the text may be longer by one.
-_REST_MIN: Final = ONE_TYPO_MIN - 1
 # Beginnings that a text with two errors is compared with: it may be longer by two.
 _FAR_MIN: Final = TWO_TYPOS_MIN - 2
 # By how many first characters terms lie apart that are looked into with one error, and with two.
-_NEAR_PARTS: Final = 2
+_NEAR_PARTS: Final = len(LACKING)
 _FAR_PARTS: Final = 1
 
 
@@ -70,20 +66,17 @@ def placing_columns(kind: str) -> tuple[Column, ...]:
     """
     heads = (Column(head_field(field), whole=False, sortable=False) for field in headed(kind))
     walked = (Column(far_field(field), whole=False, sortable=False, parted=_FAR_PARTS) for field in misspelt(kind))
-    lacking = (lacking_field(field, place) for field in misspelt(kind) for place in LACKING)
-    looked_up = (Column(name, whole=False, sortable=False) for name in lacking)
-    return (Column(BAND_COLUMN, whole=True, sortable=True), *heads, *walked, *looked_up)
+    return (Column(BAND_COLUMN, whole=True, sortable=True), *heads, *walked)
 
 
+@cache
 def misspelt(kind: str) -> tuple[str, ...]:
-    """The PREFIX fields of a kind that are looked into with typing errors.
+    """The MISSPELT fields of a kind: the terms that are walked through lie apart by their first characters.
 
-    That is a walk through the dictionary of their beginnings, which is many times shorter where the first characters
-    are given. So these lie apart by the first two of them, and an error there needs no walk: the rest is the same, and
-    looked up among beginnings that lack the first or the second one. Two errors are walked for among beginnings apart
-    by the first character only, as the second one may be one of the two.
+    By the first two of them: an error there needs no walk (`lacking_field`). Two errors are walked for among beginnings
+    apart by the first character only, as the second one may be one of the two.
     """
-    return _MISSPELT.get(kind, ())
+    return tuple(field.name for field in declared_fields(DOCUMENTS[kind]) if Role.MISSPELT in field.roles)
 
 
 def near_part(field: str, text: str) -> str:
@@ -121,16 +114,6 @@ def far_field(name: str) -> str:
 def far(beginnings: Iterable[str]) -> list[str]:
     """Those beginnings that are long enough to be looked for with two errors."""
     return [text for text in beginnings if len(text) >= _FAR_MIN]
-
-
-def lacking_field(name: str, place: int) -> str:
-    """Where the beginnings of a PREFIX field are without the character at this place."""
-    return f"{name}_lack_{place}"
-
-
-def lacking(beginnings: Iterable[str], place: int) -> list[str]:
-    """What is left of beginnings without the character at a place, where it is long enough to be looked for."""
-    return sorted({text[:place] + text[place + 1 :] for text in beginnings if len(text) > _REST_MIN})
 
 
 def headed(kind: str) -> tuple[str, ...]:

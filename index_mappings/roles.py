@@ -11,8 +11,14 @@ from functools import cache
 from itertools import accumulate
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
+from index_mappings.tiers import ONE_TYPO_MIN
+
 # A query is cut at 64 characters (M9), and a typo may lengthen what it is compared with by two.
 EDGE_MAX: Final = 66
+# The places of characters without which beginnings are kept once more.
+LACKING: Final = (0, 1)
+# What is left of a beginning that a text with one error is compared with: the text may be longer by one.
+_REST_MIN: Final = ONE_TYPO_MIN - 1
 
 
 class Role(Flag):
@@ -20,7 +26,8 @@ class Role(Flag):
 
     STORED = auto()  # comes back with a hit
     EXACT = auto()  # is found by its whole value
-    PREFIX = auto()  # is found by its beginning, and by a beginning with typing errors
+    PREFIX = auto()  # is found by its beginning
+    MISSPELT = auto()  # is found by a beginning with typing errors as well; comes with PREFIX
     INFIX = auto()  # is found by any part of it
     SORT = auto()  # orders the hits; one value a document
     RANGE = auto()  # a whole number that is found by bounds
@@ -72,6 +79,15 @@ def edges_field(name: str) -> str:
     return f"{name}_edges"
 
 
+def lacking_field(name: str, place: int) -> str:
+    """Where the beginnings of a MISSPELT field are once more, without the character at one of the places LACKING.
+
+    To forgive an error is a walk through the dictionary of beginnings, which is many times shorter where the first
+    characters are given. An error in one of these needs no walk: what is left is as it was meant, and looked up here.
+    """
+    return f"{name}_lack_{place}"
+
+
 def long_field(name: str) -> str:
     """Where the values of a PREFIX field that are longer than EDGE_MAX are, whole."""
     return f"{name}_long"
@@ -117,6 +133,8 @@ def engine_values(document: object) -> dict[str, Any]:
         if plan.edges is not None and plan.long is not None:
             values[plan.edges] = _edges(texts, beginnings)
             values[plan.long] = [text for text in texts if len(text) > EDGE_MAX]
+        for lacks, place in plan.lacking:
+            values[lacks] = _lacking(values[edges_field(plan.field)], place)
         if plan.suffixes is not None:
             values[plan.suffixes] = sorted({text[start:] for text in texts for start in range(len(text))})
     return values
@@ -151,6 +169,8 @@ def _term_fields(field: DeclaredField) -> list[str]:
     names: list[str] = []
     if Role.PREFIX in field.roles:
         names += [edges_field(field.name), long_field(field.name)]
+    if Role.MISSPELT in field.roles:
+        names += [lacking_field(field.name, place) for place in LACKING]
     if Role.INFIX in field.roles:
         names.append(suffixes_field(field.name))
     return names
@@ -164,6 +184,7 @@ class _ValuePlan(NamedTuple):
     has_terms: bool
     edges: str | None
     long: str | None
+    lacking: tuple[tuple[str, int], ...]
     suffixes: str | None
 
 
@@ -174,7 +195,8 @@ def _value_plans(document: type) -> tuple[_ValuePlan, ...]:
         prefix, infix = Role.PREFIX in field.roles, Role.INFIX in field.roles
         edges, long = (edges_field(field.name), long_field(field.name)) if prefix else (None, None)
         suffixes = suffixes_field(field.name) if infix else None
-        plans.append(_ValuePlan(field.name, field.is_field, prefix or infix, edges, long, suffixes))
+        lacking = tuple((lacking_field(field.name, place), place) for place in LACKING if Role.MISSPELT in field.roles)
+        plans.append(_ValuePlan(field.name, field.is_field, prefix or infix, edges, long, lacking, suffixes))
     return tuple(plans)
 
 
@@ -191,6 +213,11 @@ def _edges(texts: Iterable[str], beginnings: dict[str, list[str]]) -> list[str]:
         edges += own[same:]
         before = text
     return edges
+
+
+def _lacking(beginnings: Iterable[str], place: int) -> list[str]:
+    """What is left of beginnings without the character at a place, where it is long enough to be looked for."""
+    return sorted({text[:place] + text[place + 1 :] for text in beginnings if len(text) > _REST_MIN})
 
 
 def _shared(before: str, text: str) -> int:

@@ -9,15 +9,12 @@ from index_mappings.documents import stored_part
 from index_mappings.embedded import (
     BAND_COLUMN,
     HEAD_EDGE_MAX,
-    LACKING,
     STORED_COLUMN,
     columns,
     far,
     far_field,
     head_field,
     headed,
-    lacking,
-    lacking_field,
     misspelt,
     parts_of,
     placing_columns,
@@ -63,9 +60,6 @@ class Finisher:
         self._rank = sort_field(kind)
         self._headed = tuple((head_field(name), edges_field(name)) for name in headed(kind))
         self._far = tuple((far_field(name), edges_field(name)) for name in misspelt(kind))
-        self._lacking = tuple(
-            (lacking_field(name, place), edges_field(name), place) for name in misspelt(kind) for place in LACKING
-        )
         self._parted = tuple(
             (column.name, column.parted) for column in (*columns(kind), *placing_columns(kind)) if column.parted
         )
@@ -82,8 +76,6 @@ class Finisher:
                 terms[head] = ["", *(edge for edge in terms[edges] if len(edge) <= HEAD_EDGE_MAX)]
         for name, edges in self._far:
             terms[name] = far(terms[edges])
-        for name, edges, place in self._lacking:
-            terms[name] = lacking(terms[edges], place)
         count = sum(len(value) for value in terms.values() if isinstance(value, list))
         parted = {name: parts_of(characters, terms.pop(name)) for name, characters in self._parted}
         own = {BAND_COLUMN: band, STORED_COLUMN: orjson.dumps(stored_part(document))}

@@ -12,16 +12,15 @@ from tantivy import Occur, Query
 
 from index_mappings.embedded import (
     HEAD_EDGE_MAX,
-    LACKING,
     far_part,
     head_field,
     headed,
-    lacking_field,
     misspelt,
     near_part,
 )
 from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
+from service.search.misspelling import looked_up
 
 _BASIC: Final = "basic"
 # So many terms are looked up one by one; more of them by one pass over the dictionary, which has its price.
@@ -138,17 +137,9 @@ def _typo(index: OpenIndex, clause: Typo) -> Query | None:
     if clause.distance > 1:
         return Query.fuzzy_term_query(index.schema, far_part(field, text), text, distance=clause.distance)
     found: list[Query | None] = [Query.fuzzy_term_query(index.schema, near_part(field, text), text, distance=1)]
-    for place in LACKING:
-        # An error in this character leaves the rest as it is: another one, one too few, one too many, or the next one
-        # before it.
-        before, own, after = text[:place], text[place], text[place + 1 :]
-        lacks = lacking_field(field, place)
-        found += [
-            _term(index, lacks, before + after),
-            _term(index, lacks, text),
-            _edge(index, field, before + after),
-            _edge(index, field, f"{before}{after[0]}{own}{after[1:]}"),
-        ]
+    lacks, whole = looked_up(field, text)
+    found += [_term(index, column, rest) for column, rests in lacks.items() for rest in rests]
+    found += [_edge(index, field, beginning) for beginning in whole]
     return _any(found)
 
 

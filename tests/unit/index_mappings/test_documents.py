@@ -37,7 +37,7 @@ SHOP = ShopDocument(
     registrable="ab.internal",
     main_label="ab",
     full=("ab", "ab.internal"),
-    keys=("ab",),
+    keys=("ab", "abcd"),
     words=("ab",),
     infixes=("ab",),
 )
@@ -67,8 +67,10 @@ def test_an_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
             "a", "ab", "ab.", "ab.i", "ab.in", "ab.int", "ab.inte", "ab.inter", "ab.intern", "ab.interna", "ab.internal"
         ],
         "full_long": [],
-        "keys_edges": ["a", "ab"],
+        "keys_edges": ["a", "ab", "abc", "abcd"],
         "keys_long": [],
+        "keys_lack_0": ["bcd"],
+        "keys_lack_1": ["acd"],
         "words": ["ab"],
         "words_edges": ["a", "ab"],
         "words_long": [],

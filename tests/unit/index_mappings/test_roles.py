@@ -28,7 +28,7 @@ class Stall:
 
     id: Annotated[str, Role.STORED | Role.EXACT]
     rank: Annotated[str, Role.SORT]
-    names: Annotated[tuple[str, ...], Role.STORED | Role.EXACT | Role.PREFIX]
+    names: Annotated[tuple[str, ...], Role.STORED | Role.EXACT | Role.PREFIX | Role.MISSPELT]
     insides: Annotated[tuple[str, ...], Role.INFIX]
     weight: Annotated[float | None, Role.STORED]
     until: Annotated[int, Role.RANGE]
@@ -58,6 +58,8 @@ def test_the_engine_fields_follow_from_the_roles() -> None:
         EngineField("names", Form.TERMS, indexed=True),
         EngineField("names_edges", Form.TERMS, indexed=True),
         EngineField("names_long", Form.TERMS, indexed=True),
+        EngineField("names_lack_0", Form.TERMS, indexed=True),
+        EngineField("names_lack_1", Form.TERMS, indexed=True),
         EngineField("insides_suffixes", Form.TERMS, indexed=True),
         EngineField("weight", Form.NUMBER),
         EngineField("until", Form.WHOLE, indexed=True),
@@ -75,6 +77,8 @@ def test_an_engine_is_given_whole_values_beginnings_and_endings() -> None:
         "names": ["ab c", "abd"],
         "names_edges": ["a", "ab", "ab ", "ab c", "abd"],
         "names_long": [],
+        "names_lack_0": ["b c"],
+        "names_lack_1": ["a c"],
         "insides_suffixes": ["k", "kk"],
         "weight": None,
         "until": -7,
