@@ -4,6 +4,7 @@ The former lives in the plugin, so that a run outside this folder can load the s
 """
 
 import json
+import signal
 from collections.abc import Iterator
 from typing import Final
 
@@ -27,3 +28,10 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         environment.setenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS", json.dumps(_PLENTY))
         environment.setenv("SHOP_DIRECTORY_QUOTA_CLASSES", json.dumps({"default": _PLENTY}))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Ctrl-C reaches what tests start, also where a shell that began the run in its background has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
