@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
 from service.app import create_app
+from service.limits.policy import QuotaClass
 from service.search.embedded import EmbeddedBackend
 from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
@@ -20,6 +21,8 @@ from service.settings import Settings
 from tests.catalogues import build_into
 from tests.emptying import empty_place
 from tests.relevance.measures import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
+
+_PLENTY: Final = QuotaClass(1_000_000_000, 1_000_000_000, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ async def opensearch_engine(data: Path, url: str) -> AsyncIterator[SearchBackend
 
 async def measure(backend: SearchBackend, data: Path) -> Report:
     """Ask all development queries and sessions."""
-    app = create_app(Settings(request_timeout=10.0), search=backend)
+    # More is asked than one address may: `make relevance` has no settings of a test run around it.
+    app = create_app(Settings(request_timeout=10.0, quota_anonymous=_PLENTY), search=backend)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://shops.internal") as client:
         queries = list(_lines(data / "dev-queries.ndjson"))
         return Report(
