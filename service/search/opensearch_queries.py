@@ -138,7 +138,7 @@ def _rank(kind: str) -> dict[str, str]:
 
 
 def _one_typo(field: str, text: str) -> dict[str, Any]:
-    """A walk behind the first characters, and look-ups for an error in these: together a third of a walk from there."""
+    """A walk behind the first characters, and look-ups for an error in these: less than a walk from the first."""
     lacks, whole = looked_up(field, text)
     walked = {"fuzzy": {edges_field(field): _fuzzy(text, 1, same=len(LACKING))}}
     terms = [{"terms": {column: list(texts)}} for column, texts in ((edges_field(field), whole), *lacks.items())]
