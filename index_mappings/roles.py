@@ -153,6 +153,10 @@ def _declared(name: str, hint: object) -> DeclaredField:
     for note in notes:
         if isinstance(note, Role):
             roles |= note
+    if Role.MISSPELT in roles and Role.PREFIX not in roles:
+        raise TypeError(
+            f"field {name} of a document is MISSPELT without PREFIX: errors are looked for in its beginnings"
+        )
     return DeclaredField(name, roles, _form({kind, *get_args(kind)}, roles))
 
 

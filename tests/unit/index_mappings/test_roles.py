@@ -44,10 +44,23 @@ class Careless:
     secret: str
 
 
+@dataclass(frozen=True, slots=True)
+class Forgiving:
+    """A document whose author forgot what errors are looked for in."""
+
+    id: Annotated[str, Role.EXACT | Role.MISSPELT]
+
+
 @pytest.mark.rule("X4")
 def test_a_field_without_a_role_is_refused() -> None:
     with pytest.raises(TypeError, match="field secret of a document declares no role"):
         declared_fields(Careless)
+
+
+@pytest.mark.rule("X4")
+def test_a_field_with_typing_errors_and_without_beginnings_is_refused() -> None:
+    with pytest.raises(TypeError, match="field id of a document is MISSPELT without PREFIX"):
+        declared_fields(Forgiving)
 
 
 @pytest.mark.rule("X4")
