@@ -133,8 +133,8 @@ def engine_values(document: object) -> dict[str, Any]:
         if plan.edges is not None and plan.long is not None:
             values[plan.edges] = _edges(texts, beginnings)
             values[plan.long] = [text for text in texts if len(text) > EDGE_MAX]
-        for lacks, place in plan.lacking:
-            values[lacks] = _lacking(values[edges_field(plan.field)], place)
+            for lacks, place in plan.lacking:
+                values[lacks] = _lacking(values[plan.edges], place)
         if plan.suffixes is not None:
             values[plan.suffixes] = sorted({text[start:] for text in texts for start in range(len(text))})
     return values

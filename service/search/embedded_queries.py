@@ -54,8 +54,6 @@ def head_query_of(index: OpenIndex, clause: Clause) -> Query | None:
     fields = headed(index.kind)
     if isinstance(clause, Prefix) and len(clause.text) <= HEAD_EDGE_MAX and clause.field in fields:
         return Query.term_query(index.schema, head_field(clause.field), clause.text, _BASIC)
-    if isinstance(clause, AnyOf) and len(clause.clauses) == 1:
-        return head_query_of(index, clause.clauses[0])
     if clause == _EVERYTHING and fields:
         # All of the head have the empty beginning.
         return Query.term_query(index.schema, head_field(fields[0]), "", _BASIC)
