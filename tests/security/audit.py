@@ -114,9 +114,22 @@ def locked_packages(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE))
 
 
-def for_every_machine(text: str) -> str:
-    """A lock without the conditions on machines: pip-audit would leave out what is not for the one that it runs on."""
-    return re.sub(r" ; .*?(?=( \\)?$)", "", text, flags=re.MULTILINE)
+def for_every_machine(text: str) -> tuple[str, ...]:
+    """A lock without the conditions on machines: pip-audit would leave out what is not for the one that it runs on.
+
+    A package that is locked in several versions, each for other machines, would be refused: the second version of
+    each is in a second lock, and so on.
+    """
+    locks: list[str] = []
+    seen: dict[str, int] = {}
+    for requirement in re.split(
+        r"^(?=[A-Za-z0-9._-]+==)", re.sub(r" ; .*?(?=( \\)?$)", "", text, flags=re.MULTILINE), flags=re.MULTILINE
+    ):
+        name = requirement.partition("==")[0]
+        place = seen[name] = seen.get(name, -1) + 1
+        locks += [""] * (place + 1 - len(locks))
+        locks[place] += requirement
+    return tuple(locks)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for service in options.services:
             if locked.difference(*(answer.answered for answer in answers)):
-                answers.append(_ask(service, for_every_machine(text), options.osv_url))
+                answers += [_ask(service, lock, options.osv_url) for lock in for_every_machine(text)]
     except (BrokenAuditError, ValueError, KeyError) as error:
         sys.stderr.write(f"BROKEN: the audit of {options.lock} could not be done: {error}\n")
         return BROKEN

@@ -153,4 +153,11 @@ def test_only_an_answer_for_each_package_is_a_clean_bill(answers: tuple[Heard, .
 
 def test_the_packages_of_a_lock_are_read_those_for_other_machines_too() -> None:
     text = LOCK.replace("lamp==1.2 ", "lamp==1.2 ; sys_platform == 'win32' ")
-    assert (locked_packages(text), for_every_machine(text)) == (BOTH, LOCK)
+    assert (locked_packages(text), for_every_machine(text)) == (BOTH, (LOCK,))
+
+
+def test_of_a_package_in_two_versions_each_is_asked_about() -> None:
+    older = "lamp==1.1 \\\n    --hash=sha256:00\n"
+    lamp, shade = LOCK[: LOCK.index("shade")], LOCK[LOCK.index("shade") :]
+    conditional = older.replace("1.1 ", "1.1 ; python_version < '3.12' ")
+    assert for_every_machine(conditional + lamp + shade) == (older + shade, lamp)
