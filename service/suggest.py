@@ -106,10 +106,12 @@ def entity_tag(stamp: Stamp, typed: Typed) -> str:
 
 
 def _told(shop: SuggestedShop, tier: int) -> bytes:
-    """A shop as it is sent; most are found in one tier again and again."""
-    score = suggestion_score(tier, shop.popularity)
-    wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category, "score": score}
-    shop.told, shop.told_tier = encode(wire), tier
+    """A shop as it is sent; most are found in one tier again and again, and in others nothing but the score differs."""
+    if not shop.told_lead:
+        wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category}
+        shop.told_lead = encode(wire)[:-1] + b',"score":'
+    shop.told = b"%b%b}" % (shop.told_lead, encode(suggestion_score(tier, shop.popularity)))
+    shop.told_tier = tier
     return shop.told
 
 
