@@ -18,6 +18,8 @@ BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 BUILT_AT = $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Made once and kept beside its source; otherwise the first service that is started makes it, while it answers.
+MACHINE_CODE = $(BIN)/python -m service.search.typeahead
 
 .DEFAULT_GOAL := help
 .PHONY: help run image up test check audit format relevance bench soak golden examples picture settings commands lock clean
@@ -107,10 +109,12 @@ $(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing into $(VENV) ..."
 	@$(PIP_INSTALL) --require-hashes -r requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@$(MACHINE_CODE)
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo "Installing into $(VENV) ..."
 	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@$(MACHINE_CODE)
 	@touch $@ $(VENV)/.run

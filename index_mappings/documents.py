@@ -4,7 +4,7 @@ The OpenSearch mapping, the embedded schema, what the writer sends and what the 
 A document holds only what the public may see.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -207,6 +207,11 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
 def category_from_stored(stored: dict[str, Any]) -> Category:
     """Read a category back from the stored fields of a hit."""
     return Category(slug=stored["id"], name=stored["name"], count=stored["count"])
+
+
+def markets_of(countries: Sequence[str]) -> tuple[str, ...]:
+    """What a country filter asks of a shop that states these countries (M7)."""
+    return (ANY_MARKET,) if not countries or WORLDWIDE in countries else tuple(countries)
 
 
 def stored_part(document: object) -> dict[str, Any]:

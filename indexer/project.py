@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from index_mappings.documents import ANY_MARKET, WORLDWIDE, CategoryDocument, ShopDocument
+from index_mappings.documents import CategoryDocument, ShopDocument, markets_of
 from index_mappings.forms import shop_forms
 from index_mappings.hosts import domain_parts
 from index_mappings.moments import optional_moment
@@ -32,7 +32,6 @@ def project_shop(
     """
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)
-    anywhere = not shop.countries or WORLDWIDE in shop.countries
     return ShopDocument(
         id=shop.id,
         refs=(shop.id, shop.domain),
@@ -42,7 +41,7 @@ def project_shop(
         domain=shop.domain,
         categories=tuple(category.slug for category in shop.categories),
         countries=shop.countries,
-        markets=(ANY_MARKET,) if anywhere else shop.countries,
+        markets=markets_of(shop.countries),
         popularity=shop.popularity,
         offers=tuple(offer_view(offer) for offer in newest_offers),
         offers_total=offers_total,

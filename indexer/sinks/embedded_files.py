@@ -14,11 +14,12 @@ from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from indexer.sinks.protocol import SinkError
 
-_FRESH: Final = ".new"
+# What a file is called by until it is whole.
+FRESH: Final = ".new"
 # What is renamed when it is whole: ours, and the engine's.
 # What tantivy names the files of a segment by.
 _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
-_TORN: Final = (f"*{_FRESH}", ".tmp*")
+_TORN: Final = (f"*{FRESH}", ".tmp*")
 
 
 def read_pointer(root: Path) -> tuple[str | None, str | None]:
@@ -97,7 +98,7 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         SinkError: it cannot be written.
     """
-    fresh = path.with_name(f"{path.name}.{os.getpid()}{_FRESH}")
+    fresh = path.with_name(f"{path.name}.{os.getpid()}{FRESH}")
     try:
         with fresh.open("w", encoding="utf-8") as file:
             file.write(text)

@@ -5,15 +5,16 @@ kind when they are committed; the stamp, which tells readers to look again, come
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from operator import length_hint
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import tantivy
 
-from index_mappings.documents import DOCUMENTS
+from index_mappings.documents import DOCUMENTS, ShopDocument
 from index_mappings.embedded import anchors_path, generation_directory, index_directory, stamp_path
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
@@ -22,8 +23,12 @@ from indexer.sinks.embedded_documents import Finisher, schema
 from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_operations, write_whole
 from indexer.sinks.embedded_reading import EmbeddedReader
 from indexer.sinks.embedded_segments import SegmentedBuild
+from indexer.sinks.embedded_typeahead import TypeaheadEditor, built
 from indexer.sinks.protocol import SinkError
+from indexer.sinks.typeahead_texts import Findable
 
+# The kind that key presses find.
+_SHOPS: Final = "shops"
 _EDIT_HEAP_BYTES: Final = 32_000_000
 # So many documents tell how large they are.
 _SAMPLE: Final = 200
@@ -49,6 +54,8 @@ class EmbeddedWriter(EmbeddedReader):
         """Write one kind's index, as one segment where the documents say beforehand how many they are."""
         expected = length_hint(documents)
         bands = Bands.expecting(expected, self._band_width)
+        if kind == _SHOPS:
+            documents = built(self._root, self._generation, cast("Iterable[ShopDocument]", documents))
         finished = map(Finisher(kind, bands.head, bands.place).finish, documents)
         count = 0
         try:
@@ -86,8 +93,9 @@ class EmbeddedEditor(EmbeddedReader):
         self._stamp = read_stamp(root, generation)
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         self._finishers: dict[str, Finisher] = {}
+        self._typeahead = TypeaheadEditor(root, generation, partial(self.count, _SHOPS), self._findable)
         directory = generation_directory(root, generation)
-        remove_torn((directory, *(directory / kind for kind in DOCUMENTS)))
+        remove_torn((directory, *(path for path in directory.iterdir() if path.is_dir())))
         for kind in DOCUMENTS:
             if has_strays(directory / kind):
                 # The engine's own collection waits for readers that are just opening the index.
@@ -105,9 +113,13 @@ class EmbeddedEditor(EmbeddedReader):
             finisher = self._finisher(kind)
             for document_id in removed:
                 writer.delete_documents_by_term("id", document_id)
+                if kind == _SHOPS:
+                    self._typeahead.remove(document_id)
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
                 writer.add_document(finisher.finish(document)[0])
+                if kind == _SHOPS:
+                    self._typeahead.put(cast("ShopDocument", document))
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0
@@ -139,6 +151,10 @@ class EmbeddedEditor(EmbeddedReader):
         """Replace the stamp's file."""
         if read_stamp(self._root, self._generation) != self._stamp:
             raise SinkError("another job has changed the generation meanwhile")
+        try:
+            self._typeahead.commit(self._stamp.sequence, stamp.sequence)
+        except OSError as error:
+            raise SinkError(f"what key presses are answered from could not be written: {error}") from error
         write_whole(stamp_path(self._root, self._generation), json.dumps(stamp.as_wire()))
         self._stamp = stamp
 
@@ -148,6 +164,10 @@ class EmbeddedEditor(EmbeddedReader):
         for _, writer in writers.values():
             writer.wait_merging_threads()
         self.reopen()
+
+    def _findable(self) -> Iterator[Findable]:
+        for _, stored in self.scan(_SHOPS):
+            yield Findable.of_stored(stored)
 
     def _finisher(self, kind: str) -> Finisher:
         if kind not in self._finishers:

@@ -5,6 +5,7 @@ Order is by rank, tier by tier: Tantivy's own scores and its ties by address tak
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -21,12 +22,14 @@ from service.search.clauses import Clause
 from service.search.embedded_order import Address, Documents, Ordered
 from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, head_query_of, query_of
 from service.search.embedded_stamps import read_generations, read_live
-from service.search.engine import Ask, Hit, KeyPresses, Page
+from service.search.embedded_typeahead import Typeaheads
+from service.search.engine import Ask, Hit, KeyPresses, Page, Press
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
 from service.search.narrowing import union
 from service.search.plan import Plan, exclusive
 from service.search.planned import PlannedBackend
+from service.search.pressed import pressed
 from service.search.protocol import Generations, Suggestion
 from service.under_way import current
 
@@ -56,19 +59,19 @@ class TantivyEngine:
         self._root = root
         # Readers stay open for the snapshots in use, so that a generation answers whole while it is being replaced.
         self._readers: dict[tuple[str, int], Readers] = {}
+        self._typeaheads = Typeaheads(root)
 
     @property
     def key_presses(self) -> KeyPresses | None:
         """This engine itself."""
         return self
 
-    def suggest(self, stamp: Stamp, plan: Plan, limit: int) -> tuple[Suggestion, ...]:
-        """The best shops of a plan."""
+    def suggest(self, stamp: Stamp, press: Press) -> tuple[Suggestion, ...]:
+        """The best shops."""
         _still_wanted()
-        reader = self._reader(stamp, plan.kind)
-        bounds = bounds_of(reader.index, plan.filters, plan.excluded)
-        found = [] if bounds.none else _first_hits(reader, reader.shown, plan, bounds, limit)
-        return tuple([Suggestion(shop, tier) for tier, shop in found])
+        # Before all else: a generation that is gone is an error, whoever could still answer.
+        reader = self._reader(stamp, "shops")
+        return pressed(press, self._typeaheads.of(stamp), partial(_suggested, reader))
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names.
@@ -157,6 +160,12 @@ def _still_wanted() -> None:
     """Stop where nobody waits any more: a search can't be interrupted, and one in a thread outlives its request."""
     if (request := current()) is not None and request.pointless:
         raise BackendUnavailable("nobody waits for this search any more")
+
+
+def _suggested(reader: Ordered, plan: Plan, limit: int) -> list[Suggestion]:
+    bounds = bounds_of(reader.index, plan.filters, plan.excluded)
+    found = [] if bounds.none else _first_hits(reader, reader.shown, plan, bounds, limit)
+    return [Suggestion(shop, tier) for tier, shop in found]
 
 
 def _page(reader: Ordered, ask: Ask) -> Page:

@@ -1,9 +1,10 @@
 """What a search engine must be able to do, so that the rules of matching stand over all of them at once."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from index_mappings.forms import QueryForms
 from index_mappings.generations import Stamp
 from service.search.clauses import Clause
 from service.search.plan import Plan
@@ -52,11 +53,28 @@ class Page:
     counts: tuple[int, ...] = ()
 
 
+@dataclass(slots=True)  # not frozen: a key press makes one
+class Press:
+    """What a key press asks for (M9).
+
+    Attributes:
+        forms: the query.
+        country: an upper-case ISO code, or None.
+        limit: shops to return.
+        slugs: gives the categories that each word means; asked only where it matters.
+    """
+
+    forms: QueryForms
+    country: str | None
+    limit: int
+    slugs: Callable[[], dict[str, tuple[str, ...]]]
+
+
 class KeyPresses(Protocol):
     """What only an engine in the process can do: answer a key press before anybody else has a turn."""
 
-    def suggest(self, stamp: Stamp, plan: Plan, limit: int) -> tuple[Suggestion, ...]:
-        """The best shops of a plan, at most `limit`. Errors as in `Snapshot`."""
+    def suggest(self, stamp: Stamp, press: Press) -> tuple[Suggestion, ...]:
+        """The best shops, at most as many as are asked for. Errors as in `Snapshot`."""
 
 
 class Engine(Protocol):

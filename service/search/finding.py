@@ -9,10 +9,10 @@ from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.text import fold
-from index_mappings.tiers import SUGGEST_CUT, SuggestTier
+from index_mappings.tiers import SUGGEST_CUT
 from service.search.categories import CategoryTable
 from service.search.clauses import Exact
-from service.search.engine import Ask, Engine, Hit, Page, shown_of
+from service.search.engine import Ask, Engine, Hit, Page, Press, shown_of
 from service.search.lookahead import Lookahead
 from service.search.narrowing import narrowed
 from service.search.plan import (
@@ -27,6 +27,7 @@ from service.search.plan import (
     whole_query_match,
     word_evidence,
 )
+from service.search.pressed import none_but_loose
 from service.search.protocol import FindQuery, Found, Suggested, Suggestion, SuggestQuery
 
 _DID_YOU_MEAN: Final = 3
@@ -77,7 +78,7 @@ class Finding:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         filters = filter_clauses(query.country, None)
         hits = await self._suggested(forms, suggest_plan(forms, self._slugs(forms), filters), query.limit)
-        if _none_but_loose(hits) and (last := last_plan(forms, filters)) is not None:
+        if none_but_loose(hits) and (last := last_plan(forms, filters)) is not None:
             hits = (await self._ask(Ask(last, query.limit))).hits
         shops = tuple([Suggestion(shown_of(hit.stored), hit.tier) for hit in hits])
         return Suggested(self._table.suggested(forms, query.limit), shops)
@@ -87,13 +88,8 @@ class Finding:
         if self._key_presses is None:
             raise RuntimeError("this engine has to be waited for")
         forms = query_forms(query.text, cut=SUGGEST_CUT)
-        filters = filter_clauses(query.country, None)
-        # Typing errors cost most and can only add to the end, so they are looked for last (M9).
-        later = partial(loose_tiers, forms) if forms.words else None
-        plan = suggest_plan(forms, self._slugs(forms), filters, later)
-        shops = self._key_presses.suggest(self._stamp, plan, query.limit)
-        if _none_but_loose(shops) and (last := last_plan(forms, filters)) is not None:
-            shops = self._key_presses.suggest(self._stamp, last, query.limit)
+        press = Press(forms, query.country, query.limit, partial(self._slugs, forms))
+        shops = self._key_presses.suggest(self._stamp, press)
         return Suggested(self._table.suggested(forms, query.limit), shops)
 
     async def _suggested(self, forms: QueryForms, plan: Plan, limit: int) -> tuple[Hit, ...]:
@@ -157,11 +153,6 @@ class Finding:
             category_truncated=self._table.resolve(kept.words, self._cap).truncated,
             did_you_mean=near,
         )
-
-
-def _none_but_loose(found: Sequence[Hit | Suggestion]) -> bool:
-    """Whether two typing errors may be looked for: nothing is found, or only loose words are (M9)."""
-    return not found or found[0].tier < SuggestTier.ONE_TYPO
 
 
 def as_typed(text: str, words: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from index_mappings.generations import Stamp
 from service.breaker import Circuit, CircuitOpen
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.clauses import Clause
-from service.search.engine import Ask, Engine, Hit, KeyPresses, Page
+from service.search.engine import Ask, Engine, Hit, KeyPresses, Page, Press
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
 from service.search.plan import Plan
 from service.search.protocol import Generations, Suggestion
@@ -95,10 +95,10 @@ class _GuardedKeyPresses:
         self._key_presses = key_presses
         self._guard = guard
 
-    def suggest(self, stamp: Stamp, plan: Plan, limit: int) -> tuple[Suggestion, ...]:
-        """The best shops of a plan."""
+    def suggest(self, stamp: Stamp, press: Press) -> tuple[Suggestion, ...]:
+        """The best shops."""
         with self._guard.asked("search"):
-            return self._key_presses.suggest(stamp, plan, limit)
+            return self._key_presses.suggest(stamp, press)
 
 
 class _Asked:

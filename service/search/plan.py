@@ -100,13 +100,19 @@ def suggest_plan(
     ]
     if query.words:
         tiers.append((SuggestTier.BEGINS_KEY, _begins("keys", query)))
-    if len(query.words) > 1:
-        own = [Exact("words", (word,)) for word in query.words[:-1]] + [Prefix("words", query.words[-1])]
+    return Plan("shops", (*tiers, *word_tiers(query, slugs)), filters, later=later)
+
+
+def word_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
+    """The tiers of /suggest in which words stand in any order (5 and 4 of M9)."""
+    if len(query.words) < 2:  # noqa: PLR2004 - two or more
+        return ()
+    own = [Exact("words", (word,)) for word in query.words[:-1]] + [Prefix("words", query.words[-1])]
+    tiers: list[tuple[int, Clause]] = [(SuggestTier.WORDS, AllOf(tuple(dict.fromkeys(own))))]
+    if any(slugs[word] for word in query.words):
         either = [AnyOf((clause, *_carried(slugs[word]))) for clause, word in zip(own, query.words, strict=True)]
-        tiers.append((SuggestTier.WORDS, AllOf(tuple(dict.fromkeys(own)))))
-        if any(slugs[word] for word in query.words):
-            tiers.append((SuggestTier.WORDS_AND_CATEGORY, AllOf((AnyOf(tuple(own)), *dict.fromkeys(either)))))
-    return Plan("shops", tuple(tiers), filters, later=later)
+        tiers.append((SuggestTier.WORDS_AND_CATEGORY, AllOf((AnyOf(tuple(own)), *dict.fromkeys(either)))))
+    return tuple(tiers)
 
 
 def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
@@ -176,17 +182,18 @@ def _typo_tier(query: QueryForms, tier: SuggestTier) -> list[tuple[int, Clause]]
     return [(tier, _any_of([Typo("keys", text, distance) for text in texts]))]
 
 
-def _overlap_tiers(query: QueryForms) -> list[tuple[int, Clause]]:
+def _overlap_tiers(query: QueryForms) -> Tiers:
+    """The tiers of loosely shared words (1 and 0 of M9)."""
     if len(query.words) < 2:  # noqa: PLR2004 - two or more
         # One word that equals a word of a shop begins a key of it, and one that is a whole name equals a full form:
         # better tiers have them all.
-        return []
+        return ()
     letters = sum(len(word) for word in query.words)
     counted = query.words[:OVERLAP_WORDS]
     weights = {word: len(word) * counted.count(word) for word in counted}
     most = AnyOf((*_word_sets(weights, 3 * letters / 4), Exact("full", _beginnings(query.words))))
     half = AnyOf((*_word_sets(weights, letters / 2), Exact("full", tuple(weights))))
-    return [(SuggestTier.MOST_OF_WORDS, most), (SuggestTier.HALF_OF_WORDS, half)]
+    return ((SuggestTier.MOST_OF_WORDS, most), (SuggestTier.HALF_OF_WORDS, half))
 
 
 def _beginnings(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -74,7 +74,9 @@ class SuggestedShop:
         id, name, domain: the shop's.
         category: its first one's slug.
         popularity: the shop's; None where it is not known.
-        told, told_tier: how it was sent last, and in which tier, as engines keep such shops; none yet below zero.
+        told: as it was sent last, as engines keep such shops; empty before the first time.
+        told_tier: the tier in which that was; below zero before the first time.
+        told_lead: all of it but the score.
     """
 
     id: str
@@ -84,6 +86,7 @@ class SuggestedShop:
     popularity: float | None
     told: bytes = field(default=b"", compare=False, repr=False)
     told_tier: int = field(default=-1, compare=False, repr=False)
+    told_lead: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user

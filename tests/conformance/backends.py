@@ -1,4 +1,4 @@
-"""The three search backends, each with a catalogue that the real indexer built into it."""
+"""The search backends, the embedded one both ways it answers key presses: with a catalogue that the indexer built."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -10,10 +10,12 @@ from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
 from indexer.sinks.opensearch import OpenSearchSink
 from service.search.embedded import EmbeddedBackend
+from service.search.embedded_stamps import read_live
 from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.search.reference import ReferenceBackend
 from tests.catalogues import Lines, build_into, write_catalogue_directory
+from tests.embedded_engines import by_index, by_texts, engine_of
 from tests.emptying import empty_place
 
 Opened = AbstractAsyncContextManager[SearchBackend]
@@ -40,7 +42,22 @@ async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIter
 
 @asynccontextmanager
 async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
-    """The embedded engine in a directory of its own."""
+    """The embedded engine in a directory of its own, with the texts for key presses open."""
+    async with _embedded(shops, directory, **others) as backend:
+        by_texts(engine_of(backend), read_live(directory / "index"))
+        yield backend
+
+
+@asynccontextmanager
+async def embedded_index_only(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
+    """The same as it is until they are open, and where there are none."""
+    async with _embedded(shops, directory, **others) as backend:
+        by_index(engine_of(backend), directory / "index")
+        yield backend
+
+
+@asynccontextmanager
+async def _embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[EmbeddedBackend]:
     build_into(
         EmbeddedSink(directory / "index"), write_catalogue_directory(directory / "catalogue", shops=shops, **others)
     )

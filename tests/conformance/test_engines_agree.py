@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.search.protocol import FindQuery, Found, SearchBackend, Suggested, SuggestQuery
-from tests.conformance.backends import Opener, embedded, opensearch_at, reference
+from tests.conformance.backends import Opener, embedded, embedded_index_only, opensearch_at, reference
 from tests.conformance.strategies import catalogues, queries
 
 _CATALOGUES, _QUERIES = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
@@ -60,10 +60,13 @@ _MANY = settings(
 
 
 @pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("engine", [embedded, embedded_index_only])
 @_MANY
 @given(catalogue=catalogues, data=st.data())
-def test_the_embedded_engine_answers_like_the_reference(catalogue: list[dict[str, Any]], data: st.DataObject) -> None:
-    _check(embedded, catalogue, data)
+def test_the_embedded_engine_answers_like_the_reference(
+    engine: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    _check(engine, catalogue, data)
 
 
 @pytest.mark.opensearch

@@ -72,6 +72,15 @@ async def test_words_may_come_in_any_order_the_last_one_unfinished(directory: Di
 
 
 @pytest.mark.rule("M9")
+async def test_words_of_categories_add_shops_to_more_popular_ones_that_have_all_words(directory: Directory) -> None:
+    own = [shop(f"Garden Leaf {number}", popularity=9 - number, categories=["garden"]) for number in range(3)]
+    world = await directory([*own, shop("Leaf", popularity=1, categories=["garden-tools"])])
+    whole = [(5, "Garden Leaf 0"), (5, "Garden Leaf 1"), (5, "Garden Leaf 2"), (4, "Leaf")]
+    for limit in range(1, 6):
+        assert await ladder(world, "leaf garden", limit=limit) == whole[:limit], limit
+
+
+@pytest.mark.rule("M9")
 async def test_no_more_than_64_characters_are_compared(directory: Directory) -> None:
     world = await directory([shop("n" * 70), shop("m" * 64), shop(f"{'k' * 60} Lamp"), shop("o" * 90)])
     found = {

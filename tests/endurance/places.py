@@ -16,6 +16,7 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import ANCHORS_FILE, stamp_path
 from index_mappings.generations import RETIRED_FILE, STAMP, STAMP_FILE, index_name
 from index_mappings.operations import OPERATIONS_FILE
+from index_mappings.typeahead import Moment
 from indexer.retention import prune
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
@@ -96,16 +97,24 @@ class Place:
         return others + (_embedded_remains if self.kind == EMBEDDED else _opensearch_remains)(self, kept)
 
 
+def _unnamed(directory: Path) -> list[str]:
+    """What lies beside the moments of sorted texts that no moment names."""
+    moments = [Moment.from_wire(json.loads(path.read_text(encoding="utf-8"))) for path in directory.glob("at-*.json")]
+    named = {f"{name}.texts" for moment in moments for name in moment if name is not None}
+    return [path.name for path in directory.iterdir() if path.name not in named and not path.match("at-*.json")]
+
+
 def _embedded_remains(place: Place, kept: list[str]) -> list[str]:
     root = Path(place.target)
     expected = {"live", "indexer.lock", "generations"}
-    of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE}
+    of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE, "typeahead"}
     found = [path.name for path in root.iterdir() if path.name not in expected]
     for name in kept:
         directory = stamp_path(root, name).parent
         found += [path.name for path in directory.iterdir() if path.name not in of_generation]
         for kind in DOCUMENTS:
             found += [f"{kind}/{unused}" for unused in _unused(directory / kind)]
+        found += [f"typeahead/{unused}" for unused in _unnamed(directory / "typeahead")]
     holder = (root / "indexer.lock").read_text(encoding="utf-8")
     return found + ([f"indexer.lock of {holder}"] if holder else [])
 

@@ -1,0 +1,411 @@
+"""Writing a file of texts for key presses: `index_mappings.typeahead` tells what is in it.
+
+Sorting is SQLite's, in a database that is gone when it is closed: memory stays small however many shops there are.
+"""
+
+import json
+import mmap
+import os
+import sqlite3
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+import orjson
+
+from index_mappings.documents import ANY_MARKET, ShopDocument, markets_of
+from index_mappings.forms import shop_forms
+from index_mappings.rank import rank_key
+from index_mappings.tiers import ONE_TYPO_MIN
+from index_mappings.typeahead import (
+    ALIGNMENT,
+    BLOCK,
+    FIRSTS,
+    FULL,
+    KEY,
+    LACKING,
+    LETTER_BITS,
+    POSTING_BITS,
+    TYPEAHEAD_VERSION,
+    WORD,
+    Part,
+    checksum,
+    read_table,
+    trailer,
+)
+from indexer.sinks.embedded_files import FRESH
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.int32]]
+# Ids of shops, ascending, and their numbers.
+Ids = tuple[np.ndarray[tuple[int], np.dtype[np.bytes_]], Numbers]
+
+_ITEM: Final = "<i4"
+_LONG: Final = "<i8"
+_BYTES: Final = "|u1"
+_WORD: Final = 32
+_NOBODY: Final = np.iinfo(np.int32).max
+_TABLES: Final = """
+CREATE TABLE shops(place INTEGER PRIMARY KEY, rank TEXT, id TEXT, shown BLOB, markets TEXT);
+CREATE TABLE evidence(text TEXT, place INTEGER, marks INTEGER);
+CREATE TABLE keys(number INTEGER PRIMARY KEY, text TEXT);
+"""
+# So many shops are looked at a time; whole words of bits.
+_SHOPS: Final = 1_024 * _WORD
+# So many rows are given to SQLite at a time.
+_ROWS: Final = 10_000
+
+
+class Findable(NamedTuple):
+    """What is kept of a shop.
+
+    Attributes:
+        id, rank, markets, full, keys, words: as in its document.
+        shown: what a suggestion shows: id, name, domain, category, popularity.
+    """
+
+    id: str
+    rank: str
+    shown: tuple[str, str, str, str, float | None]
+    markets: tuple[str, ...]
+    full: tuple[str, ...]
+    keys: tuple[str, ...]
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, shop: ShopDocument) -> "Findable":
+        """That part of a document."""
+        shown = (shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
+        return cls(shop.id, shop.rank, shown, shop.markets, shop.full, shop.keys, shop.words)
+
+    @classmethod
+    def of_stored(cls, stored: Mapping[str, Any]) -> "Findable":
+        """The same from what comes back with a hit."""
+        shop_id, popularity = stored["id"], stored["popularity"]
+        shown = (shop_id, stored["name"], stored["domain"], stored["categories"][0], popularity)
+        forms = shop_forms(stored["name"], stored["aliases"], stored["domain"])
+        return cls(
+            shop_id,
+            rank_key(popularity, shop_id),
+            shown,
+            markets_of(stored["countries"]),
+            forms.full,
+            forms.keys,
+            forms.words,
+        )
+
+    @classmethod
+    def of_wire(cls, wire: Sequence[Any]) -> "Findable":
+        """One that was written as JSON."""
+        shop_id, rank, shown, *terms = wire
+        return cls(shop_id, rank, tuple(shown), *map(tuple, terms))
+
+
+class TextsBuild:
+    """A file of texts that is being made; a context, as it needs a database meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        """Name the file; the database lies beside it."""
+        self._path = path
+        self._database = path.with_name(f"{path.name}.sqlite.{os.getpid()}{FRESH}")
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        self._database.unlink(missing_ok=True)
+        try:
+            self._db = _begun(self._database)
+        except sqlite3.Error as error:
+            self._database.unlink(missing_ok=True)
+            raise OSError(f"{self._database} could not be written: {error}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._db.close()
+        self._database.unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error):
+            raise OSError(f"{self._database} could not be written: {error}") from error
+
+    def add(self, shop: Findable) -> None:
+        """Take a shop in; they may come in any order, each once."""
+        marks: dict[str, int] = {}
+        for mark, texts in ((FULL, shop.full), (KEY, shop.keys), (WORD, shop.words)):
+            for text in texts:
+                marks[text] = marks.get(text, 0) | mark
+        place = self._count
+        self._count += 1
+        self._db.execute(
+            "INSERT INTO shops VALUES (?, ?, ?, ?, ?)",
+            (place, shop.rank, shop.id, orjson.dumps(shop.shown), " ".join(shop.markets)),
+        )
+        self._db.executemany("INSERT INTO evidence VALUES (?, ?, ?)", [(text, place, marks[text]) for text in marks])
+
+    def write(self, gone: Collection[int] = (), notes: bytes = b"") -> None:
+        """Write the file, which is there whole or not at all.
+
+        Args:
+            gone: numbers of the base's shops that are no longer what they were, for a file of changes.
+            notes: what the writer wants to find there again.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        with _PartsFile(self._path) as file:
+            numbers = self._numbers()
+            heads, postings, best_full, best_key = self._texts(file, numbers)
+            file.part("heads", _ITEM, heads)
+            file.part("postings", _ITEM, postings)
+            own_heads, own = _by_shop(self._count, heads, postings)
+            file.part("own_heads", _ITEM, own_heads)
+            file.part("own", _ITEM, own)
+            file.part("best_full", _ITEM, _tree(best_full))
+            file.part("best_key", _ITEM, _tree(best_key))
+            for lacking in LACKING:
+                order, firsts = self._without(lacking)
+                file.part(f"rests_{lacking}", _ITEM, order)
+                file.part(f"firsts_{lacking}", _LONG, firsts)
+                file.part(f"best_{lacking}", _ITEM, _tree(best_key[order]))
+            countries = self._markets(file)
+            file.part("gone", _ITEM, _bits(gone))
+            self._shown(file)
+            file.part("notes", _BYTES, np.frombuffer(notes, np.uint8))
+            file.end({"version": TYPEAHEAD_VERSION, "shops": self._count, "countries": countries})
+
+    def _numbers(self) -> "array[int]":
+        """The number of each shop by the place at which it came: its place in the order of ranks (M1)."""
+        numbers = array("i", bytes(4 * self._count))
+        for number, (place,) in enumerate(self._rows("SELECT place FROM shops ORDER BY rank")):
+            numbers[place] = number
+        return numbers
+
+    def _texts(self, file: "_PartsFile", numbers: "array[int]") -> "tuple[array[int], array[int], Numbers, Numbers]":
+        """Write the texts themselves. Returns their postings, and the best one of each text by either mark."""
+        offsets, heads, postings, firsts = array("i", [0]), array("i", [0]), array("i"), array("q")
+        best = {FULL: array("i"), KEY: array("i")}
+        keys: list[tuple[int, str]] = []
+        file.begin("letters", _ITEM)
+        for text, found in self._grouped():
+            own = sorted(numbers[place] << POSTING_BITS | marks for place, marks in found)
+            postings.extend(own)
+            heads.append(len(postings))
+            for mark, bests in best.items():
+                bests.append(next((posting for posting in own if posting & mark), _NOBODY))
+            file.write(text.encode("utf-32-le"))
+            firsts.append(_firsts(text))
+            offsets.append(offsets[-1] + len(text))
+            # What is compared with it may be longer by one.
+            if best[KEY][-1] != _NOBODY and len(text) >= ONE_TYPO_MIN:
+                keys.append((len(offsets) - 2, text))
+            if len(keys) >= _ROWS:
+                self._db.executemany("INSERT INTO keys VALUES (?, ?)", keys)
+                keys.clear()
+        self._db.executemany("INSERT INTO keys VALUES (?, ?)", keys)
+        file.part("offsets", _ITEM, offsets)
+        file.part("firsts", _LONG, firsts)
+        return heads, postings, np.array(best[FULL], np.int32), np.array(best[KEY], np.int32)
+
+    def _grouped(self) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+        """The texts in order, each with the places and marks of its shops."""
+        before: str | None = None
+        found: list[tuple[int, int]] = []
+        for text, place, marks in self._rows("SELECT text, place, marks FROM evidence ORDER BY text"):
+            if text != before:
+                if before is not None:
+                    yield before, found
+                before, found = text, []
+            found.append((place, marks))
+        if before is not None:
+            yield before, found
+
+    def _without(self, lacking: int) -> "tuple[array[int], array[int]]":
+        """The numbers of the keys in the order of what is left of them without the character at a place.
+
+        Returns:
+            the numbers, and what the first characters of that are.
+        """
+        rows = self._rows(
+            "SELECT number, substr(text, 1, ?) || substr(text, ? + 2) AS rest FROM keys ORDER BY rest, number",
+            lacking,
+            lacking,
+        )
+        order, firsts = array("i"), array("q")
+        for number, rest in rows:
+            order.append(number)
+            firsts.append(_firsts(rest))
+        return order, firsts
+
+    def _markets(self, file: "_PartsFile") -> list[str]:
+        """Write which filters each shop passes. Returns the countries in their order there."""
+        named: set[str] = set()
+        for (markets,) in self._rows("SELECT DISTINCT markets FROM shops"):
+            named.update(markets.split())
+        # The first one stands for all that no shop names.
+        countries = ["", *sorted(named - {ANY_MARKET})]
+        places = {country: place for place, country in enumerate(countries)}
+        rows = self._rows("SELECT markets FROM shops ORDER BY rank")
+        packed = []
+        while some := list(islice(rows, _SHOPS)):
+            passing = np.zeros((len(countries), -(-len(some) // _WORD) * _WORD), np.bool_)
+            for number, (markets,) in enumerate(some):
+                for code in markets.split():
+                    passing[slice(None) if code == ANY_MARKET else places[code], number] = True
+            packed.append(np.packbits(passing, axis=1, bitorder="little").view(_ITEM))
+        file.part("markets", _ITEM, np.concatenate(packed, axis=1) if packed else packed)
+        return countries
+
+    def _shown(self, file: "_PartsFile") -> None:
+        ends, ids = array("q", [0]), []
+        file.begin("shown", _BYTES)
+        for shop_id, shown in self._rows("SELECT id, shown FROM shops ORDER BY rank"):
+            file.write(shown)
+            ends.append(ends[-1] + len(shown))
+            ids.append(shop_id)
+        file.part("shown_ends", _LONG, ends)
+        names = np.array(ids, dtype="S")
+        order = np.argsort(names)
+        file.part("ids", names.dtype.str, names[order])
+        file.part("numbers", _ITEM, order)
+
+    def _rows(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        with closing(self._db.cursor()) as cursor:
+            yield from cursor.execute(statement, values)
+
+
+def _begun(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path)
+    try:
+        # Nobody needs it after a crash.
+        db.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536; {_TABLES}")
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+class _PartsFile:
+    """The file itself: arrays one behind the other, and at the end a table of them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fresh = path.with_name(f"{path.name}.{os.getpid()}{FRESH}")
+        self._parts: dict[str, Part] = {}
+        self._at = self._checksum = 0
+        self._begun: tuple[str, str, int] | None = None
+
+    def __enter__(self) -> Self:
+        self._file = self._fresh.open("wb")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None:
+            self._fresh.replace(self._path)
+        else:
+            self._fresh.unlink(missing_ok=True)
+
+    def begin(self, name: str, dtype: str) -> None:
+        """Begin a part: what is written from here on is its items."""
+        self._close_part()
+        self.write(bytes(-self._at % ALIGNMENT))
+        self._begun = name, dtype, self._at
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write the next bytes."""
+        self._file.write(data)
+        self._checksum = checksum(data, self._checksum)
+        self._at += len(data)
+
+    def part(self, name: str, dtype: str, items: object) -> None:
+        """Write a whole part."""
+        self.begin(name, dtype)
+        self.write(np.ascontiguousarray(np.asarray(items, dtype=dtype)).tobytes())
+
+    def end(self, told: dict[str, object]) -> None:
+        """Write the table of the parts, and what else is told of the file."""
+        self._close_part()
+        parts = {name: list(part) for name, part in self._parts.items()}
+        self.write(table := json.dumps({**told, "parts": parts, "bytes": self._at}).encode())
+        self._file.write(trailer(len(table), self._checksum))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _close_part(self) -> None:
+        if self._begun is not None:
+            name, dtype, start = self._begun
+            self._parts[name] = Part(dtype, start, (self._at - start) // np.dtype(dtype).itemsize)
+            self._begun = None
+
+
+def _firsts(text: str) -> int:
+    """What is said of the first characters of a text."""
+    value = 0
+    for place in range(FIRSTS):
+        value = value << LETTER_BITS | (ord(text[place]) if place < len(text) else 0)
+    return value
+
+
+def _by_shop(shops: int, heads: "array[int]", postings: "array[int]") -> tuple[Numbers, Numbers]:
+    """The postings turned round: where those of each shop begin, and its texts with the marks."""
+    found = np.array(postings, np.int32)
+    texts = np.repeat(np.arange(len(heads) - 1, dtype=np.int32), np.diff(np.asarray(heads)).astype(np.int64))
+    owners = found >> POSTING_BITS
+    order = np.argsort(owners, kind="stable")
+    ends = np.cumsum(np.bincount(owners, minlength=shops), dtype=np.int32)
+    marks = found & ((1 << POSTING_BITS) - 1)
+    return np.concatenate((np.zeros(1, np.int32), ends)), (texts << POSTING_BITS | marks)[order]
+
+
+def _tree(best: Numbers) -> Numbers:
+    """The best below each node over the whole blocks of some texts; the first node is the second item."""
+    blocks = len(best) // BLOCK
+    tree = np.full(2 * blocks, _NOBODY, np.int32)
+    tree[blocks:] = best[: blocks * BLOCK].reshape(blocks, BLOCK).min(axis=1, initial=_NOBODY)
+    for node in range(blocks - 1, 0, -1):
+        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+    return tree
+
+
+def _bits(places: Collection[int]) -> Numbers:
+    words = np.zeros(max(places) // _WORD + 1 if places else 0, np.uint32)
+    for place in places:
+        words[place // _WORD] |= np.uint32(1 << place % _WORD)
+    return words.view(np.int32)
+
+
+def write_texts(path: Path, shops: Iterable[Findable], gone: Collection[int] = (), notes: bytes = b"") -> None:
+    """Write a file of some shops. Arguments and errors as in `TextsBuild.write`."""
+    with TextsBuild(path) as build:
+        for shop in shops:
+            build.add(shop)
+        build.write(gone, notes)
+
+
+def read_ids(path: Path) -> Ids:
+    """The ids of a file's shops, ascending, and their numbers.
+
+    Raises:
+        OSError, ValueError: it can't be read.
+    """
+    data, parts = _mapped(path)
+    ids, numbers = (np.frombuffer(data, part.dtype, part.size, part.start) for part in (parts["ids"], parts["numbers"]))
+    return ids, numbers
+
+
+def read_notes(path: Path) -> bytes:
+    """What was noted in a file. Errors as in `read_ids`."""
+    data, parts = _mapped(path)
+    part = parts["notes"]
+    return bytes(data[part.start : part.start + part.size])
+
+
+def _mapped(path: Path) -> tuple[memoryview, dict[str, Part]]:
+    with path.open("rb") as file:
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return data, read_table(data)[1]
