@@ -1,9 +1,11 @@
 """What a visitor does and waits for, in the words of the page's structure: its ids and `data-` attributes."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 # After these, what came in before is on the screen.
 TWO_FRAMES: Final = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -45,6 +47,25 @@ def typed_in(address: str) -> str | None:
     """The text that a request to /suggest carries; None of another request."""
     parts = urlsplit(address)
     return parse_qs(parts.query)["q"][0] if parts.path == "/suggest" else None
+
+
+async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Awaitable[None]]]:
+    """Keep the answer to one text on its way; returns an event for "has been asked", and what lets the answer come."""
+    asked, held = asyncio.Event(), list[Route]()
+
+    async def keep(route: Route) -> None:
+        if typed_in(route.request.url) != text:
+            await route.continue_()
+            return
+        held.append(route)
+        asked.set()
+
+    async def release() -> None:
+        (route,) = held
+        await route.continue_()
+
+    await page.route("**/suggest?*", keep)
+    return asked, release
 
 
 async def suggested(page: Page, *names: str) -> None:

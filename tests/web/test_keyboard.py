@@ -1,11 +1,13 @@
 """By keyboard alone: from the load to a shop and back, without a mouse and without a trap."""
 
+import asyncio
+
 import pytest
 from playwright.async_api import Page, expect
 
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
-from tests.web.steps import shown, suggested
+from tests.web.steps import TWO_FRAMES, hold, shown, suggested, typed, typed_in
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -87,6 +89,43 @@ async def test_arrow_up_begins_at_the_end(site: Site, visitor: Visitor) -> None:
     await page.keyboard.press("ArrowUp")
 
     assert await active(page) == "books"
+
+
+async def test_an_answer_to_the_last_key_leaves_the_visitor_where_they_are_in_the_list(
+    site: Site, visitor: Visitor
+) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, "book")
+    asked, release = await hold(page, "books")
+
+    await page.locator("#search").press("s")
+    await asyncio.wait_for(asked.wait(), 5)
+    await page.keyboard.press("ArrowUp")
+    async with page.expect_response(lambda response: typed_in(response.url) == "books") as late:
+        await release()
+    await (await late.value).finished()
+    await page.evaluate(TWO_FRAMES)
+
+    assert await active(page) == "books"
+    assert await page.locator("#suggestions [aria-selected=true]").count() == 1
+
+
+async def test_typing_on_leaves_the_list(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, "book")
+    await page.keyboard.press("ArrowDown")
+    asked, release = await hold(page, "books")
+
+    await page.locator("#search").press("s")
+    await asyncio.wait_for(asked.wait(), 5)
+    before = await active(page)
+    async with page.expect_response(lambda response: typed_in(response.url) == "books") as late:
+        await release()
+    await (await late.value).finished()
+    await page.evaluate(TWO_FRAMES)
+
+    assert before is None
+    assert await active(page) is None
 
 
 async def test_enter_without_a_choice_searches_and_tab_leaves(site: Site, visitor: Visitor) -> None:

@@ -1,36 +1,16 @@
 """Typing: what is offered, how it is told to those who do not see it, and that no late answer replaces a newer one."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Route, expect
 
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
-from tests.web.steps import TWO_FRAMES, shown, suggested, typed, typed_in
+from tests.web.steps import TWO_FRAMES, hold, shown, suggested, typed, typed_in
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
-
-
-async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Awaitable[None]]]:
-    """Keep the answer to one text on its way; returns an event for "has been asked", and what lets the answer come."""
-    asked, held = asyncio.Event(), list[Route]()
-
-    async def keep(route: Route) -> None:
-        if typed_in(route.request.url) != text:
-            await route.continue_()
-            return
-        held.append(route)
-        asked.set()
-
-    async def release() -> None:
-        (route,) = held
-        await route.continue_()
-
-    await page.route("**/suggest?*", keep)
-    return asked, release
 
 
 async def test_a_word_with_a_typing_error_finds_its_shop(site: Site, visitor: Visitor) -> None:

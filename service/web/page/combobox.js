@@ -6,6 +6,8 @@ import { count } from "./words.js";
 
 const PAUSE = 60;
 
+const isSame = (one, other) => one.kind === other?.kind && one.id === other.id && one.slug === other.slug;
+
 // ask(text, signal) answers what to suggest, choose(suggestion) opens one, tell(text, failure) says how it went.
 export function combobox(field, list, { ask, choose, tell }) {
   let turn = 0;
@@ -69,6 +71,8 @@ export function combobox(field, list, { ask, choose, tell }) {
   }
 
   function show({ shops, categories }) {
+    // Whoever is in the list already when the answer to the last key comes stays where they are.
+    const held = options[active]?.suggestion;
     options = [];
     const groups = [
       group("Shops", shops, (shop) => [{ kind: "shop", id: shop.id, domain: shop.domain }, [
@@ -79,7 +83,7 @@ export function combobox(field, list, { ask, choose, tell }) {
     list.replaceChildren(...groups.filter(Boolean));
     list.hidden = options.length === 0;
     field.setAttribute("aria-expanded", String(!list.hidden));
-    activate(-1);
+    activate(options.findIndex(({ suggestion }) => isSame(suggestion, held)));
     tell(options.length
       ? `${count(shops.length, "shop")} and ${count(categories.length, "category", "categories")} suggested.`
       : "Nothing to suggest.");
@@ -129,6 +133,7 @@ export function combobox(field, list, { ask, choose, tell }) {
     if (keys[event.key]() !== false) event.preventDefault();
   });
   field.addEventListener("input", () => {
+    activate(-1);
     if (field.value.trim()) return ponder();
     leave();
     tell("");
