@@ -140,7 +140,12 @@ def _hold(lease: Lease) -> None:
 def _hold_with_a_worker(lease: Lease) -> None:
     """Hold it, with a forked process that lives as long as the test keeps the pipe open, not as long as we do."""
     lease.acquire("build", 0)
-    if os.fork() != 0:
+    forked, told_so = os.pipe()
+    if os.fork() == 0:
+        os.write(told_so, b".")
+    else:
+        # Until then it may not have closed its copy of what it inherits.
+        os.read(forked, 1)
         _say("held")
     sys.stdin.read()
     os._exit(0)
