@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from bench.typeahead.load import Load, LoadError
-from bench.typeahead.paced import may_come_first
+from bench.typeahead.turns import may_come_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +54,5 @@ def settings_told(course: Course, requests: int, heap: str) -> dict[str, str]:
         "requests in the workload": str(requests),
         "OpenSearch heap": heap,
         "servers": servers,
-        "paced load": "comes first on its core" if may_come_first() else "no priority",
+        "priorities": "the load, then who is asked, then the others" if may_come_first() else "none",
     }

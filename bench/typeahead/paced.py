@@ -11,7 +11,6 @@ import argparse
 import ctypes
 import gc
 import json
-import os
 import random
 import select
 import socket
@@ -24,6 +23,8 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
+
+from bench.typeahead.turns import come_first
 
 _SUCCESS: Final = b"HTTP/1.1 200"
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -85,25 +86,6 @@ def whole(answer: bytes) -> bool:
 def percentile(ascending: Sequence[float], share: float) -> float:
     """The value that a share of all does not exceed."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]
-
-
-def come_first() -> None:
-    """Run before other processes of the core from now on.
-
-    Raises:
-        PermissionError: that is not for everybody.
-    """
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
-
-
-def may_come_first() -> bool:
-    """Whether `come_first` is allowed here."""
-    try:
-        come_first()
-    except PermissionError:
-        return False
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    return True
 
 
 class Pacer:

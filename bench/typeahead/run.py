@@ -22,6 +22,7 @@ from bench.typeahead.material import Material
 from bench.typeahead.probe import Caller, Sizes, probe
 from bench.typeahead.quality import judged
 from bench.typeahead.results import Left, Result, Round, Size
+from bench.typeahead.turns import its_turn
 from bench.typeahead.vitals import memory
 
 _BUILT: Final = TypeAdapter(Built)
@@ -89,7 +90,8 @@ class Comparison:
                 limit = _limit([one.sizes.body for one in entrants if one.contestant.role is Role.OURS])
                 entrants += filter(None, [self._entered(stack, limit)])
             for number in range(self._course.rounds):
-                entrants = [one for one in entrants if self._round(one, number)]
+                every = [one.served for one in entrants]
+                entrants = [one for one in entrants if self._round(one, number, every)]
             return [result for result in map(self._result, entrants) if result is not None]
 
     def _entered(self, stack: ExitStack, contestant: Contestant) -> _Entrant | None:
@@ -114,16 +116,17 @@ class Comparison:
             return None
         return _Entrant(contestant, built, served, targets, sizes)
 
-    def _round(self, entrant: _Entrant, number: int) -> bool:
-        """One round of one contestant; whether it gave answers."""
+    def _round(self, entrant: _Entrant, number: int, every: Sequence[Served]) -> bool:
+        """One round of one contestant, among all that are up; whether it gave answers."""
         load, served, targets = self._course.load, entrant.served, entrant.targets
         start = number * targets.count // self._course.rounds
         try:
-            counted, cpu_us, server_cpu_us = load.saturated(served, targets, start)
-            single = load.single(served, targets, start)
-            rate = counted.per_second / 2
-            even = load.paced(served, targets, start, rate, "even")
-            poisson = load.paced(served, targets, start, rate, "poisson")
+            with its_turn(served, every):
+                counted, cpu_us, server_cpu_us = load.saturated(served, targets, start)
+                single = load.single(served, targets, start)
+                rate = counted.per_second / 2
+                even = load.paced(served, targets, start, rate, "even")
+                poisson = load.paced(served, targets, start, rate, "poisson")
         except _FAILURES as failure:
             self._fell(entrant.contestant, failure)
             return False

@@ -19,6 +19,7 @@ from bench.typeahead.material import Material, prepared
 from bench.typeahead.paced import Pacer, due_times, in_turn, percentile, whole
 from bench.typeahead.results import Left
 from bench.typeahead.run import Comparison
+from bench.typeahead.turns import its_turn, may_come_first
 from bench.typeahead.vitals import memory
 from bench.typeahead.workload import Typed
 
@@ -174,6 +175,22 @@ def test_one_caller_asks_when_it_has_been_answered(target: str, all_refused: boo
 def test_a_rate_is_kept_within_a_twentieth() -> None:
     assert Paced(100.0, 96.0, 1.0, 2.0).kept
     assert not Paced(100.0, 94.0, 1.0, 2.0).kept
+
+
+def test_who_is_not_asked_has_what_is_left_of_the_core() -> None:
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE) as asked,
+        subprocess.Popen(command, stdin=subprocess.PIPE) as other,
+    ):
+        every = [Served(0, (asked.pid,)), Served(0, (other.pid,))]
+        with its_turn(every[0], every):
+            meanwhile = [os.sched_getscheduler(one.pid) for one in (asked, other)]
+        afterwards = [os.sched_getscheduler(one.pid) for one in (asked, other)]
+        for one in (asked, other):
+            one.communicate()
+    assert meanwhile == [os.SCHED_OTHER, os.SCHED_IDLE if may_come_first() else os.SCHED_OTHER]
+    assert afterwards == [os.SCHED_OTHER, os.SCHED_OTHER]
 
 
 def test_descendants_and_their_memory_are_counted() -> None:
