@@ -3,7 +3,6 @@
 Sorting is SQLite's, in a database that is gone when it is closed: memory stays small however many shops there are.
 """
 
-import json
 import mmap
 import os
 import sqlite3
@@ -23,7 +22,6 @@ from index_mappings.forms import shop_forms
 from index_mappings.rank import rank_key
 from index_mappings.tiers import ONE_TYPO_MIN
 from index_mappings.typeahead import (
-    ALIGNMENT,
     BLOCK,
     FIRSTS,
     FULL,
@@ -34,11 +32,10 @@ from index_mappings.typeahead import (
     TYPEAHEAD_VERSION,
     WORD,
     Part,
-    checksum,
     read_table,
-    trailer,
 )
 from indexer.sinks.embedded_files import FRESH
+from indexer.sinks.parts_file import PartsFile
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int32]]
 # Ids of shops, ascending, and their numbers.
@@ -155,7 +152,7 @@ class TextsBuild:
         Raises:
             OSError: it can't be written.
         """
-        with _PartsFile(self._path) as file:
+        with PartsFile(self._path) as file:
             numbers = self._numbers()
             heads, postings, best_full, best_key = self._texts(file, numbers)
             file.part("heads", _ITEM, heads)
@@ -183,7 +180,7 @@ class TextsBuild:
             numbers[place] = number
         return numbers
 
-    def _texts(self, file: "_PartsFile", numbers: "array[int]") -> "tuple[array[int], array[int], Numbers, Numbers]":
+    def _texts(self, file: PartsFile, numbers: "array[int]") -> "tuple[array[int], array[int], Numbers, Numbers]":
         """Write the texts themselves. Returns their postings, and the best one of each text by either mark."""
         offsets, heads, postings, firsts = array("i", [0]), array("i", [0]), array("i"), array("q")
         best = {FULL: array("i"), KEY: array("i")}
@@ -239,7 +236,7 @@ class TextsBuild:
             firsts.append(_firsts(rest))
         return order, firsts
 
-    def _markets(self, file: "_PartsFile") -> list[str]:
+    def _markets(self, file: PartsFile) -> list[str]:
         """Write which filters each shop passes. Returns the countries in their order there."""
         named: set[str] = set()
         for (markets,) in self._rows("SELECT DISTINCT markets FROM shops"):
@@ -258,7 +255,7 @@ class TextsBuild:
         file.part("markets", _ITEM, np.concatenate(packed, axis=1) if packed else packed)
         return countries
 
-    def _shown(self, file: "_PartsFile") -> None:
+    def _shown(self, file: PartsFile) -> None:
         ends, ids = array("q", [0]), []
         file.begin("shown", _BYTES)
         for shop_id, shown in self._rows("SELECT id, shown FROM shops ORDER BY rank"):
@@ -285,62 +282,6 @@ def _begun(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-class _PartsFile:
-    """The file itself: arrays one behind the other, and at the end a table of them."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._fresh = path.with_name(f"{path.name}.{os.getpid()}{FRESH}")
-        self._parts: dict[str, Part] = {}
-        self._at = self._checksum = 0
-        self._begun: tuple[str, str, int] | None = None
-
-    def __enter__(self) -> Self:
-        self._file = self._fresh.open("wb")
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._file.close()
-        if error is None:
-            self._fresh.replace(self._path)
-        else:
-            self._fresh.unlink(missing_ok=True)
-
-    def begin(self, name: str, dtype: str) -> None:
-        """Begin a part: what is written from here on is its items."""
-        self._close_part()
-        self.write(bytes(-self._at % ALIGNMENT))
-        self._begun = name, dtype, self._at
-
-    def write(self, data: bytes | memoryview) -> None:
-        """Write the next bytes."""
-        self._file.write(data)
-        self._checksum = checksum(data, self._checksum)
-        self._at += len(data)
-
-    def part(self, name: str, dtype: str, items: object) -> None:
-        """Write a whole part."""
-        self.begin(name, dtype)
-        self.write(np.ascontiguousarray(np.asarray(items, dtype=dtype)).tobytes())
-
-    def end(self, told: dict[str, object]) -> None:
-        """Write the table of the parts, and what else is told of the file."""
-        self._close_part()
-        parts = {name: list(part) for name, part in self._parts.items()}
-        self.write(table := json.dumps({**told, "parts": parts, "bytes": self._at}).encode())
-        self._file.write(trailer(len(table), self._checksum))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def _close_part(self) -> None:
-        if self._begun is not None:
-            name, dtype, start = self._begun
-            self._parts[name] = Part(dtype, start, (self._at - start) // np.dtype(dtype).itemsize)
-            self._begun = None
 
 
 def _firsts(text: str) -> int:

@@ -46,6 +46,24 @@ ANY_COUNTRY: Final = -1
 _NOBODY: Final = 2**31 - 1
 _WORD_BITS: Final = 5
 _IN_WORD: Final = 31
+# numba keeps machine code for as long as this file is the same. What other files say is within that code, and a change
+# there would go unnoticed: whoever makes one has to say so here.
+_MADE_WITH: Final = {
+    "SuggestTier": (0, 1, 2, 3, 4, 5, 6, 7, 8),
+    "ONE_TYPO_MIN": 4,
+    "OVERLAP_WORDS": 6,
+    "BLOCK": 16,
+    "FIRSTS": 3,
+    "LETTER_BITS": 21,
+    "POSTING_BITS": 3,
+    "LACKING": (0, 1),
+    "FULL": 1,
+    "KEY": 2,
+    "WORD": 4,
+}
+_IS_NOW: Final = globals() | {"SuggestTier": tuple(SuggestTier)}
+if _changed := [name for name, number in _MADE_WITH.items() if _IS_NOW[name] != number]:
+    raise ImportError(f"_MADE_WITH does not say what {', '.join(_changed)} is now")
 
 
 class Texts(NamedTuple):
