@@ -144,6 +144,7 @@ def _hold_with_a_worker(lease: Lease) -> None:
     if os.fork() == 0:
         os.write(told_so, b".")
     else:
+        os.close(told_so)
         # Until then it may not have closed its copy of what it inherits.
         os.read(forked, 1)
         _say("held")
