@@ -16,9 +16,9 @@ from indexer.sinks.protocol import SinkError
 
 # What a file is called by until it is whole.
 FRESH: Final = ".new"
-# What is renamed when it is whole: ours, and the engine's.
 # What tantivy names the files of a segment by.
 _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
+# What is renamed when it is whole: ours, and the engine's.
 _TORN: Final = (f"*{FRESH}", ".tmp*")
 
 
