@@ -33,7 +33,7 @@ class SuggestTier(IntEnum):
     TWO_TYPOS = 2  # none in the first character, and only where no shop has a better tier
     ONE_TYPO = 3
     WORDS_AND_CATEGORY = 4
-    WORDS = 5
+    WORDS = 5  # or the first words are a whole name, and the others say categories of the shop
     BEGINS_KEY = 6
     BEGINS_FULL = 7
     EQUALS_FULL = 8

@@ -104,14 +104,25 @@ def suggest_plan(
 
 
 def word_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
-    """The tiers of /suggest in which words stand in any order (5 and 4 of M9)."""
+    """The tiers of /suggest in which words stand in any order or say a category (5 and 4 of M9)."""
     if len(query.words) < 2:  # noqa: PLR2004 - two or more
         return ()
-    own = [Exact("words", (word,)) for word in query.words[:-1]] + [Prefix("words", query.words[-1])]
-    tiers: list[tuple[int, Clause]] = [(SuggestTier.WORDS, AllOf(tuple(dict.fromkeys(own))))]
+    own: Clause = AllOf(tuple(dict.fromkeys(_own_words(query.words))))
+    by_category = dict(category_tiers(query, slugs))
+    if (named := by_category.pop(SuggestTier.WORDS, None)) is not None:
+        own = AnyOf((own, named))
+    return ((SuggestTier.WORDS, own), *by_category.items())
+
+
+def category_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
+    """What of these tiers is met by categories only; of a query of two or more words."""
+    tiers: list[tuple[int, Clause]] = []
+    if named := _whole_names_before_categories(query.words, slugs):
+        tiers.append((SuggestTier.WORDS, _any_of(named)))
     if any(slugs[word] for word in query.words):
+        own = _own_words(query.words)
         either = [AnyOf((clause, *_carried(slugs[word]))) for clause, word in zip(own, query.words, strict=True)]
-        tiers.append((SuggestTier.WORDS_AND_CATEGORY, AllOf((AnyOf(tuple(own)), *dict.fromkeys(either)))))
+        tiers.append((SuggestTier.WORDS_AND_CATEGORY, AllOf((AnyOf(own), *dict.fromkeys(either)))))
     return tuple(tiers)
 
 
@@ -196,10 +207,31 @@ def _overlap_tiers(query: QueryForms) -> Tiers:
     return ((SuggestTier.MOST_OF_WORDS, most), (SuggestTier.HALF_OF_WORDS, half))
 
 
+def _own_words(words: Sequence[str]) -> tuple[Clause, ...]:
+    """All words are a shop's own, and the last one may be the beginning of one."""
+    return (*(Exact("words", (word,)) for word in words[:-1]), Prefix("words", words[-1]))
+
+
+def _whole_names_before_categories(words: tuple[str, ...], slugs: dict[str, tuple[str, ...]]) -> tuple[Clause, ...]:
+    """The first words are a whole name, and each of the others says a category of the shop."""
+    clauses: list[Clause] = []
+    for end in range(len(words) - 1, 0, -1):
+        if not slugs[words[end]]:
+            break
+        if end <= OVERLAP_WORDS:
+            carried = (Exact("categories", slugs[word]) for word in dict.fromkeys(words[end:]))
+            clauses.append(AllOf((Exact("full", _spaced_and_joined(words[:end])), *carried)))
+    return tuple(clauses)
+
+
 def _beginnings(words: tuple[str, ...]) -> tuple[str, ...]:
     """The first words of several, one up to all but one, spaced and joined: a name with something behind it."""
     parts = [words[:end] for end in range(1, min(len(words) - 1, OVERLAP_WORDS) + 1)]
-    return tuple(dict.fromkeys(text for part in parts for text in (" ".join(part), "".join(part))))
+    return tuple(dict.fromkeys(text for part in parts for text in _spaced_and_joined(part)))
+
+
+def _spaced_and_joined(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((" ".join(words), "".join(words))))
 
 
 def _word_sets(weights: dict[str, int], enough: float) -> tuple[Clause, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from index_mappings.tiers import SuggestTier
 from service.search.clauses import Clause
 from service.search.engine import Hit, Press
-from service.search.plan import Plan, filter_clauses, last_plan, loose_tiers, suggest_plan, word_tiers
+from service.search.plan import Plan, category_tiers, filter_clauses, last_plan, loose_tiers, suggest_plan
 from service.search.protocol import Suggestion
 
 if TYPE_CHECKING:
@@ -50,19 +50,24 @@ def _by_plan(press: Press, search: Search) -> list[Suggestion]:
 def _by_texts(press: Press, typeahead: "Typeahead", search: Search) -> list[Suggestion]:
     forms, limit = press.forms, press.limit
     found = typeahead.best(forms, press.country, limit)
-    several = len(forms.words) > 1
-    if not several or (len(found) == limit and found[-1].tier > SuggestTier.WORDS_AND_CATEGORY):
+    if len(forms.words) < 2:  # noqa: PLR2004 - only several words may say a category as well
         return found
-    categories = [tier for tier in word_tiers(forms, press.slugs()) if tier[0] == SuggestTier.WORDS_AND_CATEGORY]
-    if not categories:
+    worst = found[-1].tier if len(found) == limit else SuggestTier.HALF_OF_WORDS
+    if worst > SuggestTier.WORDS:
         return found
-    better = [one for one in found if one.tier > SuggestTier.WORDS_AND_CATEGORY]
-    worse = found[len(better) :]
+    tiers = tuple(tier for tier in category_tiers(forms, press.slugs()) if tier[0] >= worst)
     # As many as are wanted, since the better ones may be among them.
-    for more in (search(Plan("shops", tuple(categories), _filters(press)), limit), worse):
-        known = {one.shop.id for one in better}
-        better += [one for one in more if one.shop.id not in known]
-    return better[:limit]
+    return _merged(found, search(Plan("shops", tiers, _filters(press)), limit))[:limit] if tiers else found
+
+
+def _merged(some: Sequence[Suggestion], others: Sequence[Suggestion]) -> list[Suggestion]:
+    """Both in order, each shop once, with its better tier (M2)."""
+    best: dict[str, Suggestion] = {}
+    for one in (*some, *others):
+        known = best.get(one.shop.id)
+        if known is None or known.tier < one.tier:
+            best[one.shop.id] = one
+    return sorted(best.values(), key=Suggestion.order)
 
 
 def _filters(press: Press) -> tuple[Clause, ...]:

@@ -96,6 +96,10 @@ class Suggestion:
     shop: SuggestedShop
     tier: int
 
+    def order(self) -> tuple[int, float, str]:
+        """What suggestions are sorted by: the better tier, popularity, the id (M1, M2)."""
+        return -self.tier, -(self.shop.popularity or 0.0), self.shop.id
+
 
 @dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
 class Suggested:

@@ -42,10 +42,13 @@ def _word_order_tier(shop: ShopDocument, words: tuple[str, ...], slugs: Slugs) -
         return None
     own = [word in shop.words for word in words[:-1]]
     own.append(any(known.startswith(words[-1]) for known in shop.words))
-    if all(own):
-        return SuggestTier.WORDS
     carried = frozenset(shop.categories)
     category = [bool(carried & slugs[word]) for word in words]
+    if all(own) or any(
+        (" ".join(words[:end]) in shop.full or "".join(words[:end]) in shop.full) and all(category[end:])
+        for end in range(1, min(len(words) - 1, OVERLAP_WORDS) + 1)
+    ):
+        return SuggestTier.WORDS
     if any(own) and all(a or b for a, b in zip(own, category, strict=True)):
         return SuggestTier.WORDS_AND_CATEGORY
     return None

@@ -88,7 +88,7 @@ class Typeahead:
             return found
         found += _suggested(self._changes, self._changes.gone[:0], asked, count, country, limit)
         # Each is in order; so are both, as no two shops have one id (M1).
-        found.sort(key=lambda one: (-one.tier, -(one.shop.popularity or 0.0), one.shop.id))
+        found.sort(key=Suggestion.order)
         return found[:limit]
 
 

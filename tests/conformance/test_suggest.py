@@ -74,10 +74,52 @@ async def test_words_may_come_in_any_order_the_last_one_unfinished(directory: Di
 @pytest.mark.rule("M9")
 async def test_words_of_categories_add_shops_to_more_popular_ones_that_have_all_words(directory: Directory) -> None:
     own = [shop(f"Garden Leaf {number}", popularity=9 - number, categories=["garden"]) for number in range(3)]
-    world = await directory([*own, shop("Leaf", popularity=1, categories=["garden-tools"])])
-    whole = [(5, "Garden Leaf 0"), (5, "Garden Leaf 1"), (5, "Garden Leaf 2"), (4, "Leaf")]
+    world = await directory([*own, shop("Green Leaf", popularity=10, categories=["garden-tools"])])
+    whole = [(5, "Garden Leaf 0"), (5, "Garden Leaf 1"), (5, "Garden Leaf 2"), (4, "Green Leaf")]
     for limit in range(1, 6):
         assert await ladder(world, "leaf garden", limit=limit) == whole[:limit], limit
+
+
+@pytest.mark.rule("M9.category")
+async def test_a_whole_name_with_its_category_comes_before_shops_that_only_have_the_words(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Finch", popularity=0.1, categories=["garden-tools"]),
+            shop("Big Finch Barn", popularity=0.9, categories=["garden-tools"]),
+            shop("Garden of the Finch", popularity=0.2, categories=["books"]),
+            shop("Finch", "finch-books.internal", popularity=0.8, categories=["books"]),
+            shop("Blue Wren", popularity=0.1, aliases=["Wren of Troglo"], categories=["garden-tools", "toys"]),
+        ]
+    )
+    better = [(5, "Garden of the Finch"), (5, "Finch"), (4, "Big Finch Barn")]
+    for limit in range(1, 6):
+        assert (await ladder(world, "finch garden", limit=limit))[:3] == better[:limit], limit
+    found = {
+        "finch tools": [(5, "Finch"), (4, "Big Finch Barn")],
+        "finch garden tools": [(5, "Finch"), (4, "Big Finch Barn")],
+        "finch too": [(5, "Finch"), (4, "Big Finch Barn")],
+        # Spaced and joined, under each of its names, with a word of each of its categories.
+        "blue wren toys": [(5, "Blue Wren")],
+        "bluewren toys garden": [(5, "Blue Wren")],
+        "wren of troglo garden": [(5, "Blue Wren")],
+        # A part of a name is no whole one, and the category is behind it.
+        "wren garden": [(4, "Blue Wren")],
+        "toys blue wren": [(4, "Blue Wren")],
+        "blue toys wren": [(4, "Blue Wren")],
+    }
+    assert {typed: [one for one in await ladder(world, typed) if one[0] > 3] for typed in found} == found
+
+
+@pytest.mark.rule("M9.category")
+async def test_the_whole_name_of_more_than_six_words_is_a_name_with_words_only(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("a b c d e f", "six.internal", categories=["toys"]),
+            shop("g h i j k l m", "seven.internal", categories=["toys"]),
+        ]
+    )
+    assert await ladder(world, "a b c d e f toys") == [(5, "a b c d e f")]
+    assert await ladder(world, "g h i j k l m toys") == [(4, "g h i j k l m")]
 
 
 @pytest.mark.rule("M9")
