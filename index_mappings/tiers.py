@@ -12,6 +12,8 @@ SUGGEST_CUT: Final = 64
 ONE_TYPO_MIN: Final = 4
 TWO_TYPOS_MIN: Final = 8
 OVERLAP_WORDS: Final = 6
+# Words of a query that are a whole name, others beside them, hold at least one in so many of its letters.
+NAMED_PART: Final = 4
 
 
 class FindTier(IntEnum):
@@ -29,8 +31,9 @@ class SuggestTier(IntEnum):
     """The tiers of /suggest, best last (M9)."""
 
     HALF_OF_WORDS = 0  # half of the letters are in words of the shop, or one word is a whole name
-    MOST_OF_WORDS = 1  # three quarters of the letters are, or the first words are a whole name
-    TWO_TYPOS = 2  # none in the first character, and only where no shop has a better tier
+    MOST_OF_WORDS = 1  # three quarters of the letters are
+    PART_IS_NAME = 2  # the first or last words are a whole name
+    TWO_TYPOS = PART_IS_NAME  # none in the first character, and only where no shop is in this tier or a better one
     ONE_TYPO = 3
     WORDS_AND_CATEGORY = 4
     WORDS = 5  # or the first words are a whole name, and the others say categories of the shop

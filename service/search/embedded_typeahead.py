@@ -1,8 +1,8 @@
 """Opens what the embedded engine keeps for key presses beside its index, in the background.
 
-All tiers of M9 but 4 and 2 take a fraction of the time there that the index needs for them. Until the files of a stamp
-are open, and where there are none, a damaged one, or no machine code, the index is asked for these as well; it says the
-same.
+All tiers of M9 but 4, and but two typing errors, take a fraction of the time there that the index needs for them. Until
+the files of a stamp are open, and where there are none, a damaged one, or no machine code, the index is asked for these
+as well; it says the same.
 """
 
 import json

@@ -27,7 +27,7 @@ from service.search.plan import (
     whole_query_match,
     word_evidence,
 )
-from service.search.pressed import none_but_loose
+from service.search.pressed import two_errors_may_count
 from service.search.protocol import FindQuery, Found, Suggested, Suggestion, SuggestQuery
 
 _DID_YOU_MEAN: Final = 3
@@ -78,7 +78,7 @@ class Finding:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         filters = filter_clauses(query.country, None)
         hits = await self._suggested(forms, suggest_plan(forms, self._slugs(forms), filters), query.limit)
-        if none_but_loose(hits) and (last := last_plan(forms, filters)) is not None:
+        if two_errors_may_count(hits) and (last := last_plan(forms, filters)) is not None:
             hits = (await self._ask(Ask(last, query.limit))).hits
         shops = tuple([Suggestion(shown_of(hit.stored), hit.tier) for hit in hits])
         return Suggested(self._table.suggested(forms, query.limit), shops)

@@ -13,6 +13,7 @@ from index_mappings.documents import ANY_MARKET
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
+    NAMED_PART,
     ONE_TYPO_MIN,
     OVERLAP_WORDS,
     TWO_TYPOS_MIN,
@@ -127,19 +128,21 @@ def category_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tier
 
 
 def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
-    """The tiers of /suggest that run only while too few shops are found (3, 1 and 0 of M9)."""
+    """The tiers of /suggest that run only while too few shops are found (3 to 0 of M9)."""
     return Plan("shops", loose_tiers(query), filters, excluded)
 
 
 def loose_tiers(query: QueryForms) -> Tiers:
     """Those tiers themselves."""
-    return (*_typo_tier(query, SuggestTier.ONE_TYPO), *_overlap_tiers(query))
+    named = _parts_that_may_be_names(query.words)
+    part: Tiers = ((SuggestTier.PART_IS_NAME, Exact("full", named)),) if named else ()
+    return (*_typo_tier(query, SuggestTier.ONE_TYPO), *part, *_shared_words_tiers(query))
 
 
 def last_plan(query: QueryForms, filters: tuple[Clause, ...]) -> Plan | None:
-    """The tiers of /suggest where 8 to 3 have no shop (2 to 0 of M9); None where q is too short for two errors."""
+    """The tiers of /suggest where 8 to 2 have no shop (2 to 0 of M9); None where q is too short for two errors."""
     two = _typo_tier(query, SuggestTier.TWO_TYPOS)
-    return Plan("shops", (*two, *_overlap_tiers(query)), filters) if two else None
+    return Plan("shops", (*two, *_shared_words_tiers(query)), filters) if two else None
 
 
 def typo_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
@@ -193,7 +196,7 @@ def _typo_tier(query: QueryForms, tier: SuggestTier) -> list[tuple[int, Clause]]
     return [(tier, _any_of([Typo("keys", text, distance) for text in texts]))]
 
 
-def _overlap_tiers(query: QueryForms) -> Tiers:
+def _shared_words_tiers(query: QueryForms) -> Tiers:
     """The tiers of loosely shared words (1 and 0 of M9)."""
     if len(query.words) < 2:  # noqa: PLR2004 - two or more
         # One word that equals a word of a shop begins a key of it, and one that is a whole name equals a full form:
@@ -202,7 +205,7 @@ def _overlap_tiers(query: QueryForms) -> Tiers:
     letters = sum(len(word) for word in query.words)
     counted = query.words[:OVERLAP_WORDS]
     weights = {word: len(word) * counted.count(word) for word in counted}
-    most = AnyOf((*_word_sets(weights, 3 * letters / 4), Exact("full", _beginnings(query.words))))
+    most = AnyOf(_word_sets(weights, 3 * letters / 4))
     half = AnyOf((*_word_sets(weights, letters / 2), Exact("full", tuple(weights))))
     return ((SuggestTier.MOST_OF_WORDS, most), (SuggestTier.HALF_OF_WORDS, half))
 
@@ -224,10 +227,15 @@ def _whole_names_before_categories(words: tuple[str, ...], slugs: dict[str, tupl
     return tuple(clauses)
 
 
-def _beginnings(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The first words of several, one up to all but one, spaced and joined: a name with something behind it."""
-    parts = [words[:end] for end in range(1, min(len(words) - 1, OVERLAP_WORDS) + 1)]
-    return tuple(dict.fromkeys(text for part in parts for text in _spaced_and_joined(part)))
+def _parts_that_may_be_names(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The first words of several, and the last ones, that hold enough letters to be a name with something beside it."""
+    letters = sum(map(len, words))
+    ends = range(1, min(len(words) - 1, OVERLAP_WORDS) + 1)
+    parts = [words[:end] for end in ends]
+    if len(words) <= OVERLAP_WORDS:
+        parts += [words[end:] for end in ends]
+    named = (part for part in parts if NAMED_PART * sum(map(len, part)) >= letters)
+    return tuple(dict.fromkeys(text for part in named for text in _spaced_and_joined(part)))
 
 
 def _spaced_and_joined(words: Sequence[str]) -> tuple[str, ...]:

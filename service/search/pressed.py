@@ -29,14 +29,14 @@ def pressed(press: Press, typeahead: "Typeahead | None", search: Search) -> tupl
         found = _by_plan(press, search)
     else:
         found = _by_texts(press, typeahead, search)
-    if none_but_loose(found) and (last := last_plan(press.forms, _filters(press))) is not None:
+    if two_errors_may_count(found) and (last := last_plan(press.forms, _filters(press))) is not None:
         found = search(last, press.limit)
     return tuple(found)
 
 
-def none_but_loose(found: Sequence[Hit | Suggestion]) -> bool:
-    """Whether two typing errors may be looked for: nothing is found, or only loose words are (M9)."""
-    return not found or found[0].tier < SuggestTier.ONE_TYPO
+def two_errors_may_count(found: Sequence[Hit | Suggestion]) -> bool:
+    """Whether two typing errors are to be looked for: nothing is found but shared words (M9)."""
+    return not found or found[0].tier < SuggestTier.TWO_TYPOS
 
 
 def _by_plan(press: Press, search: Search) -> list[Suggestion]:

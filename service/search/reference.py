@@ -40,7 +40,7 @@ from service.search.protocol import (
     SuggestQuery,
 )
 from service.search.reference_belongings import ReferenceBelongings
-from service.search.reference_tiers import find_tier, overlap_tier, suggest_tier, typo_tier, word_tier
+from service.search.reference_tiers import find_tier, suggest_tier, typo_tier, word_tier
 
 
 class ReferenceBackend:
@@ -160,11 +160,11 @@ class ReferenceBackend:
             for shop in self._shops
             if _sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs)) is not None
         ]
-        if any(tier > SuggestTier.TWO_TYPOS for tier, _ in ranked):
-            # Two typing errors count only where no better tier has a shop.
-            once = [(tier, shop) for tier, shop in ranked if tier != SuggestTier.TWO_TYPOS]
-            twice = [(overlap_tier(shop, forms.words), shop) for tier, shop in ranked if tier == SuggestTier.TWO_TYPOS]
-            ranked = once + [(tier, shop) for tier, shop in twice if tier is not None]
+        if forms.words and all(tier < SuggestTier.TWO_TYPOS for tier, _ in ranked):
+            # Only where no shop has more than shared words do two typing errors count.
+            twice = [shop for shop in self._shops if _sells_in(shop, query.country) and typo_tier(shop, forms)]
+            others = [(tier, shop) for tier, shop in ranked if shop not in twice]
+            ranked = [*((SuggestTier.TWO_TYPOS, shop) for shop in twice), *others]
         ranked.sort(key=lambda found: (-found[0], found[1].rank))
         return Suggested(
             categories=self._table.suggested(forms, query.limit),

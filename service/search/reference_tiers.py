@@ -6,6 +6,7 @@ from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
+    NAMED_PART,
     ONE_TYPO_MIN,
     OVERLAP_WORDS,
     TWO_TYPOS_MIN,
@@ -19,7 +20,7 @@ Slugs = dict[str, frozenset[str]]
 
 
 def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None:
-    """The tier of /suggest (M9), before it is known whether two typing errors count."""
+    """The tier of /suggest (M9) where two typing errors do not count."""
     if not query.texts:
         return SuggestTier.HALF_OF_WORDS
     if any(text in shop.full for text in query.texts):
@@ -32,8 +33,8 @@ def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | N
         return SuggestTier.BEGINS_KEY
     if (tier := _word_order_tier(shop, query.words, slugs)) is not None:
         return tier
-    if (tier := typo_tier(shop, query)) is not None:
-        return tier
+    if typo_tier(shop, query) == SuggestTier.ONE_TYPO:
+        return SuggestTier.ONE_TYPO
     return overlap_tier(shop, query.words)
 
 
@@ -105,14 +106,17 @@ def _begins_nearly(key: str, text: str, distance: int) -> bool:
 
 
 def overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:
-    """The tier of loosely shared words (1 and 0 of M9)."""
+    """The tier of loosely shared words (2, 1 and 0 of M9)."""
     counted = words[:OVERLAP_WORDS]
     letters = sum(len(word) for word in words)
     shared = sum(len(word) for word in counted if word in shop.words)
-    beginnings = [words[:end] for end in range(1, len(words)) if end <= OVERLAP_WORDS]
-    if 4 * shared >= 3 * letters or any(
-        " ".join(beginning) in shop.full or "".join(beginning) in shop.full for beginning in beginnings
-    ):
+    parts = [words[:end] for end in range(1, len(words)) if end <= OVERLAP_WORDS]
+    if len(words) <= OVERLAP_WORDS:
+        parts += [words[start:] for start in range(1, len(words))]
+    named = [part for part in parts if " ".join(part) in shop.full or "".join(part) in shop.full]
+    if any(NAMED_PART * len("".join(part)) >= letters for part in named):
+        return SuggestTier.PART_IS_NAME
+    if 4 * shared >= 3 * letters:
         return SuggestTier.MOST_OF_WORDS
     if 2 * shared >= letters or any(word in shop.full for word in counted):
         return SuggestTier.HALF_OF_WORDS

@@ -73,7 +73,7 @@ class Typeahead:
         self._changes = changes
 
     def best(self, forms: QueryForms, country: str | None, limit: int) -> list[Suggestion]:
-        """The best shops of all tiers but 4 and 2.
+        """The best shops of all tiers, without what needs categories or is two typing errors away.
 
         Args:
             forms: the query, of at least one word.

@@ -1,4 +1,4 @@
-"""Tiers 8 to 5, 3, 1 and 0 of /suggest (M9) over sorted texts, as machine code: numba makes it of these functions.
+"""The tiers of /suggest but 4 and but two errors (M9) over sorted texts, as machine code that numba makes of these.
 
 All see plain arrays (`index_mappings.typeahead` tells which) and check no bounds: whoever calls them has checked the
 file that they come from. A range of texts is two places, the first and the one after the last.
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numba import njit
 
-from index_mappings.tiers import ONE_TYPO_MIN, OVERLAP_WORDS, SuggestTier
+from index_mappings.tiers import NAMED_PART, ONE_TYPO_MIN, OVERLAP_WORDS, SuggestTier
 from index_mappings.typeahead import BLOCK, FIRSTS, FULL, KEY, LACKING, LETTER_BITS, POSTING_BITS, WORD
 
 Array = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -24,9 +24,9 @@ _BEGINS_FULL: Final = int(SuggestTier.BEGINS_FULL)
 _BEGINS_KEY: Final = int(SuggestTier.BEGINS_KEY)
 _WORDS: Final = int(SuggestTier.WORDS)
 _TYPO: Final = int(SuggestTier.ONE_TYPO)
+_PART: Final = int(SuggestTier.PART_IS_NAME)
 _MOST: Final = int(SuggestTier.MOST_OF_WORDS)
 _HALF: Final = int(SuggestTier.HALF_OF_WORDS)
-_SPACE: Final = ord(" ")
 # The orders in which texts stand: whole, and without the character at this place.
 IN_ORDER: Final = -1
 WITHOUT_FIRST: Final = 0
@@ -49,7 +49,18 @@ _IN_WORD: Final = 31
 # numba keeps machine code for as long as this file is the same. What other files say is within that code, and a change
 # there would go unnoticed: whoever makes one has to say so here.
 _MADE_WITH: Final = {
-    "SuggestTier": (0, 1, 2, 3, 4, 5, 6, 7, 8),
+    "SuggestTier": {
+        "HALF_OF_WORDS": 0,
+        "MOST_OF_WORDS": 1,
+        "PART_IS_NAME": 2,
+        "ONE_TYPO": 3,
+        "WORDS_AND_CATEGORY": 4,
+        "WORDS": 5,
+        "BEGINS_KEY": 6,
+        "BEGINS_FULL": 7,
+        "EQUALS_FULL": 8,
+    },
+    "NAMED_PART": 4,
     "ONE_TYPO_MIN": 4,
     "OVERLAP_WORDS": 6,
     "BLOCK": 16,
@@ -61,7 +72,7 @@ _MADE_WITH: Final = {
     "KEY": 2,
     "WORD": 4,
 }
-_IS_NOW: Final = globals() | {"SuggestTier": tuple(SuggestTier)}
+_IS_NOW: Final = globals() | {"SuggestTier": {tier.name: int(tier) for tier in SuggestTier}}
 if _changed := [name for name, number in _MADE_WITH.items() if _IS_NOW[name] != number]:
     raise ImportError(f"_MADE_WITH does not say what {', '.join(_changed)} is now")
 
@@ -133,7 +144,7 @@ def suggest(
     wanted: int,
     country: int,
 ) -> Array:
-    """The best shops of a key press, but for tiers 4 and 2.
+    """The best shops of a key press, without what needs categories or is two errors away.
 
     Args:
         items: a whole file of texts, seen as short numbers.
@@ -141,7 +152,8 @@ def suggest(
         places: where in that one of them the arrays of `ARRAYS` begin and end.
         samples: of the three arrays of first characters each SAMPLED-th, one behind the other.
         gone: as `Texts` tells, which may be another file's.
-        pressed: the query's forms (X3), and its words if there are several; each followed by a zero.
+        pressed: the query's forms (X3), and its words if there are several, when the first two forms are those spaced
+            and joined; each followed by a zero.
         forms: how many forms there are.
         wanted: how many shops at most.
         country: its number, as `markets` counts them, or ANY_COUNTRY.
@@ -166,7 +178,7 @@ def suggest(
         noted = _noted(ranges, noted, first, last, IN_ORDER)
     tiers[:count] = _EQUALS
     better = count
-    for tier in (_BEGINS_FULL, _BEGINS_KEY, _WORDS, _TYPO, _MOST, _HALF):
+    for tier in (_BEGINS_FULL, _BEGINS_KEY, _WORDS, _TYPO, _PART, _MOST, _HALF):
         if count == wanted:
             break
         if tier == _BEGINS_FULL:
@@ -178,10 +190,8 @@ def suggest(
                 start, end = bounds[number]
                 if end - start >= ONE_TYPO_MIN:
                     count = _misspelt(texts, asked[start:end], passing, ranges, found, better, count)
-        elif len(words) and tier == _WORDS:
-            count = _in_any_order(texts, asked, words, passing, found, better, count)
         elif len(words):
-            count = _overlapping(texts, asked, words, tier, passing, found, better, count)
+            count = _by_words(texts, asked, bounds, words, tier, passing, found, better, count)
         tiers[better:count] = tier
         better = count
     for place in range(count):
@@ -241,6 +251,26 @@ def _equal(
 
 
 @_inner
+def _by_words(
+    texts: Texts,
+    asked: Array,
+    bounds: Ranges,
+    words: Ranges,
+    tier: int,
+    passing: Array,
+    found: Array,
+    better: int,
+    count: int,
+) -> int:
+    """Take the shops of a tier of several words. Returns as `_taken`."""
+    if tier == _WORDS:
+        return _in_any_order(texts, asked, words, passing, found, better, count)
+    if tier == _PART:
+        return _part_is_name(texts, asked, bounds, words, passing, found, better, count)
+    return _sharing(texts, asked, words, tier, passing, found, better, count)
+
+
+@_inner
 def _in_any_order(
     texts: Texts, asked: Array, words: Ranges, passing: Array, found: Array, better: int, count: int
 ) -> int:
@@ -296,41 +326,47 @@ def _has_words(own_heads: Array, own: Array, shop: int, whole: Array, low: int, 
 
 
 @_inner
-def _overlapping(
-    texts: Texts, asked: Array, words: Ranges, tier: int, passing: Array, found: Array, better: int, count: int
+def _part_is_name(
+    texts: Texts, asked: Array, bounds: Ranges, words: Ranges, passing: Array, found: Array, better: int, count: int
 ) -> int:
-    """Take the shops whose words hold enough of the letters, or of which enough words are a full form.
-
-    Enough for _MOST are three quarters, or the first words; for _HALF half, or one word. Returns as `_taken`.
-    """
-    count = _sharing(texts, asked, words, tier, passing, found, better, count)
-    counted = min(len(words), OVERLAP_WORDS)
-    if tier == _HALF:
-        for number in range(counted):
-            start, end = words[number]
-            first, last = _begun(texts, IN_ORDER, asked, start, end)
-            count = _equal(texts, first, last, end - start, passing, found, better, count)
-        return count
-    name = np.empty(len(asked), np.int32)
-    for spaced in range(2):
-        size = 0
-        for number in range(min(len(words) - 1, counted)):
-            start, end = words[number]
-            if spaced and number:
-                name[size] = _SPACE
-                size += 1
-            name[size : size + end - start] = asked[start:end]
-            size += end - start
-            first, last = _begun(texts, IN_ORDER, name, 0, size)
-            count = _equal(texts, first, last, size, passing, found, better, count)
+    """Take the shops of which the first or last words, but not all, are a full form. Returns as `_taken`."""
+    letters = bounds[1, 1] - bounds[1, 0]  # joined
+    last = len(words) - 1
+    for form in range(2):
+        start, end = bounds[form]
+        between = 1 - form  # a space, in the first form
+        until = start - between
+        for number in range(min(last, OVERLAP_WORDS)):
+            until += between + words[number, 1] - words[number, 0]
+            held = until - start - between * number
+            if NAMED_PART * held >= letters:
+                count = _is_full(texts, asked, start, until, passing, found, better, count)
+        since = end + between
+        for number in range(last if last < OVERLAP_WORDS else 0):
+            since -= between + words[last - number, 1] - words[last - number, 0]
+            held = end - since - between * number
+            if NAMED_PART * held >= letters:
+                count = _is_full(texts, asked, since, end, passing, found, better, count)
     return count
+
+
+@_inner
+def _is_full(
+    texts: Texts, asked: Array, start: int, end: int, passing: Array, found: Array, better: int, count: int
+) -> int:
+    """Take the shops of which a part of what is asked is a full form. Returns as `_taken`."""
+    first, last = _begun(texts, IN_ORDER, asked, start, end)
+    return _equal(texts, first, last, end - start, passing, found, better, count)
 
 
 @_inner
 def _sharing(
     texts: Texts, asked: Array, words: Ranges, tier: int, passing: Array, found: Array, better: int, count: int
 ) -> int:
-    """Take the shops whose words hold enough of the letters. Returns as `_taken`."""
+    """Take the shops whose words hold enough of the letters.
+
+    Enough for _MOST are three quarters; for _HALF half, or one word that is a full form. Returns as `_taken`.
+    """
     postings = texts.postings
     counted = min(len(words), OVERLAP_WORDS)
     letters = possible = 0
@@ -356,6 +392,9 @@ def _sharing(
                 at[number] += 1
         if whole * shared >= parts * letters and _passes(passing, texts.gone, shop):
             count = _taken(shop, found, better, count)
+    if tier == _HALF:
+        for number in range(counted):
+            count = _is_full(texts, asked, words[number, 0], words[number, 1], passing, found, better, count)
     return count
 
 

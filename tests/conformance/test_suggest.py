@@ -17,9 +17,10 @@ _LADDER = [
     (5, shop("Gardens: My Green", popularity=3)),
     (4, shop("My Leaf", popularity=4, categories=["green-energy", "garden-tools"])),
     (3, shop("My Grean Garden", popularity=5)),
+    (2, shop("Garden", popularity=6)),
     (1, shop("Garden of Green", popularity=7)),
     (0, shop("Green My Day", popularity=8)),
-    (0, shop("Garden", id="z", popularity=7.5)),
+    (0, shop("Green", id="z", popularity=7.5)),
 ]
 
 
@@ -184,11 +185,14 @@ async def test_two_typos_count_only_where_no_shop_has_a_better_tier(directory: D
         world = await directory([*near, shop(better)])
         assert await ladder(world, "kestralbirt") == [(tier, better)]
     # Words in common come after them, and count by themselves where two errors do not.
-    shared = [shop("Waldkauz Zaunkonih", popularity=1), shop("Zaunkonig", popularity=9)]
+    shared = [shop("Waldkauz Zaunkonih", popularity=1), shop("Zaunkonig Ort", popularity=9)]
     world = await directory(shared)
-    assert await ladder(world, "waldkautz zaunkonig") == [(2, "Waldkauz Zaunkonih"), (0, "Zaunkonig")]
+    assert await ladder(world, "waldkautz zaunkonig") == [(2, "Waldkauz Zaunkonih"), (0, "Zaunkonig Ort")]
     world = await directory([*shared, shop("Waldkautz Zaunkonis")])
-    assert await ladder(world, "waldkautz zaunkonig") == [(3, "Waldkautz Zaunkonis"), (0, "Zaunkonig")]
+    assert await ladder(world, "waldkautz zaunkonig") == [(3, "Waldkautz Zaunkonis"), (0, "Zaunkonig Ort")]
+    # So does a name that is written right, with something before it.
+    world = await directory([*shared, shop("Zaunkonig")])
+    assert await ladder(world, "waldkautz zaunkonig") == [(2, "Zaunkonig"), (0, "Zaunkonig Ort")]
 
 
 @pytest.mark.rule("M9.typos", "X3")
@@ -232,9 +236,10 @@ async def test_loose_words_count_by_their_share_of_the_letters(directory: Direct
         "zqxj butterfly": [(0, "Butterfly Grove")],
         "zqxjkwvbp butterfly": [(0, "Butterfly Grove")],  # 9 of 18
         "zqxjkwvbpm butterfly": [],
-        "zqxjkwvbpm butterfly grove": [(0, "Butterfly Grove")],  # together 14 of 24
+        "zqxj butterfly grove zqxjkw": [(0, "Butterfly Grove")],  # together 14 of 24
         "zqxj grove butterfly": [(1, "Butterfly Grove")],
-        "zqxjkwvbpm owl": [(0, "Owl")],  # a whole name, whatever its share
+        "zqxjkwvbpm owl": [(0, "Owl")],  # a whole name, whatever its share: 3 of 13
+        "zqxjkwvbp owl": [(2, "Owl")],  # a quarter
         "zqxjkwvbpm grove": [],
         "zqx butterfl": [],
     }
@@ -250,7 +255,12 @@ async def test_only_the_first_six_words_are_looked_at(directory: Directory) -> N
         "z q x w j k butterfly": [],
         "butterfly z q x w j k": [(0, "Butterfly Grove")],
         "butterfly zq xw jk v b pm": [],  # 9 of 19: the letters of all words are counted
-        "z q x w j owl": [(0, "Owl")],
+        "z q x w owl j": [(0, "Owl")],
+        "z q x w j owl": [(2, "Owl")],
+        # The last words are not looked for where some do not count; the first ones are.
+        "q q owl z q x w": [(0, "Owl")],
+        "z q x w j k m owl": [],
+        "owl z q x w j k": [(2, "Owl")],
         "z q x w j k owl": [],
     }
     assert {typed: await ladder(world, typed) for typed in found} == found
@@ -342,8 +352,8 @@ async def test_punctuation_alone_is_compared_as_it_is(directory: Directory) -> N
         assert await suggest(world, typed) == Suggested((), ()), typed
 
 
-@pytest.mark.rule("M9.words")
-async def test_a_name_with_something_behind_it_comes_before_shops_that_share_a_word(directory: Directory) -> None:
+@pytest.mark.rule("M9.part")
+async def test_a_name_with_something_beside_it_comes_before_shops_that_share_words(directory: Directory) -> None:
     world = await directory([
         shop("Loft Linen", popularity=9),
         shop("Outlet", popularity=8),
@@ -351,7 +361,27 @@ async def test_a_name_with_something_behind_it_comes_before_shops_that_share_a_w
         shop("Dexy & Co", "q1.internal"),
         shop("Kids", "q2.internal", popularity=5),
     ])  # fmt: skip
-    assert await ladder(world, "loft outlet") == [(1, "Loft"), (0, "Outlet")]
-    assert await ladder(world, "dexy co kids") == [(1, "Dexy & Co"), (0, "Kids")]
-    assert await ladder(world, "dexyco kids") == [(1, "Dexy & Co"), (0, "Kids")]
-    assert await ladder(world, "outlet of loft") == [(1, "Outlet"), (0, "Loft")]
+    found = {
+        "loft outlet": [(2, "Outlet"), (2, "Loft")],
+        "dexy co kids": [(2, "Kids"), (2, "Dexy & Co")],
+        "dexyco kids": [(2, "Kids"), (2, "Dexy & Co")],
+        "kids dexy co": [(2, "Kids"), (2, "Dexy & Co")],
+        "kids dexyco": [(2, "Kids"), (2, "Dexy & Co")],
+        "big kids dexyco": [(2, "Dexy & Co"), (0, "Kids")],
+        "outlet of loft": [(2, "Outlet"), (2, "Loft")],
+        "outlet of linen loft": [(2, "Outlet"), (0, "Loft Linen"), (0, "Loft")],  # the last word: 4 letters of 17
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("M9.part")
+async def test_a_name_beside_much_else_is_only_a_word(directory: Directory) -> None:
+    world = await directory([shop("Owl", popularity=9), shop("Kites of Troglo"), shop("Ab")])
+    found = {
+        "owl of troglo": [(2, "Owl"), (0, "Kites of Troglo")],  # 3 letters of 11
+        "owl kites troglodyt": [(0, "Owl")],  # 3 of 17
+        "troglodyt kites owl": [(0, "Owl")],
+        "owl kites o ab": [(2, "Owl"), (0, "Ab")],  # 3 of 11, 2 of 11
+        "ab kites": [(2, "Ab"), (0, "Kites of Troglo")],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found

@@ -16,7 +16,7 @@ from indexer.sinks.embedded_typeahead import TypeaheadEditor, built
 from indexer.sinks.typeahead_texts import Findable
 from service.search.embedded_typeahead import Typeaheads
 from service.search.protocol import SuggestedShop
-from service.search.reference_tiers import overlap_tier, suggest_tier
+from service.search.reference_tiers import suggest_tier
 from service.search.typeahead import Typeahead
 from tests.catalogues import shop as line_of
 
@@ -106,7 +106,7 @@ def forms_of(*texts: str) -> QueryForms:
 
 
 def expected(shops: Mapping[str, ShopDocument], forms: QueryForms, country: str | None) -> Answer:
-    """Tier and id of the shops of all tiers but 4 and 2, in order (M1, M7, M9)."""
+    """Tier and id of the shops of all tiers but 4, and but two typing errors, in order (M1, M7, M9)."""
     no_category = dict.fromkeys(forms.words, frozenset[str]())
     several = len(forms.words) > 1
     found: list[tuple[int, ShopDocument]] = []
@@ -114,9 +114,6 @@ def expected(shops: Mapping[str, ShopDocument], forms: QueryForms, country: str 
         if country is not None and country not in shop.markets and ANY_MARKET not in shop.markets:
             continue
         tier = suggest_tier(shop, forms, no_category)
-        if tier == SuggestTier.TWO_TYPOS:
-            # They are looked for where nothing else is found: otherwise such a shop is as good as its words.
-            tier = overlap_tier(shop, forms.words)
         # As shops are projected, a word in common begins a key.
         if tier is not None and (several or tier >= SuggestTier.ONE_TYPO):
             found.append((tier, shop))

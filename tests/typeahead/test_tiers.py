@@ -1,4 +1,4 @@
-"""All tiers but 4 and 2 over sorted texts, against the rules written as plainly as possible (M9)."""
+"""Sorted texts against the rules as plain as they go: all tiers but 4, and but two typing errors (M9)."""
 
 import random
 from collections.abc import Sequence
