@@ -33,7 +33,7 @@ class SuggestTier(IntEnum):
     HALF_OF_WORDS = 0  # half of the letters are in words of the shop, or one word is a whole name
     MOST_OF_WORDS = 1  # three quarters of the letters are
     PART_IS_NAME = 2  # the first or last words are a whole name
-    TWO_TYPOS = PART_IS_NAME  # none in the first character, and only where no shop is in this tier or a better one
+    TWO_TYPOS = PART_IS_NAME  # none in the first character, and only where no shop is in a better tier
     ONE_TYPO = 3
     WORDS_AND_CATEGORY = 4
     WORDS = 5  # or the first words are a whole name, and the others say categories of the shop

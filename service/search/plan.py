@@ -134,15 +134,15 @@ def loose_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[C
 
 def loose_tiers(query: QueryForms) -> Tiers:
     """Those tiers themselves."""
-    named = _parts_that_may_be_names(query.words)
-    part: Tiers = ((SuggestTier.PART_IS_NAME, Exact("full", named)),) if named else ()
-    return (*_typo_tier(query, SuggestTier.ONE_TYPO), *part, *_shared_words_tiers(query))
+    return (*_typo_tier(query, SuggestTier.ONE_TYPO), *_part_tier(query), *_shared_words_tiers(query))
 
 
 def last_plan(query: QueryForms, filters: tuple[Clause, ...]) -> Plan | None:
-    """The tiers of /suggest where 8 to 2 have no shop (2 to 0 of M9); None where q is too short for two errors."""
-    two = _typo_tier(query, SuggestTier.TWO_TYPOS)
-    return Plan("shops", (*two, *_shared_words_tiers(query)), filters) if two else None
+    """The tiers of /suggest where 8 to 3 have no shop (2 to 0 of M9); None where q is too short for two errors."""
+    if not (two := _typo_tier(query, SuggestTier.TWO_TYPOS)):
+        return None
+    either = _any_of([clause for _, clause in (*two, *_part_tier(query))])
+    return Plan("shops", ((SuggestTier.TWO_TYPOS, either), *_shared_words_tiers(query)), filters)
 
 
 def typo_plan(query: QueryForms, filters: tuple[Clause, ...], excluded: tuple[Clause, ...]) -> Plan:
@@ -194,6 +194,12 @@ def _typo_tier(query: QueryForms, tier: SuggestTier) -> list[tuple[int, Clause]]
     if not texts or not query.words:
         return []
     return [(tier, _any_of([Typo("keys", text, distance) for text in texts]))]
+
+
+def _part_tier(query: QueryForms) -> Tiers:
+    """The tier of whole names with something beside them (2)."""
+    named = _parts_that_may_be_names(query.words)
+    return ((SuggestTier.PART_IS_NAME, Exact("full", named)),) if named else ()
 
 
 def _shared_words_tiers(query: QueryForms) -> Tiers:

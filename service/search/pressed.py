@@ -35,8 +35,8 @@ def pressed(press: Press, typeahead: "Typeahead | None", search: Search) -> tupl
 
 
 def two_errors_may_count(found: Sequence[Hit | Suggestion]) -> bool:
-    """Whether two typing errors are to be looked for: nothing is found but shared words (M9)."""
-    return not found or found[0].tier < SuggestTier.TWO_TYPOS
+    """Whether two typing errors are to be looked for: nothing is found but in part (M9)."""
+    return not found or found[0].tier < SuggestTier.ONE_TYPO
 
 
 def _by_plan(press: Press, search: Search) -> list[Suggestion]:

@@ -160,8 +160,8 @@ class ReferenceBackend:
             for shop in self._shops
             if _sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs)) is not None
         ]
-        if forms.words and all(tier < SuggestTier.TWO_TYPOS for tier, _ in ranked):
-            # Only where no shop has more than shared words do two typing errors count.
+        if forms.words and all(tier < SuggestTier.ONE_TYPO for tier, _ in ranked):
+            # Only where no shop is found but in part do two typing errors count.
             twice = [shop for shop in self._shops if _sells_in(shop, query.country) and typo_tier(shop, forms)]
             others = [(tier, shop) for tier, shop in ranked if shop not in twice]
             ranked = [*((SuggestTier.TWO_TYPOS, shop) for shop in twice), *others]

@@ -190,9 +190,11 @@ async def test_two_typos_count_only_where_no_shop_has_a_better_tier(directory: D
     assert await ladder(world, "waldkautz zaunkonig") == [(2, "Waldkauz Zaunkonih"), (0, "Zaunkonig Ort")]
     world = await directory([*shared, shop("Waldkautz Zaunkonis")])
     assert await ladder(world, "waldkautz zaunkonig") == [(3, "Waldkautz Zaunkonis"), (0, "Zaunkonig Ort")]
-    # So does a name that is written right, with something before it.
-    world = await directory([*shared, shop("Zaunkonig")])
-    assert await ladder(world, "waldkautz zaunkonig") == [(2, "Zaunkonig"), (0, "Zaunkonig Ort")]
+    # A name that is written right, with something before it, is as good as they are.
+    world = await directory([*shared, shop("Zaunkonig", popularity=0.5), shop("Waldkautz", popularity=2)])
+    whole = [(2, "Waldkautz"), (2, "Waldkauz Zaunkonih"), (2, "Zaunkonig"), (0, "Zaunkonig Ort")]
+    for limit in range(1, 6):
+        assert await ladder(world, "waldkautz zaunkonig", limit=limit) == whole[:limit]
 
 
 @pytest.mark.rule("M9.typos", "X3")

@@ -19,7 +19,7 @@ _SUGGEST_8: Final = {
     "domain_fragment": 0.99,
     "multiword": 0.99,
     "name+category": 0.97,
-    "real_variant": 0.90,
+    "real_variant": 0.94,
 }
 _FIND_8: Final = {"exact_name": 0.97, "multiword": 0.97, "name+category": 0.97, "domain_fragment": 0.97}
 # The figure that typing gives today, with a little room: a change that costs key presses is to be noticed.

@@ -18,7 +18,7 @@ _SUCCESS_8: Final = {
     "name+category": 0.98,
     "diacritic": 0.98,
     "native_script": 0.97,
-    "real_variant": 0.91,
+    "real_variant": 0.93,
     "3 characters": 0.79,
     "4 characters": 0.92,
     "5 characters": 0.945,
@@ -27,9 +27,9 @@ _SUCCESS_8: Final = {
 _SUCCESS_1: Final = {
     "exact_name": 0.98,
     "domain_fragment": 0.92,
-    "name+category": 0.97,
+    "name+category": 0.99,
     "multiword": 0.84,
-    "real_variant": 0.74,
+    "real_variant": 0.78,
 }
 _KEYSTROKES: Final = 3.6
 
