@@ -30,6 +30,10 @@ class LoadError(Exception):
     """A figure would say nothing; the text tells why."""
 
 
+class NoAnswerYetError(LoadError):
+    """Nothing was refused or broken, but nothing was answered either."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What wrk counted.
@@ -117,9 +121,14 @@ class Load:
         while spent < least_seconds or (every and asked < distinct.count):
             if spent > _WARM_UP_BOUND_S:
                 raise LoadError(f"{distinct.count - asked} of {distinct.count} were not asked for within {spent:.0f} s")
-            counted = self._wrk(served.port, distinct, asked, self.connections)
-            asked += counted.requests
-            spent += counted.seconds
+            try:
+                counted = self._wrk(served.port, distinct, asked, self.connections)
+            except NoAnswerYetError:
+                # Who is that slow, and cold, is asked on; the bound ends it.
+                spent += self.seconds
+            else:
+                asked += counted.requests
+                spent += counted.seconds
 
     def saturated(self, served: Served, targets: Targets, start: int) -> tuple[Counted, float, float]:
         """As much as it takes: what was counted, and an answer's processor time in microseconds, all and the server's.
@@ -201,7 +210,9 @@ def read_wrk(printed: str) -> Counted:
     if line is None:
         raise LoadError(f"wrk counted nothing: {printed[-2000:]}")
     told: dict[str, Any] = json.loads(line.removeprefix(_MARK))
-    if told["refused"] or told["broken"] or not told["requests"]:
+    if not (told["refused"] or told["broken"] or told["requests"]):
+        raise NoAnswerYetError("nothing was answered before the time was over")
+    if told["refused"] or told["broken"]:
         raise LoadError(f"of {told['requests']} requests {told['refused']} were refused and {told['broken']} broken")
     seconds = told["microseconds"] / 1_000_000
     return Counted(told["requests"], seconds, told["bytes"] / told["requests"])

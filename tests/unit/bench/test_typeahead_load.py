@@ -14,7 +14,7 @@ import pytest
 
 from bench.typeahead.contestant import Built, Contestant, Served, descendants
 from bench.typeahead.course import Course
-from bench.typeahead.load import Counted, Load, LoadError, Paced, checked, read_wrk
+from bench.typeahead.load import Counted, Load, LoadError, NoAnswerYetError, Paced, Targets, checked, read_wrk
 from bench.typeahead.material import Material, prepared
 from bench.typeahead.paced import Pacer, due_times, in_turn, percentile, whole
 from bench.typeahead.results import Left
@@ -110,12 +110,41 @@ def test_what_wrk_counted_is_read() -> None:
         ("unable to connect", "wrk counted nothing"),
         (COUNTED.replace('"refused": 0', '"refused": 3'), "3 were refused"),
         (COUNTED.replace('"broken": 0', '"broken": 2'), "2 broken"),
-        (COUNTED.replace('"requests": 400', '"requests": 0'), "of 0 requests"),
+        (COUNTED.replace('"requests": 400', '"requests": 0'), "nothing was answered"),
     ],
 )
 def test_a_run_with_a_failure_is_no_run(printed: str, reason: str) -> None:
     with pytest.raises(LoadError, match=reason):
         read_wrk(printed)
+
+
+def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows: list[Counted | None] = [None, None, Counted(3, 1.0, 100.0), Counted(5, 1.0, 100.0)]
+    begun: list[int] = []
+
+    def wrk(_load: Load, _port: int, _targets: Targets, start: int, _connections: int) -> Counted:
+        begun.append(start)
+        counted = windows.pop(0)
+        if counted is None:
+            raise NoAnswerYetError("nothing")
+        return counted
+
+    monkeypatch.setattr(Load, "_wrk", wrk)
+    targets = Targets(tmp_path / "targets", 8, 100.0)
+    Load(core=0, seconds=1.0, connections=2).warm_up(Served(1, ()), targets, 3.0, every=True)
+    assert (begun, windows) == ([0, 0, 0, 3], [])
+
+
+def test_who_never_answers_is_not_warmed_up_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrk(*_asked: object) -> Counted:
+        raise NoAnswerYetError("nothing")
+
+    monkeypatch.setattr(Load, "_wrk", wrk)
+    targets = Targets(tmp_path / "targets", 8, 100.0)
+    load = Load(core=0, seconds=10.0, connections=2)
+    load.warm_up(Served(1, ()), targets, 30.0, every=False)
+    with pytest.raises(LoadError, match="8 of 8 were not asked for within 190 s"):
+        load.warm_up(Served(1, ()), targets, 30.0, every=True)
 
 
 def test_answers_of_another_size_are_no_answers() -> None:
