@@ -85,14 +85,14 @@ async def test_words_of_categories_add_shops_to_more_popular_ones_that_have_all_
 async def test_a_whole_name_with_its_category_comes_before_shops_that_only_have_the_words(directory: Directory) -> None:
     world = await directory(
         [
-            shop("Finch", popularity=0.1, categories=["garden-tools"]),
+            shop("Finch", popularity=0.3, categories=["garden-tools"]),
             shop("Big Finch Barn", popularity=0.9, categories=["garden-tools"]),
             shop("Garden of the Finch", popularity=0.2, categories=["books"]),
             shop("Finch", "finch-books.internal", popularity=0.8, categories=["books"]),
             shop("Blue Wren", popularity=0.1, aliases=["Wren of Troglo"], categories=["garden-tools", "toys"]),
         ]
     )
-    better = [(5, "Garden of the Finch"), (5, "Finch"), (4, "Big Finch Barn")]
+    better = [(5, "Finch"), (5, "Garden of the Finch"), (4, "Big Finch Barn")]
     for limit in range(1, 6):
         assert (await ladder(world, "finch garden", limit=limit))[:3] == better[:limit], limit
     found = {
@@ -378,12 +378,19 @@ async def test_a_name_with_something_beside_it_comes_before_shops_that_share_wor
 
 @pytest.mark.rule("M9.part")
 async def test_a_name_beside_much_else_is_only_a_word(directory: Directory) -> None:
-    world = await directory([shop("Owl", popularity=9), shop("Kites of Troglo"), shop("Ab")])
+    world = await directory(
+        [shop("Owl", popularity=9), shop("Kites of Troglo"), shop("Ab"), shop("D F H"), shop("D F H Zqxjkwvbpm")]
+    )
     found = {
         "owl of troglo": [(2, "Owl"), (0, "Kites of Troglo")],  # 3 letters of 11
         "owl kites troglodyt": [(0, "Owl")],  # 3 of 17
         "troglodyt kites owl": [(0, "Owl")],
         "owl kites o ab": [(2, "Owl"), (0, "Ab")],  # 3 of 11, 2 of 11
         "ab kites": [(2, "Ab"), (0, "Kites of Troglo")],
+        # Spaces are no letters: 3 of 12, and 3 of 13.
+        "d f h zqxjkwvbp": [(7, "D F H Zqxjkwvbpm"), (2, "D F H")],
+        "zqxjkwvbp d f h": [(2, "D F H")],
+        "d f h zqxjkwvbpm": [(8, "D F H Zqxjkwvbpm")],
+        "zqxjkwvbpm d f h": [(5, "D F H Zqxjkwvbpm")],
     }
     assert {typed: await ladder(world, typed) for typed in found} == found
