@@ -46,13 +46,17 @@ def _word_order_tier(shop: ShopDocument, words: tuple[str, ...], slugs: Slugs) -
     carried = frozenset(shop.categories)
     category = [bool(carried & slugs[word]) for word in words]
     if all(own) or any(
-        (" ".join(words[:end]) in shop.full or "".join(words[:end]) in shop.full) and all(category[end:])
+        _is_whole_name(shop, words[:end]) and all(category[end:])
         for end in range(1, min(len(words) - 1, OVERLAP_WORDS) + 1)
     ):
         return SuggestTier.WORDS
     if any(own) and all(a or b for a, b in zip(own, category, strict=True)):
         return SuggestTier.WORDS_AND_CATEGORY
     return None
+
+
+def _is_whole_name(shop: ShopDocument, words: tuple[str, ...]) -> bool:
+    return " ".join(words) in shop.full or "".join(words) in shop.full
 
 
 def find_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None:
@@ -113,8 +117,7 @@ def overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:
     parts = [words[:end] for end in range(1, len(words)) if end <= OVERLAP_WORDS]
     if len(words) <= OVERLAP_WORDS:
         parts += [words[start:] for start in range(1, len(words))]
-    named = [part for part in parts if " ".join(part) in shop.full or "".join(part) in shop.full]
-    if any(NAMED_PART * len("".join(part)) >= letters for part in named):
+    if any(NAMED_PART * len("".join(part)) >= letters and _is_whole_name(shop, part) for part in parts):
         return SuggestTier.PART_IS_NAME
     if 4 * shared >= 3 * letters:
         return SuggestTier.MOST_OF_WORDS
