@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
+from index_mappings.hosts import country_of
 from index_mappings.roles import Role, stored_fields
 
 # Raised with every change of a document class, of a role or of the text pipeline: a service refuses a generation of
 # another version (G4).
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 
 # In `markets`: the shop keeps under every country filter, as it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -32,7 +33,7 @@ class ShopDocument:
         domain: reduced domain, A-labels.
         categories: category slugs, the first is primary.
         countries: ISO codes, or WORLDWIDE; empty when not stated.
-        markets: what a country filter asks: the codes, or ANY_MARKET.
+        markets: what a country filter asks, and which countries it is known to sell in (`markets_of`).
         popularity: any number >= 0; None when the source has none.
         offers: the newest few offers, as the offers' own documents show them; `offers_total` counts all (A1).
         redirects: redirects that the source states between this shop's domain and another public shop's (A12).
@@ -209,9 +210,22 @@ def category_from_stored(stored: dict[str, Any]) -> Category:
     return Category(slug=stored["id"], name=stored["name"], count=stored["count"])
 
 
-def markets_of(countries: Sequence[str]) -> tuple[str, ...]:
-    """What a country filter asks of a shop that states these countries (M7)."""
-    return (ANY_MARKET,) if not countries or WORLDWIDE in countries else tuple(countries)
+def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
+    """What a country filter asks of a shop (M7), and where /suggest takes it to be known to sell (M9.country).
+
+    Args:
+        countries: those that it states, or WORLDWIDE; none where it states nothing.
+        domain: reduced. Of a shop that states nothing it says one country at most.
+
+    Returns:
+        What passes: the codes, or ANY_MARKET; and with ANY_MARKET what is known: WORLDWIDE, or the domain's country.
+    """
+    if WORLDWIDE in countries:
+        return (ANY_MARKET, WORLDWIDE)
+    if countries:
+        return tuple(countries)
+    home = country_of(domain)
+    return (ANY_MARKET,) if home is None else (ANY_MARKET, home)
 
 
 def stored_part(document: object) -> dict[str, Any]:

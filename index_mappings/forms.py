@@ -11,7 +11,7 @@ from unicodedata import normalize
 from anyascii import anyascii
 
 from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
-from index_mappings.text import fold, has_word_character, is_blank, joined
+from index_mappings.text import fold, has_word_character, is_blank, joined, script_starts
 
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
@@ -138,11 +138,13 @@ def _label_forms(label: str) -> set[str]:
 
 
 def _tails(form: str) -> Iterator[str]:
-    """The text from each later word start to the end."""
+    """The text from each later word start to the end, spaced or not."""
     position = form.find(" ")
     while position != -1:
         yield form[position + 1 :]
         position = form.find(" ", position + 1)
+    for start in script_starts(form):
+        yield form[start:]
 
 
 def _unique(*groups: Iterable[str]) -> tuple[str, ...]:

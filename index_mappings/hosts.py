@@ -11,6 +11,8 @@ from typing import Final
 import idna
 from publicsuffixlist import PublicSuffixList
 
+from index_mappings.countries import COUNTRY_CODES
+
 MAX_REFERENCE: Final = 2_048
 MAX_HOST: Final = 253
 
@@ -19,6 +21,14 @@ _SCHEME: Final = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//")
 _AFTER_AUTHORITY: Final = re.compile(r"[/\\?#]")
 _PORT: Final = re.compile(r":\d*$")
 _SUFFIXES: Final = PublicSuffixList(accept_unknown=True, only_icann=False)
+# Top-level domains of countries are their ISO codes, but for this one.
+_UNITED_KINGDOM: Final = {"UK": "GB"}
+# Sold to the world for what they spell: whoever has one says no country by it, unless it is the second level for trade.
+_WORLDLY: Final = frozenset((
+    "AC", "AD", "AG", "AI", "AM", "AS", "BZ", "CC", "CD", "CO", "DJ", "FM", "GG", "IO",
+    "LA", "LY", "ME", "MS", "NU", "SC", "SH", "SR", "TK", "TO", "TV", "VC", "WS",
+))  # fmt: skip
+_FOR_TRADE: Final = frozenset(("co", "com"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,18 @@ def domain_parts(host: str) -> DomainParts:
     suffix_labels = registrable.count(".")
     labels = tuple(host.split("."))[:-suffix_labels] if suffix_labels else (host,)
     return DomainParts(labels=labels, main_label=labels[-1], registrable=registrable)
+
+
+def country_of(host: str) -> str | None:
+    """The country under whose top-level domain a reduced host is: an ISO code, or None.
+
+    Top-level domains in other scripts than Latin say none, as nothing that we use maps them.
+    """
+    *others, last = host.split(".")
+    code = _UNITED_KINGDOM.get(last.upper(), last.upper())
+    if code not in COUNTRY_CODES or (code in _WORLDLY and not _FOR_TRADE.intersection(others[1:][-1:])):
+        return None
+    return code
 
 
 def _plain(host: str) -> bool:

@@ -4,8 +4,9 @@ Both sides call the same function, so that no engine's analyzer takes part in ma
 """
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
 _APOSTROPHES: Final = "'‘’ʼ′´`＇"
@@ -73,7 +74,15 @@ _KEPT: Final = _Characters(lambda char: None if _is_format(char) or char in _APO
 _BARE: Final = _Characters(lambda char: None if "\u0300" <= char <= "\u036f" else char)
 _SPACED: Final = _Characters(lambda char: char if unicodedata.category(char)[0] in "LMN" else " ")
 
-_IDEOGRAPHIC_NAMES: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "IDEOGRAPHIC")
+# How Unicode's names of Han, kana and Hangul characters begin, and their scripts.
+_SCRIPTS: Final = {
+    "CJK": "Han",
+    "IDEOGRAPHIC": "Han",
+    "HIRAGANA": "Hiragana",
+    "KATAKANA": "Katakana",
+    "HANGUL": "Hangul",
+}
+_STARTS: Final = tuple(_SCRIPTS)
 
 
 def without_format_characters(text: str) -> str:
@@ -127,7 +136,30 @@ def has_word_character(text: str) -> bool:
 
 def is_ideographic(text: str) -> bool:
     """Whether a Han, kana or Hangul character is in the text: there one character already says something (M3)."""
-    return not text.isascii() and any(unicodedata.name(char, "").startswith(_IDEOGRAPHIC_NAMES) for char in text)
+    return not text.isascii() and any(unicodedata.name(char, "").startswith(_STARTS) for char in text)
+
+
+def script_starts(text: str) -> Iterator[int]:
+    """The places inside words at which the script changes from or to Han, kana or Hangul: 銀座|コージーコーナー.
+
+    Where words are not spaced, most begin so. Two characters of a script at least begin one (トイザらス has one word).
+    """
+    if text.isascii():
+        return
+    place = 0
+    for script, characters in groupby(text, _script):
+        size = len(tuple(characters))
+        if place and size > 1 and " " not in (script, text[place - 1]):
+            yield place
+        place += size
+
+
+def _script(char: str) -> str:
+    """What tells Han, kana and Hangul from each other and from all others; a space is none of them."""
+    if char == " ":
+        return char
+    name = unicodedata.name(char, "")
+    return next((script for start, script in _SCRIPTS.items() if name.startswith(start)), "")
 
 
 def _fold_once(text: str) -> str:

@@ -42,6 +42,13 @@ class SuggestTier(IntEnum):
     EQUALS_FULL = 8
 
 
+# Where a country is asked for, shops that are not known to sell there have a worse tier for the same evidence.
+UNKNOWN_MARKET: Final = {
+    SuggestTier.BEGINS_FULL: SuggestTier.BEGINS_KEY,
+    SuggestTier.BEGINS_KEY: SuggestTier.WORDS,
+}
+
+
 def is_part_evidence(word: str, *, ideographic: bool) -> bool:
     """Whether the word is long enough to be looked for inside a name (M3 d)."""
     return ideographic or len(word) >= INFIX_MIN

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 # Raised with every change of what the files hold; others are left alone by whoever reads.
-TYPEAHEAD_VERSION: Final = 1
+TYPEAHEAD_VERSION: Final = 2
 # A posting is a shop's number, and in its lowest bits whether the text is a full form of it, a key, and a word (X2).
 FULL: Final = 1
 KEY: Final = 2

@@ -41,7 +41,7 @@ def project_shop(
         domain=shop.domain,
         categories=tuple(category.slug for category in shop.categories),
         countries=shop.countries,
-        markets=markets_of(shop.countries),
+        markets=markets_of(shop.countries, shop.domain),
         popularity=shop.popularity,
         offers=tuple(offer_view(offer) for offer in newest_offers),
         offers_total=offers_total,

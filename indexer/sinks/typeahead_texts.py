@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import orjson
 
-from index_mappings.documents import ANY_MARKET, ShopDocument, markets_of
+from index_mappings.documents import ANY_MARKET, WORLDWIDE, ShopDocument, markets_of
 from index_mappings.forms import shop_forms
 from index_mappings.rank import rank_key
 from index_mappings.tiers import ONE_TYPO_MIN
@@ -89,7 +89,7 @@ class Findable(NamedTuple):
             shop_id,
             rank_key(popularity, shop_id),
             shown,
-            markets_of(stored["countries"]),
+            markets_of(stored["countries"], stored["domain"]),
             forms.full,
             forms.keys,
             forms.words,
@@ -237,22 +237,28 @@ class TextsBuild:
         return order, firsts
 
     def _markets(self, file: PartsFile) -> list[str]:
-        """Write which filters each shop passes. Returns the countries in their order there."""
+        """Write which filters each shop passes, and where it is known to sell. Returns the countries in order."""
         named: set[str] = set()
         for (markets,) in self._rows("SELECT DISTINCT markets FROM shops"):
             named.update(markets.split())
         # The first one stands for all that no shop names.
-        countries = ["", *sorted(named - {ANY_MARKET})]
+        countries = ["", *sorted(named - {ANY_MARKET, WORLDWIDE})]
         places = {country: place for place, country in enumerate(countries)}
+        everywhere = {"markets": {ANY_MARKET}, "known": {WORLDWIDE}}
+        packed: dict[str, list[Numbers]] = {name: [] for name in everywhere}
         rows = self._rows("SELECT markets FROM shops ORDER BY rank")
-        packed = []
         while some := list(islice(rows, _SHOPS)):
-            passing = np.zeros((len(countries), -(-len(some) // _WORD) * _WORD), np.bool_)
-            for number, (markets,) in enumerate(some):
-                for code in markets.split():
-                    passing[slice(None) if code == ANY_MARKET else places[code], number] = True
-            packed.append(np.packbits(passing, axis=1, bitorder="little").view(_ITEM))
-        file.part("markets", _ITEM, np.concatenate(packed, axis=1) if packed else packed)
+            for name, codes in everywhere.items():
+                passing = np.zeros((len(countries), -(-len(some) // _WORD) * _WORD), np.bool_)
+                for number, (markets,) in enumerate(some):
+                    for code in markets.split():
+                        if code in places:
+                            passing[places[code], number] = True
+                        elif code in codes:
+                            passing[:, number] = True
+                packed[name].append(np.packbits(passing, axis=1, bitorder="little").view(_ITEM))
+        for name, words in packed.items():
+            file.part(name, _ITEM, np.concatenate(words, axis=1) if words else words)
         return countries
 
     def _shown(self, file: PartsFile) -> None:

@@ -76,9 +76,9 @@ class Finding:
         if self._key_presses is not None:
             return self.suggest_at_once(query)
         forms = query_forms(query.text, cut=SUGGEST_CUT)
-        filters = filter_clauses(query.country, None)
-        hits = await self._suggested(forms, suggest_plan(forms, self._slugs(forms), filters), query.limit)
-        if two_errors_may_count(hits) and (last := last_plan(forms, filters)) is not None:
+        plan = suggest_plan(forms, self._slugs(forms), query.country)
+        hits = await self._suggested(forms, plan, query.limit)
+        if two_errors_may_count(hits) and (last := last_plan(forms, plan.filters)) is not None:
             hits = (await self._ask(Ask(last, query.limit))).hits
         shops = tuple([Suggestion(shown_of(hit.stored), hit.tier) for hit in hits])
         return Suggested(self._table.suggested(forms, query.limit), shops)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from index_mappings.documents import ANY_MARKET
+from index_mappings.documents import ANY_MARKET, WORLDWIDE
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
@@ -17,6 +17,7 @@ from index_mappings.tiers import (
     ONE_TYPO_MIN,
     OVERLAP_WORDS,
     TWO_TYPOS_MIN,
+    UNKNOWN_MARKET,
     FindTier,
     SuggestTier,
     is_part_evidence,
@@ -89,19 +90,19 @@ def word_evidence(word: str, slugs: Sequence[str]) -> Clause:
 def suggest_plan(
     query: QueryForms,
     slugs: dict[str, tuple[str, ...]],
-    filters: tuple[Clause, ...],
+    country: str | None,
     later: Callable[[], Tiers] | None = None,
 ) -> Plan:
     """The tiers of /suggest without typing errors and loose words (8 to 4 of M9), and those that come later."""
+    filters = filter_clauses(country, None)
     if not query.texts:
         return Plan("shops", ((SuggestTier.HALF_OF_WORDS, EVERYTHING),), filters)
-    tiers: list[tuple[int, Clause]] = [
-        (SuggestTier.EQUALS_FULL, Exact("full", query.texts)),
-        (SuggestTier.BEGINS_FULL, _begins("full", query)),
-    ]
+    tiers: list[tuple[SuggestTier, Clause]] = [(SuggestTier.BEGINS_FULL, _begins("full", query))]
     if query.words:
         tiers.append((SuggestTier.BEGINS_KEY, _begins("keys", query)))
-    return Plan("shops", (*tiers, *word_tiers(query, slugs)), filters, later=later)
+    begins = tiers if country is None else _known_first(tiers, country)
+    others = _either_of((*begins, *word_tiers(query, slugs)))
+    return Plan("shops", ((SuggestTier.EQUALS_FULL, Exact("full", query.texts)), *others), filters, later=later)
 
 
 def word_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
@@ -166,6 +167,22 @@ def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, .
     if category is not None:
         clauses.append(Exact("categories", (category,)))
     return tuple(clauses)
+
+
+def _known_first(tiers: Sequence[tuple[SuggestTier, Clause]], country: str) -> Tiers:
+    """Each tier for the shops that are known to sell in a country, and the next one for all (M9.country)."""
+    known = Exact("markets", (country, WORLDWIDE))
+    return tuple(
+        one for tier, clause in tiers for one in ((tier, AllOf((clause, known))), (UNKNOWN_MARKET[tier], clause))
+    )
+
+
+def _either_of(tiers: Iterable[tuple[int, Clause]]) -> Tiers:
+    """The same, each tier once."""
+    clauses: dict[int, list[Clause]] = {}
+    for tier, clause in tiers:
+        clauses.setdefault(tier, []).append(clause)
+    return tuple((tier, _any_of(either)) for tier, either in clauses.items())
 
 
 def _begins(field: str, query: QueryForms) -> Clause:

@@ -43,8 +43,7 @@ def _by_plan(press: Press, search: Search) -> list[Suggestion]:
     forms = press.forms
     # Typing errors cost most and can only add to the end, so they are looked for last.
     later = partial(loose_tiers, forms) if forms.words else None
-    plan = suggest_plan(forms, press.slugs(), _filters(press), later)
-    return search(plan, press.limit)
+    return search(suggest_plan(forms, press.slugs(), press.country, later), press.limit)
 
 
 def _by_texts(press: Press, typeahead: "Typeahead", search: Search) -> list[Suggestion]:

@@ -158,7 +158,7 @@ class ReferenceBackend:
         ranked = [
             (tier, shop)
             for shop in self._shops
-            if _sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs)) is not None
+            if _sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs, query.country)) is not None
         ]
         if forms.words and all(tier < SuggestTier.ONE_TYPO for tier, _ in ranked):
             # Only where no shop is found but in part do two typing errors count.

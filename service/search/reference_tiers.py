@@ -2,7 +2,7 @@
 
 from rapidfuzz.distance import OSA
 
-from index_mappings.documents import ShopDocument
+from index_mappings.documents import WORLDWIDE, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
@@ -19,18 +19,19 @@ from index_mappings.tiers import (
 Slugs = dict[str, frozenset[str]]
 
 
-def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None:
-    """The tier of /suggest (M9) where two typing errors do not count."""
+def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs, country: str | None = None) -> int | None:
+    """The tier of /suggest (M9) where two typing errors do not count; of a shop that passes the country's filter."""
+    known = country is None or country in shop.markets or WORLDWIDE in shop.markets
     if not query.texts:
         return SuggestTier.HALF_OF_WORDS
     if any(text in shop.full for text in query.texts):
         return SuggestTier.EQUALS_FULL
     if any(full.startswith(query.texts) for full in shop.full):
-        return SuggestTier.BEGINS_FULL
+        return SuggestTier.BEGINS_FULL if known else SuggestTier.BEGINS_KEY
     if not query.words:
         return None
     if any(key.startswith(query.texts) for key in shop.keys):
-        return SuggestTier.BEGINS_KEY
+        return SuggestTier.BEGINS_KEY if known else SuggestTier.WORDS
     if (tier := _word_order_tier(shop, query.words, slugs)) is not None:
         return tier
     if typo_tier(shop, query) == SuggestTier.ONE_TYPO:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numba import njit
 
-from index_mappings.tiers import NAMED_PART, ONE_TYPO_MIN, OVERLAP_WORDS, SuggestTier
+from index_mappings.tiers import NAMED_PART, ONE_TYPO_MIN, OVERLAP_WORDS, UNKNOWN_MARKET, SuggestTier
 from index_mappings.typeahead import BLOCK, FIRSTS, FULL, KEY, LACKING, LETTER_BITS, POSTING_BITS, WORD
 
 Array = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -27,6 +27,8 @@ _TYPO: Final = int(SuggestTier.ONE_TYPO)
 _PART: Final = int(SuggestTier.PART_IS_NAME)
 _MOST: Final = int(SuggestTier.MOST_OF_WORDS)
 _HALF: Final = int(SuggestTier.HALF_OF_WORDS)
+_UNKNOWN_FULL: Final = int(UNKNOWN_MARKET[SuggestTier.BEGINS_FULL])
+_UNKNOWN_KEY: Final = int(UNKNOWN_MARKET[SuggestTier.BEGINS_KEY])
 # The orders in which texts stand: whole, and without the character at this place.
 IN_ORDER: Final = -1
 WITHOUT_FIRST: Final = 0
@@ -60,6 +62,7 @@ _MADE_WITH: Final = {
         "BEGINS_FULL": 7,
         "EQUALS_FULL": 8,
     },
+    "UNKNOWN_MARKET": {7: 6, 6: 5},
     "NAMED_PART": 4,
     "ONE_TYPO_MIN": 4,
     "OVERLAP_WORDS": 6,
@@ -95,6 +98,7 @@ class Texts(NamedTuple):
         best_0: a tree over blocks of these.
         rests_1, firsts_1, best_1: the same without the second character.
         markets: for each country a bit for each shop that passes its filter, in whole words.
+        known: the same for each shop that is known to sell there.
         samples: of the three arrays of first characters each SAMPLED-th: few enough to stay in a processor's cache.
         gone: a bit for each shop that is no longer what it was; none for those after the last such one.
     """
@@ -115,6 +119,7 @@ class Texts(NamedTuple):
     firsts_1: Firsts
     best_1: Array
     markets: Array
+    known: Array
     samples: Firsts
     gone: Array
 
@@ -165,6 +170,7 @@ def suggest(
     texts = _seen(items, longs, places, samples, gone)
     size = (len(texts.own_heads) - 1 + _IN_WORD) >> _WORD_BITS
     passing = texts.markets[country * size : (country + 1) * size] if country >= 0 else gone[:0]
+    known = texts.known[country * size : (country + 1) * size] if country >= 0 else gone[:0]
     found = np.empty(wanted, np.int32)
     tiers = np.empty(wanted, np.int32)
     ranges = np.empty((_NOTED, 3), np.int32)
@@ -181,16 +187,14 @@ def suggest(
     for tier in (_BEGINS_FULL, _BEGINS_KEY, _WORDS, _TYPO, _PART, _MOST, _HALF):
         if count == wanted:
             break
-        if tier == _BEGINS_FULL:
-            count = _best_of(texts, ranges, noted, FULL, passing, found, better, count)
-        elif tier == _BEGINS_KEY:
-            count = _best_of(texts, ranges, noted, KEY, passing, found, better, count)
-        elif tier == _TYPO:
+        if tier >= _UNKNOWN_KEY:
+            count = _beginning(texts, ranges, noted, tier, known, passing, found, better, count)
+        if tier == _TYPO:
             for number in range(forms):
                 start, end = bounds[number]
                 if end - start >= ONE_TYPO_MIN:
                     count = _misspelt(texts, asked[start:end], passing, ranges, found, better, count)
-        elif len(words):
+        elif tier < _BEGINS_KEY and len(words):
             count = _by_words(texts, asked, bounds, words, tier, passing, found, better, count)
         tiers[better:count] = tier
         better = count
@@ -220,6 +224,7 @@ def _seen(items: Array, longs: Firsts, places: Firsts, samples: Firsts, gone: Ar
         longs[places[26] : places[27]],
         items[places[28] : places[29]],
         items[places[30] : places[31]],
+        items[places[32] : places[33]],
         samples,
         gone,
     )
@@ -247,6 +252,33 @@ def _equal(
     if first < last and texts.offsets[first + 1] - texts.offsets[first] == size:
         heads, postings, gone = texts.heads, texts.postings, texts.gone
         count = _scanned(heads, postings, gone, heads, IN_ORDER, FULL, first, first + 1, passing, found, better, count)
+    return count
+
+
+@_inner
+def _beginning(
+    texts: Texts,
+    ranges: Ranges,
+    noted: int,
+    tier: int,
+    known: Array,
+    passing: Array,
+    found: Array,
+    better: int,
+    count: int,
+) -> int:
+    """Take the shops of a tier by texts that begin so. Returns as `_taken`.
+
+    In the tier below that of those which are known to sell in the country are all that pass: the others are found.
+    """
+    if tier == _BEGINS_FULL:
+        count = _best_of(texts, ranges, noted, FULL, known, found, better, count)
+    elif tier == _BEGINS_KEY:
+        count = _best_of(texts, ranges, noted, KEY, known, found, better, count)
+    if tier == _UNKNOWN_FULL and len(passing):
+        count = _best_of(texts, ranges, noted, FULL, passing, found, better, count)
+    elif tier == _UNKNOWN_KEY and len(passing):
+        count = _best_of(texts, ranges, noted, KEY, passing, found, better, count)
     return count
 
 
@@ -689,10 +721,11 @@ def _by_rank(
     for shop in range(len(heads) - 1):
         if count == len(found) and found[count - 1] < shop:
             break
+        if not _passes(passing, texts.gone, shop):
+            continue
         for at in range(heads[shop], heads[shop + 1]):
             if low <= own[at] >> POSTING_BITS < high and own[at] & mark:
-                if _passes(passing, texts.gone, shop):
-                    count = _taken(shop, found, better, count)
+                count = _taken(shop, found, better, count)
                 break
     return count
 

@@ -279,20 +279,56 @@ async def test_a_country_filters_shops_and_leaves_categories_alone(directory: Di
         ]
     )
     lamps = (Category("lamps", "Lamps", 4), Category("lamps-of-france", "Lamps Of France", 1))
-    for typed, tier in (("lamp", 7), ("lmap", 3), ("", 0)):
+    # Those that state nothing are not known to sell there.
+    for typed, tier, unknown in (("lamp", 7, 6), ("lmap", 3, 3), ("", 0, 0)):
         german = await suggest(world, typed, country="DE")
         assert [(found.tier, found.shop.name) for found in german.shops] == [
             (tier, "Lamp German"),
             (tier, "Lamp Everywhere"),
-            (tier, "Lamp Silent"),
+            (unknown, "Lamp Silent"),
         ], typed
     assert (await suggest(world, "lamp", country="DE")).categories == lamps
     assert (await suggest(world, "", country="FR")).categories == lamps
     assert await ladder(world, "lamp", country="FR") == [
         (7, "Lamp Everywhere"),
-        (7, "Lamp Silent"),
         (7, "Lamp French"),
+        (6, "Lamp Silent"),
     ]
+
+
+@pytest.mark.rule("M9.country")
+async def test_who_is_not_known_to_sell_in_the_country_is_a_tier_worse_where_a_name_is_only_begun(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        [
+            shop("Lamp", "whole.internal", popularity=1),
+            shop("Lampion", popularity=9),
+            shop("Lamps Here", popularity=2, countries=["JP", "AT"]),
+            shop("Lamps Everywhere", popularity=1, countries=["WORLDWIDE"]),
+            shop("Lamps At Home", "lamps.co.at", popularity=3),
+            shop("Lamps Abroad", popularity=99, countries=["DE"]),
+            shop("Big Lamps", popularity=0.5, countries=["AT"]),
+            shop("Bigger Lamps", popularity=8),
+            shop("Lamps & Big", popularity=0.1, countries=["AT"]),
+        ]
+    )
+    begun = [(7, "Lamps At Home"), (7, "Lamps Here"), (7, "Lamps Everywhere"), (7, "Lamps & Big")]
+    others = [(6, "Lampion"), (6, "Big Lamps"), (5, "Bigger Lamps")]
+    for limit in range(1, 10):
+        assert await ladder(world, "lamp", country="AT", limit=limit) == [(8, "Lamp"), *begun, *others][:limit], limit
+    # Words in any order, and typing errors, are as good without a country.
+    assert await ladder(world, "lamps bigger", country="AT", limit=1) == [(5, "Bigger Lamps")]
+    assert await ladder(world, "lapmion", country="AT") == [(3, "Lampion")]
+    everywhere = await ladder(world, "lamp")
+    assert [tier for tier, _ in everywhere] == [8, 7, 7, 7, 7, 7, 7, 6, 6]
+
+
+@pytest.mark.rule("M9.country", "M10")
+async def test_signs_alone_are_begun_by_those_that_sell_in_the_country_first(directory: Directory) -> None:
+    world = await directory([shop("???", "a.internal", popularity=2), shop("??!", "b.internal", countries=["AT"])])
+    assert await ladder(world, "??", country="AT") == [(7, "??!"), (6, "???")]
+    assert await ladder(world, "???", country="AT") == [(8, "???")]
 
 
 _CARRIED = [

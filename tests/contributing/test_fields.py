@@ -12,7 +12,7 @@ TITLE: Final = "A new field"
 CLASSES: Final = "index_mappings/documents.py"
 DECLARED: Final = "    markets: Annotated[tuple[str, ...], Role.EXACT]\n"
 FIELD: Final = "    founded: Annotated[str, Role.STORED | Role.EXACT]\n"
-PROJECTED: Final = "        markets=markets_of(shop.countries),\n"
+PROJECTED: Final = "        markets=markets_of(shop.countries, shop.domain),\n"
 CONTRACT: Final = "tests/golden/test_contract.py"
 FINGERPRINT: Final = f"{CONTRACT}::test_the_schema_version_belongs_to_this_fingerprint_of_the_contract"
 KEYWORD: Final = {"doc_values": False, "index": True, "type": "keyword"}

@@ -36,7 +36,7 @@ def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filte
 
 def _suggest(text: str, slugs: Mapping[str, tuple[str, ...]]) -> Plan:
     query = query_forms(text, cut=64)
-    return suggest_plan(query, {word: slugs.get(word, ()) for word in query.words}, filter_clauses("DE", None))
+    return suggest_plan(query, {word: slugs.get(word, ()) for word in query.words}, "DE")
 
 
 PLANS: Final[Mapping[str, Plan]] = {

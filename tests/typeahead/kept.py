@@ -113,7 +113,7 @@ def expected(shops: Mapping[str, ShopDocument], forms: QueryForms, country: str 
     for shop in shops.values():
         if country is not None and country not in shop.markets and ANY_MARKET not in shop.markets:
             continue
-        tier = suggest_tier(shop, forms, no_category)
+        tier = suggest_tier(shop, forms, no_category, country)
         # As shops are projected, a word in common begins a key.
         if tier is not None and (several or tier >= SuggestTier.ONE_TYPO):
             found.append((tier, shop))

@@ -51,7 +51,7 @@ def _named(draw: st.DrawFn) -> ShopDocument:
     return document(
         draw(_IDS),
         draw(names),
-        ".".join((*draw(labels), draw(st.sampled_from(("internal", "com", "co.uk"))))),
+        ".".join((*draw(labels), draw(st.sampled_from(("internal", "com", "de", "co.uk"))))),
         aliases=draw(st.lists(names, max_size=2)),
         popularity=draw(_POPULARITIES),
         countries=draw(_MARKETS),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.hosts import DomainParts, domain_parts, has_dot, reduce_host, unicode_host
+from index_mappings.hosts import DomainParts, country_of, domain_parts, has_dot, reduce_host, unicode_host
 
 
 @pytest.mark.rule("R1")
@@ -180,3 +180,30 @@ def test_no_connection_is_made_to_learn_a_suffix(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(socket.socket, "connect", lambda _, address: asked.append(address))
     domain_parts.cache_clear()
     assert (domain_parts("a.b.co.uk").main_label, asked) == ("b", [])
+
+
+@pytest.mark.rule("M9.country")
+@pytest.mark.parametrize(
+    ("host", "country"),
+    [
+        ("lamps.at", "AT"),
+        ("lamps.co.uk", "GB"),
+        ("lamps.ac", None),
+        ("shop.lamps.de", "DE"),
+        ("lamps.com", None),
+        ("lamps.eu", None),
+        ("lamps.internal", None),
+        # Sold to the world, but for what is under its second level for trade.
+        ("lamps.io", None),
+        ("lamps.github.io", None),
+        ("lamps.co", None),
+        ("com.co", None),
+        ("lamps.com.co", "CO"),
+        ("shop.lamps.co.ag", "AG"),
+        ("com.lamps.tv", None),
+        ("xn--80a.xn--p1ai", None),
+        ("de", "DE"),
+    ],
+)
+def test_the_top_level_domain_of_a_country_says_the_country(host: str, country: str | None) -> None:
+    assert country_of(host) == country

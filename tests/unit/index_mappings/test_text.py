@@ -1,10 +1,12 @@
 """Folding: each step of the rule by itself, and what holds for every text there is."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.text import fold, has_word_character, is_blank, is_ideographic, joined, words_of
+from index_mappings.text import fold, has_word_character, is_blank, is_ideographic, joined, script_starts, words_of
 
 APOSTROPHES = "'‘’ʼ′´`＇"
 
@@ -145,3 +147,27 @@ def test_folding_is_a_function_of_the_text_alone(text: str) -> None:
 @given(st.text())
 def test_only_blank_text_folds_to_nothing(text: str) -> None:
     assert (fold(text) == "") == is_blank(text)
+
+
+@pytest.mark.rule("X2.unspaced")
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("銀座コージーコーナー", ["銀座", "コージーコーナー"]),
+        ("ファッションセンターしまむら", ["ファッションセンター", "しまむら"]),
+        ("佐々木書店", ["佐々木書店"]),
+        ("トイザらス", ["トイザらス"]),
+        ("タイヤ館", ["タイヤ館"]),
+        ("眼鏡88", ["眼鏡", "88"]),
+        ("11번가", ["11", "번가"]),
+        ("auショップ", ["au", "ショップ"]),
+        ("赤ちゃん本舗 東京", ["赤", "ちゃん", "本舗 東京"]),
+        ("銀座 コージー", ["銀座 コージー"]),
+        ("abc123 мир", ["abc123 мир"]),
+        ("lamp", ["lamp"]),
+        ("", [""]),
+    ],
+)
+def test_a_change_of_script_begins_a_word_where_words_are_not_spaced(text: str, parts: list[str]) -> None:
+    starts = [0, *script_starts(text), len(text)]
+    assert [text[start:end] for start, end in pairwise(starts)] == parts
