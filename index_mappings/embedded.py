@@ -24,7 +24,7 @@ BAND_COLUMN: Final = "band"
 HEAD_EDGE_MAX: Final = 3
 ANCHORS_FILE: Final = "anchors.json"
 
-_HEADS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"shops": ("full", "keys")})
+_HEADS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"shops": ("leading", "full", "keys")})
 # Beginnings that a text with two errors is compared with: it may be longer by two.
 _FAR_MIN: Final = TWO_TYPOS_MIN - 2
 # By how many first characters terms lie apart that are looked into with one error, and with two.

@@ -11,7 +11,7 @@ from unicodedata import normalize
 from anyascii import anyascii
 
 from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
-from index_mappings.text import fold, has_word_character, is_blank, joined, script_starts
+from index_mappings.text import fold, has_word_character, is_blank, joined, script_starts, scripts_of
 
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
@@ -22,12 +22,16 @@ class ShopForms:
     """What a shop can be found by; every tuple is sorted and without repeats.
 
     Attributes:
+        names: whole names and the whole domain; the main label where a name is spelt like a domain (`CDON.com`).
+        leading: of these the name, and aliases that are its last words or in another script: what most people type.
         full: whole names, whole domain, main label.
         keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
         words: single words of the names and of the main label.
         infixes: names without spaces, and the domain without its public suffix.
     """
 
+    names: tuple[str, ...]
+    leading: tuple[str, ...]
     full: tuple[str, ...]
     keys: tuple[str, ...]
     words: tuple[str, ...]
@@ -83,8 +87,7 @@ def forms_of_words(words: tuple[str, ...]) -> QueryForms:
 
 def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
     """The whole names of a shop in all their forms, without those of its domain."""
-    spaced = {form for text in (name, *aliases) for form in _name_forms(text)}
-    return _unique(spaced, (joined(form) for form in spaced if has_word_character(form)))
+    return _whole_forms((name, *aliases))
 
 
 def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
@@ -103,9 +106,13 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     label_forms = {label: _label_forms(label) for label in parts.labels}  # the main label is one of them
     main_forms = label_forms[parts.main_label]
     domains = {domain, unicode_host(domain)}
+    domains |= {fold(spelling) for spelling in domains}
+    by_domain = [text for text in (name, *aliases) if _spells_label(text, parts.main_label)]
     pieces = [piece for part in spelt_main.split("-") for piece in fold(part).split()]
     return ShopForms(
-        full=_unique(named, unspaced, domains, map(fold, domains), main_forms),
+        names=_unique(named, unspaced, domains, main_forms if by_domain else ()),
+        leading=_unique(_whole_forms((name, *_leading(name, aliases))), main_forms if name in by_domain else ()),
+        full=_unique(named, unspaced, domains, main_forms),
         keys=_unique(
             named, (tail for form in spaced for tail in _tails(form)), unspaced, domains, *label_forms.values(), pieces
         ),
@@ -129,6 +136,27 @@ def _name_forms(text: str) -> Iterator[str]:
         for variant in dict.fromkeys((reading, normalize("NFC", reading).translate(_UMLAUTS), anyascii(reading))):
             if folded := fold(variant):
                 yield folded
+
+
+def _whole_forms(names: Iterable[str]) -> tuple[str, ...]:
+    spaced = {form for name in names for form in _name_forms(name)}
+    return _unique(spaced, (joined(form) for form in spaced if has_word_character(form)))
+
+
+def _leading(name: str, aliases: Iterable[str]) -> Iterator[str]:
+    """The aliases that are as good as the name: its last words, or the name in another script."""
+    own = fold(name)
+    for alias in aliases:
+        folded = fold(alias)
+        scripts = scripts_of(folded)
+        if f" {own}".endswith(f" {folded}") or (scripts and not scripts & scripts_of(own)):
+            yield alias
+
+
+def _spells_label(name: str, label: str) -> bool:
+    """Whether a name is spelt like a domain with this main label."""
+    host = reduce_host(name) if has_dot(name) and not any(map(str.isspace, name.strip())) else None
+    return host is not None and domain_parts(host).main_label == label
 
 
 def _label_forms(label: str) -> set[str]:

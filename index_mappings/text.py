@@ -83,6 +83,7 @@ _SCRIPTS: Final = {
     "HANGUL": "Hangul",
 }
 _STARTS: Final = tuple(_SCRIPTS)
+_LATIN: Final = frozenset(("LATIN",))
 
 
 def without_format_characters(text: str) -> str:
@@ -152,6 +153,13 @@ def script_starts(text: str) -> Iterator[int]:
         if place and size > 1 and " " not in (script, text[place - 1]):
             yield place
         place += size
+
+
+def scripts_of(text: str) -> frozenset[str]:
+    """The scripts of the letters of a text, each by the first word of its letters' names in Unicode."""
+    if text.isascii():
+        return _LATIN if any(map(str.isalpha, text)) else frozenset()
+    return frozenset(unicodedata.name(char, "").partition(" ")[0] for char in text if char.isalpha())
 
 
 def _script(char: str) -> str:

@@ -38,13 +38,13 @@ class SuggestTier(IntEnum):
     WORDS_AND_CATEGORY = 4
     WORDS = 5  # or the first words are a whole name, and the others say categories of the shop
     BEGINS_KEY = 6
-    BEGINS_FULL = 7
-    EQUALS_FULL = 8
+    BEGINS_NAME = 7  # or the main label is q
+    EQUALS_NAME = 8  # or the domain
 
 
 # Where a country is asked for, shops that are not known to sell there have a worse tier for the same evidence.
 UNKNOWN_MARKET: Final = {
-    SuggestTier.BEGINS_FULL: SuggestTier.BEGINS_KEY,
+    SuggestTier.BEGINS_NAME: SuggestTier.BEGINS_KEY,
     SuggestTier.BEGINS_KEY: SuggestTier.WORDS,
 }
 

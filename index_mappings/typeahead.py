@@ -13,11 +13,14 @@ from typing import Any, Final, NamedTuple
 
 # Raised with every change of what the files hold; others are left alone by whoever reads.
 TYPEAHEAD_VERSION: Final = 2
-# A posting is a shop's number, and in its lowest bits whether the text is a full form of it, a key, and a word (X2).
+# A posting is a shop's number, and in its lowest bits whether the text is a full form of it, a key, a word (X2), a name
+# and a leading one (`index_mappings.forms`).
 FULL: Final = 1
 KEY: Final = 2
 WORD: Final = 4
-POSTING_BITS: Final = 3
+NAME: Final = 8
+LEADING: Final = 16
+POSTING_BITS: Final = 5
 # So many texts are one leaf of a tree that knows the best posting below each of its nodes.
 BLOCK: Final = 16
 # What is said of the first characters of a text is one number: so many code points of so many bits each, the first one

@@ -48,6 +48,8 @@ def project_shop(
         redirects=tuple(_redirect_view(redirect) for redirect in redirects),
         registrable=parts.registrable,
         main_label=parts.main_label,
+        names=forms.names,
+        leading=forms.leading,
         full=forms.full,
         keys=forms.keys,
         words=forms.words,

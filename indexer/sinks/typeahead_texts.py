@@ -27,7 +27,9 @@ from index_mappings.typeahead import (
     FULL,
     KEY,
     LACKING,
+    LEADING,
     LETTER_BITS,
+    NAME,
     POSTING_BITS,
     TYPEAHEAD_VERSION,
     WORD,
@@ -61,7 +63,7 @@ class Findable(NamedTuple):
     """What is kept of a shop.
 
     Attributes:
-        id, rank, markets, full, keys, words: as in its document.
+        id, rank, markets, names, leading, full, keys, words: as in its document.
         shown: what a suggestion shows: id, name, domain, category, popularity.
     """
 
@@ -69,6 +71,8 @@ class Findable(NamedTuple):
     rank: str
     shown: tuple[str, str, str, str, float | None]
     markets: tuple[str, ...]
+    names: tuple[str, ...]
+    leading: tuple[str, ...]
     full: tuple[str, ...]
     keys: tuple[str, ...]
     words: tuple[str, ...]
@@ -77,7 +81,7 @@ class Findable(NamedTuple):
     def of(cls, shop: ShopDocument) -> "Findable":
         """That part of a document."""
         shown = (shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
-        return cls(shop.id, shop.rank, shown, shop.markets, shop.full, shop.keys, shop.words)
+        return cls(shop.id, shop.rank, shown, shop.markets, shop.names, shop.leading, shop.full, shop.keys, shop.words)
 
     @classmethod
     def of_stored(cls, stored: Mapping[str, Any]) -> "Findable":
@@ -90,6 +94,8 @@ class Findable(NamedTuple):
             rank_key(popularity, shop_id),
             shown,
             markets_of(stored["countries"], stored["domain"]),
+            forms.names,
+            forms.leading,
             forms.full,
             forms.keys,
             forms.words,
@@ -131,7 +137,10 @@ class TextsBuild:
     def add(self, shop: Findable) -> None:
         """Take a shop in; they may come in any order, each once."""
         marks: dict[str, int] = {}
-        for mark, texts in ((FULL, shop.full), (KEY, shop.keys), (WORD, shop.words)):
+        marked = (
+            (FULL, shop.full), (KEY, shop.keys), (WORD, shop.words), (NAME, shop.names), (LEADING, shop.leading)
+        )  # fmt: skip
+        for mark, texts in marked:
             for text in texts:
                 marks[text] = marks.get(text, 0) | mark
         place = self._count
@@ -154,13 +163,13 @@ class TextsBuild:
         """
         with PartsFile(self._path) as file:
             numbers = self._numbers()
-            heads, postings, best_full, best_key = self._texts(file, numbers)
+            heads, postings, best_leading, best_key = self._texts(file, numbers)
             file.part("heads", _ITEM, heads)
             file.part("postings", _ITEM, postings)
             own_heads, own = _by_shop(self._count, heads, postings)
             file.part("own_heads", _ITEM, own_heads)
             file.part("own", _ITEM, own)
-            file.part("best_full", _ITEM, _tree(best_full))
+            file.part("best_leading", _ITEM, _tree(best_leading))
             file.part("best_key", _ITEM, _tree(best_key))
             for lacking in LACKING:
                 order, firsts = self._without(lacking)
@@ -183,7 +192,7 @@ class TextsBuild:
     def _texts(self, file: PartsFile, numbers: "array[int]") -> "tuple[array[int], array[int], Numbers, Numbers]":
         """Write the texts themselves. Returns their postings, and the best one of each text by either mark."""
         offsets, heads, postings, firsts = array("i", [0]), array("i", [0]), array("i"), array("q")
-        best = {FULL: array("i"), KEY: array("i")}
+        best = {LEADING: array("i"), KEY: array("i")}
         keys: list[tuple[int, str]] = []
         file.begin("letters", _ITEM)
         for text, found in self._grouped():
@@ -204,7 +213,7 @@ class TextsBuild:
         self._db.executemany("INSERT INTO keys VALUES (?, ?)", keys)
         file.part("offsets", _ITEM, offsets)
         file.part("firsts", _LONG, firsts)
-        return heads, postings, np.array(best[FULL], np.int32), np.array(best[KEY], np.int32)
+        return heads, postings, np.array(best[LEADING], np.int32), np.array(best[KEY], np.int32)
 
     def _grouped(self) -> Iterator[tuple[str, list[tuple[int, int]]]]:
         """The texts in order, each with the places and marks of its shops."""

@@ -97,12 +97,15 @@ def suggest_plan(
     filters = filter_clauses(country, None)
     if not query.texts:
         return Plan("shops", ((SuggestTier.HALF_OF_WORDS, EVERYTHING),), filters)
-    tiers: list[tuple[SuggestTier, Clause]] = [(SuggestTier.BEGINS_FULL, _begins("full", query))]
-    if query.words:
-        tiers.append((SuggestTier.BEGINS_KEY, _begins("keys", query)))
-    begins = tiers if country is None else _known_first(tiers, country)
-    others = _either_of((*begins, *word_tiers(query, slugs)))
-    return Plan("shops", ((SuggestTier.EQUALS_FULL, Exact("full", query.texts)), *others), filters, later=later)
+    begins: Tiers = (
+        (SuggestTier.BEGINS_NAME, _begins("leading", query)),
+        (SuggestTier.BEGINS_NAME, Exact("full", query.texts)),
+        (SuggestTier.BEGINS_KEY, _begins("keys", query)),
+    )
+    if country is not None:
+        begins = _known_first(begins, country)
+    tiers = (SuggestTier.EQUALS_NAME, Exact("names", query.texts)), *begins, *word_tiers(query, slugs)
+    return Plan("shops", _either_of(tiers), filters, later=later)
 
 
 def word_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
@@ -169,12 +172,11 @@ def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, .
     return tuple(clauses)
 
 
-def _known_first(tiers: Sequence[tuple[SuggestTier, Clause]], country: str) -> Tiers:
-    """Each tier for the shops that are known to sell in a country, and the next one for all (M9.country)."""
+def _known_first(tiers: Tiers, country: str) -> Tiers:
+    """Each tier for the shops that are known to sell in a country, and a worse one for all (M9.country)."""
     known = Exact("markets", (country, WORLDWIDE))
-    return tuple(
-        one for tier, clause in tiers for one in ((tier, AllOf((clause, known))), (UNKNOWN_MARKET[tier], clause))
-    )
+    of_known = tuple((tier, AllOf((clause, known))) for tier, clause in _either_of(tiers))
+    return (*of_known, *((UNKNOWN_MARKET[SuggestTier(tier)], clause) for tier, clause in tiers))
 
 
 def _either_of(tiers: Iterable[tuple[int, Clause]]) -> Tiers:
@@ -182,7 +184,7 @@ def _either_of(tiers: Iterable[tuple[int, Clause]]) -> Tiers:
     clauses: dict[int, list[Clause]] = {}
     for tier, clause in tiers:
         clauses.setdefault(tier, []).append(clause)
-    return tuple((tier, _any_of(either)) for tier, either in clauses.items())
+    return tuple((tier, _any_of(clauses[tier])) for tier in sorted(clauses, reverse=True))
 
 
 def _begins(field: str, query: QueryForms) -> Clause:

@@ -24,14 +24,14 @@ def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs, country: s
     known = country is None or country in shop.markets or WORLDWIDE in shop.markets
     if not query.texts:
         return SuggestTier.HALF_OF_WORDS
-    if any(text in shop.full for text in query.texts):
-        return SuggestTier.EQUALS_FULL
-    if any(full.startswith(query.texts) for full in shop.full):
-        return SuggestTier.BEGINS_FULL if known else SuggestTier.BEGINS_KEY
-    if not query.words:
-        return None
+    if any(text in shop.names for text in query.texts):
+        return SuggestTier.EQUALS_NAME
+    if any(name.startswith(query.texts) for name in shop.leading) or any(text in shop.full for text in query.texts):
+        return SuggestTier.BEGINS_NAME if known else SuggestTier.BEGINS_KEY
     if any(key.startswith(query.texts) for key in shop.keys):
         return SuggestTier.BEGINS_KEY if known else SuggestTier.WORDS
+    if not query.words:
+        return None
     if (tier := _word_order_tier(shop, query.words, slugs)) is not None:
         return tier
     if typo_tier(shop, query) == SuggestTier.ONE_TYPO:

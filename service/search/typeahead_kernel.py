@@ -11,7 +11,18 @@ import numpy as np
 from numba import njit
 
 from index_mappings.tiers import NAMED_PART, ONE_TYPO_MIN, OVERLAP_WORDS, UNKNOWN_MARKET, SuggestTier
-from index_mappings.typeahead import BLOCK, FIRSTS, FULL, KEY, LACKING, LETTER_BITS, POSTING_BITS, WORD
+from index_mappings.typeahead import (
+    BLOCK,
+    FIRSTS,
+    FULL,
+    KEY,
+    LACKING,
+    LEADING,
+    LETTER_BITS,
+    NAME,
+    POSTING_BITS,
+    WORD,
+)
 
 Array = np.ndarray[tuple[int], np.dtype[np.int32]]
 Ranges = np.ndarray[tuple[int, int], np.dtype[np.int32]]
@@ -19,15 +30,15 @@ Firsts = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 # An entry of an answer: the shop's number, and its tier in the lowest bits.
 TIER_BITS: Final = 4
-_EQUALS: Final = int(SuggestTier.EQUALS_FULL)
-_BEGINS_FULL: Final = int(SuggestTier.BEGINS_FULL)
+_EQUALS: Final = int(SuggestTier.EQUALS_NAME)
+_BEGINS_NAME: Final = int(SuggestTier.BEGINS_NAME)
 _BEGINS_KEY: Final = int(SuggestTier.BEGINS_KEY)
 _WORDS: Final = int(SuggestTier.WORDS)
 _TYPO: Final = int(SuggestTier.ONE_TYPO)
 _PART: Final = int(SuggestTier.PART_IS_NAME)
 _MOST: Final = int(SuggestTier.MOST_OF_WORDS)
 _HALF: Final = int(SuggestTier.HALF_OF_WORDS)
-_UNKNOWN_FULL: Final = int(UNKNOWN_MARKET[SuggestTier.BEGINS_FULL])
+_UNKNOWN_NAME: Final = int(UNKNOWN_MARKET[SuggestTier.BEGINS_NAME])
 _UNKNOWN_KEY: Final = int(UNKNOWN_MARKET[SuggestTier.BEGINS_KEY])
 # The orders in which texts stand: whole, and without the character at this place.
 IN_ORDER: Final = -1
@@ -59,8 +70,8 @@ _MADE_WITH: Final = {
         "WORDS_AND_CATEGORY": 4,
         "WORDS": 5,
         "BEGINS_KEY": 6,
-        "BEGINS_FULL": 7,
-        "EQUALS_FULL": 8,
+        "BEGINS_NAME": 7,
+        "EQUALS_NAME": 8,
     },
     "UNKNOWN_MARKET": {7: 6, 6: 5},
     "NAMED_PART": 4,
@@ -69,11 +80,13 @@ _MADE_WITH: Final = {
     "BLOCK": 16,
     "FIRSTS": 3,
     "LETTER_BITS": 21,
-    "POSTING_BITS": 3,
+    "POSTING_BITS": 5,
     "LACKING": (0, 1),
     "FULL": 1,
     "KEY": 2,
     "WORD": 4,
+    "NAME": 8,
+    "LEADING": 16,
 }
 _IS_NOW: Final = globals() | {"SuggestTier": {tier.name: int(tier) for tier in SuggestTier}}
 if _changed := [name for name, number in _MADE_WITH.items() if _IS_NOW[name] != number]:
@@ -91,7 +104,7 @@ class Texts(NamedTuple):
         postings: of each text, ascending.
         own_heads: where in `own` the texts of each shop begin, and where the last ones end.
         own: of each shop its texts, with the marks of their postings.
-        best_full: a tree over blocks of texts: the best posting that is a full form.
+        best_leading: a tree over blocks of texts: the best posting that is a leading name.
         best_key: the same of keys.
         rests_0: keys of more than three characters in the order of what is left without their first one.
         firsts_0: of each of these what is said of the first characters of that.
@@ -110,7 +123,7 @@ class Texts(NamedTuple):
     postings: Array
     own_heads: Array
     own: Array
-    best_full: Array
+    best_leading: Array
     best_key: Array
     rests_0: Array
     firsts_0: Firsts
@@ -176,19 +189,25 @@ def suggest(
     ranges = np.empty((_NOTED, 3), np.int32)
     bounds = _bounds(asked)
     words = bounds[forms:]
-    count = noted = 0
+    equal = np.empty(forms, np.int32)
+    equals = noted = 0
     for number in range(forms):
         start, end = bounds[number]
         first, last = _begun(texts, IN_ORDER, asked, start, end)
-        count = _equal(texts, first, last, end - start, passing, found, 0, count)
+        # What equals the beginning comes first.
+        if first < last and texts.offsets[first + 1] - texts.offsets[first] == end - start:
+            equal[equals] = first
+            equals += 1
         noted = _noted(ranges, noted, first, last, IN_ORDER)
+    equal = equal[:equals]
+    count = _having(texts, equal, NAME, passing, found, 0, 0)
     tiers[:count] = _EQUALS
     better = count
-    for tier in (_BEGINS_FULL, _BEGINS_KEY, _WORDS, _TYPO, _PART, _MOST, _HALF):
+    for tier in (_BEGINS_NAME, _BEGINS_KEY, _WORDS, _TYPO, _PART, _MOST, _HALF):
         if count == wanted:
             break
         if tier >= _UNKNOWN_KEY:
-            count = _beginning(texts, ranges, noted, tier, known, passing, found, better, count)
+            count = _beginning(texts, equal, ranges, noted, tier, known, passing, found, better, count)
         if tier == _TYPO:
             for number in range(forms):
                 start, end = bounds[number]
@@ -244,20 +263,19 @@ def _bounds(asked: Array) -> Ranges:
 
 
 @_inner
-def _equal(
-    texts: Texts, first: int, last: int, size: int, passing: Array, found: Array, better: int, count: int
-) -> int:
-    """Of texts that begin alike, take the shops of which one is a full form of this size. Returns as `_taken`."""
-    # What equals the beginning comes first.
-    if first < last and texts.offsets[first + 1] - texts.offsets[first] == size:
-        heads, postings, gone = texts.heads, texts.postings, texts.gone
-        count = _scanned(heads, postings, gone, heads, IN_ORDER, FULL, first, first + 1, passing, found, better, count)
+def _having(texts: Texts, own: Array, mark: int, passing: Array, found: Array, better: int, count: int) -> int:
+    """Take the shops that have one of these texts with this mark. Returns as `_taken`."""
+    heads, postings, gone = texts.heads, texts.postings, texts.gone
+    for place in range(len(own)):
+        text = int(own[place])
+        count = _scanned(heads, postings, gone, heads, IN_ORDER, mark, text, text + 1, passing, found, better, count)
     return count
 
 
 @_inner
 def _beginning(
     texts: Texts,
+    equal: Array,
     ranges: Ranges,
     noted: int,
     tier: int,
@@ -271,12 +289,14 @@ def _beginning(
 
     In the tier below that of those which are known to sell in the country are all that pass: the others are found.
     """
-    if tier == _BEGINS_FULL:
-        count = _best_of(texts, ranges, noted, FULL, known, found, better, count)
+    if tier == _BEGINS_NAME:
+        count = _having(texts, equal, FULL, known, found, better, count)
+        count = _best_of(texts, ranges, noted, LEADING, known, found, better, count)
     elif tier == _BEGINS_KEY:
         count = _best_of(texts, ranges, noted, KEY, known, found, better, count)
-    if tier == _UNKNOWN_FULL and len(passing):
-        count = _best_of(texts, ranges, noted, FULL, passing, found, better, count)
+    if tier == _UNKNOWN_NAME and len(passing):
+        count = _having(texts, equal, FULL, passing, found, better, count)
+        count = _best_of(texts, ranges, noted, LEADING, passing, found, better, count)
     elif tier == _UNKNOWN_KEY and len(passing):
         count = _best_of(texts, ranges, noted, KEY, passing, found, better, count)
     return count
@@ -387,8 +407,8 @@ def _is_full(
     texts: Texts, asked: Array, start: int, end: int, passing: Array, found: Array, better: int, count: int
 ) -> int:
     """Take the shops of which a part of what is asked is a full form. Returns as `_taken`."""
-    first, last = _begun(texts, IN_ORDER, asked, start, end)
-    return _equal(texts, first, last, end - start, passing, found, better, count)
+    text = _whole(texts, asked, start, end)
+    return count if text < 0 else _having(texts, np.array([text], np.int32), FULL, passing, found, better, count)
 
 
 @_inner
@@ -672,7 +692,7 @@ def _best_of(
         if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(texts.firsts):
             count = _by_rank(texts, mark, low, high, passing, found, better, count)
             continue
-        order, tree = texts.rests_0, texts.best_full if mark == FULL else texts.best_key
+        order, tree = texts.rests_0, texts.best_leading if mark == LEADING else texts.best_key
         if lacking == WITHOUT_FIRST:
             tree = texts.best_0
         elif lacking == WITHOUT_SECOND:

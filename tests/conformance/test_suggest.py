@@ -296,6 +296,56 @@ async def test_a_country_filters_shops_and_leaves_categories_alone(directory: Di
     ]
 
 
+@pytest.mark.rule("M9.names", "M9")
+async def test_names_come_before_other_names_and_domains(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Kestrel", "a.internal", popularity=0.1),
+            shop("Wren", "b.internal", aliases=["Kestrel"], popularity=0.2),
+            shop("Lark", "kestrel.com", popularity=9),
+            shop("kestrel.net", "kestrel.net", popularity=0.3),
+            shop("Kestrels", "c.internal", popularity=0.4),
+            shop("Tit", "d.internal", aliases=["Kestrel of Tit"], popularity=7),
+            shop("Big Kestrel", "e.internal", aliases=["Kestrel"], popularity=0.5),
+            shop("Owl", "kestrels.internal", popularity=6),
+            shop("Синица", "f.internal", aliases=["Kestrelka"], popularity=0.6),
+            shop("The Kestrel Barn", "g.internal", aliases=["Kestrel Barn"], popularity=0.7),
+        ]
+    )
+    whole = [(8, "Big Kestrel"), (8, "kestrel.net"), (8, "Wren"), (8, "Kestrel")]
+    named = [(7, "Lark"), (7, "The Kestrel Barn"), (7, "Синица"), (7, "Kestrels")]
+    others = [(6, "Tit"), (6, "Owl")]
+    for limit in range(1, 12):
+        assert await ladder(world, "kestrel", limit=limit) == [*whole, *named, *others][:limit], limit
+    assert await ladder(world, "kestre") == [
+        (7, "The Kestrel Barn"),
+        (7, "Синица"),
+        (7, "Big Kestrel"),
+        (7, "Kestrels"),
+        (7, "kestrel.net"),
+        (7, "Kestrel"),
+        (6, "Lark"),
+        (6, "Tit"),
+        (6, "Owl"),
+        (6, "Wren"),
+    ]
+    # A domain is whole with all its labels, as it is written or spaced.
+    assert await ladder(world, "kestrel.com", limit=1) == [(8, "Lark")]
+    assert await ladder(world, "kestrel com", limit=1) == [(8, "Lark")]
+    assert await ladder(world, "kestrel co", limit=1) == [(6, "Lark")]
+
+
+@pytest.mark.rule("X2.unspaced", "M9")
+async def test_a_name_without_spaces_is_found_from_where_its_script_changes(directory: Directory) -> None:
+    world = await directory(
+        [shop("銀座コージーコーナー", "a.internal"), shop("ファッションセンターしまむら", "b.internal")]
+    )
+    assert await ladder(world, "コージー") == [(6, "銀座コージーコーナー")]
+    assert await ladder(world, "コージーコーナー") == [(6, "銀座コージーコーナー")]
+    assert await ladder(world, "しまむ") == [(6, "ファッションセンターしまむら")]
+    assert await ladder(world, "センター") == []
+
+
 @pytest.mark.rule("M9.country")
 async def test_who_is_not_known_to_sell_in_the_country_is_a_tier_worse_where_a_name_is_only_begun(
     directory: Directory,

@@ -46,7 +46,10 @@ def document(
 
 def with_texts(shop: ShopDocument, full: Iterable[str], keys: Iterable[str], words: Iterable[str] = ()) -> ShopDocument:
     """The shop, to be found by these texts and no others."""
-    return replace(shop, full=_unique(full), keys=_unique(keys), words=_unique(words))
+    full = _unique(full)
+    return replace(
+        shop, names=full[::2], leading=full[::3], full=full, keys=_unique((*keys, *full)), words=_unique(words)
+    )
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ SHOP = ShopDocument(
     redirects=(),
     registrable="ab.internal",
     main_label="ab",
+    names=("ab", "ab.internal"),
+    leading=("ab",),
     full=("ab", "ab.internal"),
     keys=("ab", "abcd"),
     words=("ab",),
@@ -62,6 +64,9 @@ def test_an_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
         "redirects": [],
         "registrable": "ab.internal",
         "main_label": "ab",
+        "names": ["ab", "ab.internal"],
+        "leading_edges": ["a", "ab"],
+        "leading_long": [],
         "full": ["ab", "ab.internal"],
         "full_edges": [
             "a", "ab", "ab.", "ab.i", "ab.in", "ab.int", "ab.inte", "ab.inter", "ab.intern", "ab.interna", "ab.internal"

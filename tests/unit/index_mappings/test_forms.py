@@ -1,12 +1,14 @@
 """The ways in which a shop can be typed, and the forms in which a query is compared with them."""
 
 import string
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.forms import QueryForms, ShopForms, forms_of_words, query_forms, shop_forms
+from index_mappings.text import fold
 
 
 def _is_whole_name(query: str, name: str, domain: str) -> bool:
@@ -16,6 +18,15 @@ def _is_whole_name(query: str, name: str, domain: str) -> bool:
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
     assert shop_forms("Marks & Spencer", (), "marksandspencer.com") == ShopForms(
+        names=(
+            "marks and spencer",
+            "marks spencer",
+            "marksandspencer",
+            "marksandspencer com",
+            "marksandspencer.com",
+            "marksspencer",
+        ),
+        leading=("marks and spencer", "marks spencer", "marksandspencer", "marksspencer"),
         full=(
             "marks and spencer",
             "marks spencer",
@@ -29,6 +40,7 @@ def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
             "marks and spencer",
             "marks spencer",
             "marksandspencer",
+            "marksandspencer com",
             "marksandspencer.com",
             "marksspencer",
             "spencer",
@@ -41,8 +53,10 @@ def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
     assert shop_forms("Youla / Юла", (), "youla.ru") == ShopForms(
+        names=("youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
+        leading=("youla yula", "youla юла", "youlayula", "youlaюла"),
         full=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
-        keys=("youla", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла", "yula", "юла"),
+        keys=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла", "yula", "юла"),
         words=("youla", "yula", "юла"),
         infixes=("youla", "youlayula", "youlaюла"),
     )
@@ -51,13 +65,15 @@ def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
 @pytest.mark.rule("X2", "X2.keys")
 def test_an_international_domain_is_there_in_both_spellings() -> None:
     assert shop_forms("Müller", (), "xn--mller-kva.de") == ShopForms(
+        names=("mueller", "muller", "muller de", "müller.de", "xn mller kva de", "xn--mller-kva.de"),
+        leading=("mueller", "muller"),
         full=(
             "mueller", "muller", "muller de", "müller", "müller.de",
             "xn mller kva", "xn mller kva de", "xn--mller-kva", "xn--mller-kva.de", "xnmllerkva",
         ),
         keys=(
-            "mueller", "muller", "müller", "müller.de",
-            "xn mller kva", "xn--mller-kva", "xn--mller-kva.de", "xnmllerkva",
+            "mueller", "muller", "muller de", "müller", "müller.de",
+            "xn mller kva", "xn mller kva de", "xn--mller-kva", "xn--mller-kva.de", "xnmllerkva",
         ),
         words=("mueller", "muller"),
         infixes=("mueller", "muller"),
@@ -67,13 +83,15 @@ def test_an_international_domain_is_there_in_both_spellings() -> None:
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces() -> None:
     assert shop_forms("Nord", ("Nordlicht Home",), "nord-licht.myshopify.com") == ShopForms(
+        names=("nord", "nord licht myshopify com", "nord-licht.myshopify.com", "nordlicht home", "nordlichthome"),
+        leading=("nord",),
         full=(
             "nord", "nord licht", "nord licht myshopify com", "nord-licht", "nord-licht.myshopify.com", "nordlicht",
             "nordlicht home", "nordlichthome",
         ),
         keys=(
-            "home", "licht", "nord", "nord licht", "nord-licht", "nord-licht.myshopify.com", "nordlicht",
-            "nordlicht home", "nordlichthome",
+            "home", "licht", "nord", "nord licht", "nord licht myshopify com", "nord-licht",
+            "nord-licht.myshopify.com", "nordlicht", "nordlicht home", "nordlichthome",
         ),
         words=("home", "licht", "nord", "nordlicht"),
         infixes=("nord", "nordlicht", "nordlichthome"),
@@ -83,8 +101,10 @@ def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
     assert shop_forms("Kompass", (), "de.kompass.internal") == ShopForms(
+        names=("de kompass internal", "de.kompass.internal", "kompass"),
+        leading=("kompass",),
         full=("de kompass internal", "de.kompass.internal", "kompass"),
-        keys=("de", "de.kompass.internal", "kompass"),
+        keys=("de", "de kompass internal", "de.kompass.internal", "kompass"),
         words=("kompass",),
         infixes=("dekompass", "kompass"),
     )
@@ -93,8 +113,10 @@ def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
 @pytest.mark.rule("X1.last_form", "X2")
 def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
     assert shop_forms("???", (), "qqq.internal") == ShopForms(
+        names=("???", "qqq internal", "qqq.internal"),
+        leading=("???",),
         full=("???", "qqq", "qqq internal", "qqq.internal"),
-        keys=("???", "qqq", "qqq.internal"),
+        keys=("???", "qqq", "qqq internal", "qqq.internal"),
         words=("qqq",),
         infixes=("qqq",),
     )
@@ -104,7 +126,7 @@ def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
 def test_an_alias_has_the_forms_that_it_would_have_as_a_name() -> None:
     as_alias = shop_forms("Nord", ("Grün+Blau",), "q.internal")
     as_name = shop_forms("Grün+Blau", ("Nord",), "q.internal")
-    assert as_alias == as_name
+    assert replace(as_alias, leading=as_name.leading) == as_name
     assert {"grun blau", "gruen blau", "grun and blau", "gruen and blau", "gruenandblau"} <= {*as_alias.full}
 
 
@@ -201,3 +223,47 @@ def test_one_plain_word_has_the_forms_that_it_has_with_a_space_behind_it(word: s
 def test_kept_words_are_compared_spaced_and_joined() -> None:
     assert forms_of_words(("mc", "donalds")) == QueryForms(texts=("mc donalds", "mcdonalds"), words=("mc", "donalds"))
     assert forms_of_words(()) == QueryForms(texts=(), words=())
+
+
+@pytest.mark.rule("M9.names")
+@pytest.mark.parametrize(
+    ("name", "aliases", "leading"),
+    [
+        # The last words of the name, and not others of it or another name.
+        ("The Home Depot", ("Home Depot", "HD", "The Home", "epot"), {"the home depot", "home depot"}),
+        ("Hugo Boss", ("boss",), {"hugo boss", "boss"}),
+        # The name in another script; what has no letters is in none.
+        ("Kamax", ("Камакс", "Camax", "24"), {"kamax", "камакс"}),
+        ("ココカラ", ("Cocokara Fine", "ココ"), {"ココカラ", "kokokara", "cocokara fine"}),
+        ("中國移動 China Mobile", ("China Mobile", "CMHK"), {"中國移動 china mobile", "china mobile"}),
+        ("1083", ("Tausend", "83"), {"1083", "tausend"}),
+    ],
+)
+def test_the_name_leads_and_so_do_its_last_words_and_other_scripts(
+    name: str, aliases: tuple[str, ...], leading: set[str]
+) -> None:
+    forms = shop_forms(name, aliases, "q.internal")
+    assert leading <= {*forms.leading}
+    others = {fold(alias) for alias in aliases}
+    assert others & {*forms.leading} == others & leading
+    assert others <= {*forms.names}
+    assert {*forms.leading} <= {*forms.names} <= {*forms.full} <= {*forms.keys}
+
+
+@pytest.mark.rule("M9.names")
+@pytest.mark.parametrize(
+    ("name", "aliases", "domain", "of_label"),
+    [
+        ("CDON.com", (), "cdon.se", ("names", "leading", "full")),
+        ("Nord", ("CDON.COM",), "cdon.com", ("names", "full")),
+        ("Nord", (), "cdon.com", ("full",)),
+        ("Other.com", (), "cdon.com", ("full",)),
+        ("Buy at cdon.com", (), "cdon.com", ("full",)),
+    ],
+)
+def test_the_label_is_a_name_where_a_name_is_spelt_like_the_domain(
+    name: str, aliases: tuple[str, ...], domain: str, of_label: tuple[str, ...]
+) -> None:
+    forms = shop_forms(name, aliases, domain)
+    told = {"names": forms.names, "leading": forms.leading, "full": forms.full}
+    assert tuple(sort for sort, texts in told.items() if "cdon" in texts) == of_label

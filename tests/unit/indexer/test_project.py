@@ -39,22 +39,35 @@ def test_a_shop_becomes_its_document() -> None:
         redirects=(),
         registrable="nord-licht.internal",
         main_label="nord-licht",
+        names=("mueller", "muller", "nord", "nord licht internal", "nord-licht.internal"),
+        leading=("mueller", "muller"),
         full=(
             "mueller", "muller", "nord", "nord licht", "nord licht internal", "nord-licht", "nord-licht.internal",
             "nordlicht",
         ),
-        keys=("licht", "mueller", "muller", "nord", "nord licht", "nord-licht", "nord-licht.internal", "nordlicht"),
+        keys=(
+            "licht", "mueller", "muller", "nord", "nord licht", "nord licht internal", "nord-licht",
+            "nord-licht.internal", "nordlicht",
+        ),
         words=("licht", "mueller", "muller", "nord"),
         infixes=("mueller", "muller", "nord", "nordlicht"),
     )  # fmt: skip
 
 
-@pytest.mark.rule("M7")
-@pytest.mark.parametrize(("stated", "markets"), [([], ("*",)), (["WORLDWIDE"], ("*",)), (["XK", "DE"], ("XK", "DE"))])
+@pytest.mark.rule("M7", "M9.country")
+@pytest.mark.parametrize(
+    ("stated", "domain", "markets"),
+    [
+        ([], "a.internal", ("*",)),
+        ([], "a.co.uk", ("*", "GB")),
+        (["WORLDWIDE"], "a.de", ("*", "WORLDWIDE")),
+        (["XK", "DE"], "a.fr", ("XK", "DE")),
+    ],
+)
 def test_a_shop_of_no_stated_market_or_of_the_world_keeps_under_every_country(
-    stated: list[str], markets: tuple[str, ...]
+    stated: list[str], domain: str, markets: tuple[str, ...]
 ) -> None:
-    document = project_shop(ShopRecord.model_validate(shop("A", countries=stated)))
+    document = project_shop(ShopRecord.model_validate(shop("A", domain, countries=stated)))
     assert (document.countries, document.markets) == (tuple(stated), markets)
 
 
