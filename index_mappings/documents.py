@@ -38,7 +38,7 @@ class ShopDocument:
         offers: the newest few offers, as the offers' own documents show them; `offers_total` counts all (A1).
         redirects: redirects that the source states between this shop's domain and another public shop's (A12).
         registrable, main_label: parts of the domain that merge audits look for.
-        names, leading, full, keys, words, infixes: what it is found by (`index_mappings.forms`, X2).
+        names, leading, begun, full, keys, words, infixes: what it is found by (`index_mappings.forms`, X2).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -58,8 +58,9 @@ class ShopDocument:
     main_label: Annotated[str, Role.EXACT]
     names: Annotated[tuple[str, ...], Role.EXACT]
     leading: Annotated[tuple[str, ...], Role.PREFIX]
+    begun: Annotated[tuple[str, ...], Role.EXACT]
     full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
-    keys: Annotated[tuple[str, ...], Role.PREFIX | Role.MISSPELT]
+    keys: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.MISSPELT]
     words: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
 

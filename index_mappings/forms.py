@@ -12,6 +12,7 @@ from anyascii import anyascii
 
 from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
 from index_mappings.text import fold, has_word_character, is_blank, joined, script_starts, scripts_of
+from index_mappings.tiers import HALF_MIN, SUGGEST_CUT
 
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
@@ -24,6 +25,7 @@ class ShopForms:
     Attributes:
         names: whole names and the whole domain; the main label where a name is spelt like a domain (`CDON.com`).
         leading: of these the name, and aliases that are its last words or in another script: what most people type.
+        begun: of leading names all beginnings that hold half of them or more, from HALF_MIN characters on.
         full: whole names, whole domain, main label.
         keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
         words: single words of the names and of the main label.
@@ -32,6 +34,7 @@ class ShopForms:
 
     names: tuple[str, ...]
     leading: tuple[str, ...]
+    begun: tuple[str, ...]
     full: tuple[str, ...]
     keys: tuple[str, ...]
     words: tuple[str, ...]
@@ -109,9 +112,11 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     domains |= {fold(spelling) for spelling in domains}
     by_domain = [text for text in (name, *aliases) if _spells_label(text, parts.main_label)]
     pieces = [piece for part in spelt_main.split("-") for piece in fold(part).split()]
+    leading = _unique(_whole_forms((name, *_leading(name, aliases))), main_forms if name in by_domain else ())
     return ShopForms(
         names=_unique(named, unspaced, domains, main_forms if by_domain else ()),
-        leading=_unique(_whole_forms((name, *_leading(name, aliases))), main_forms if name in by_domain else ()),
+        leading=leading,
+        begun=_unique(*map(halves, leading)),
         full=_unique(named, unspaced, domains, main_forms),
         keys=_unique(
             named, (tail for form in spaced for tail in _tails(form)), unspaced, domains, *label_forms.values(), pieces
@@ -119,6 +124,12 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         words=_unique((word for form in spaced for word in form.split()), pieces),
         infixes=_unique(unspaced, [joined(fold(unicode_host(parts.without_suffix)))]),
     )
+
+
+def halves(form: str) -> Iterator[str]:
+    """The beginnings of a name, but itself, that hold half of it or more."""
+    for end in range(max(HALF_MIN, -(-len(form) // 2)), min(len(form), SUGGEST_CUT + 1)):
+        yield form[:end]
 
 
 def _name_forms(text: str) -> Iterator[str]:

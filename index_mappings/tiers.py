@@ -12,6 +12,8 @@ SUGGEST_CUT: Final = 64
 ONE_TYPO_MIN: Final = 4
 TWO_TYPOS_MIN: Final = 8
 OVERLAP_WORDS: Final = 6
+# From so many characters on, what begins a name holds at least half of it (M9.names).
+HALF_MIN: Final = 6
 # Words of a query that are a whole name, others beside them, hold at least one in so many of its letters.
 NAMED_PART: Final = 4
 
@@ -36,17 +38,10 @@ class SuggestTier(IntEnum):
     TWO_TYPOS = PART_IS_NAME  # none in the first character, and only where no shop is in a better tier
     ONE_TYPO = 3
     WORDS_AND_CATEGORY = 4
-    WORDS = 5  # or the first words are a whole name, and the others say categories of the shop
-    BEGINS_KEY = 6
-    BEGINS_NAME = 7  # or the main label is q
+    WORDS = 5  # or q begins a key, or its first words are a whole name, and the others say categories of the shop
+    BEGINS_FORM = 6  # or is a whole key; or as below, of a shop that is not known to sell in the country
+    BEGINS_NAME = 7  # of which it is not too little, or is the main label
     EQUALS_NAME = 8  # or the domain
-
-
-# Where a country is asked for, shops that are not known to sell there have a worse tier for the same evidence.
-UNKNOWN_MARKET: Final = {
-    SuggestTier.BEGINS_NAME: SuggestTier.BEGINS_KEY,
-    SuggestTier.BEGINS_KEY: SuggestTier.WORDS,
-}
 
 
 def is_part_evidence(word: str, *, ideographic: bool) -> bool:

@@ -52,12 +52,41 @@ def query_of(index: OpenIndex, clause: Clause) -> Query | None:
 def head_query_of(index: OpenIndex, clause: Clause) -> Query | None:
     """The query for those in the head that meet a clause; None where the head does not know."""
     fields = headed(index.kind)
-    if isinstance(clause, Prefix) and len(clause.text) <= HEAD_EDGE_MAX and clause.field in fields:
-        return Query.term_query(index.schema, head_field(clause.field), clause.text, _BASIC)
-    if clause == _EVERYTHING and fields:
-        # All of the head have the empty beginning.
-        return Query.term_query(index.schema, head_field(fields[0]), "", _BASIC)
-    return None
+    match clause:
+        case Prefix(field, text) if len(text) <= HEAD_EDGE_MAX and field in fields:
+            return Query.term_query(index.schema, head_field(field), text, _BASIC)
+        case AllOf(()) if fields:
+            return _whole_head(index, fields)
+        case AnyOf(parts) | AllOf(parts) if any(head_query_of(index, part) for part in parts):
+            return _of_head(index, clause, fields)
+        case _:
+            return None
+
+
+def _of_head(index: OpenIndex, clause: AnyOf | AllOf, fields: Sequence[str]) -> Query | None:
+    """The same of several clauses of which the head knows some: others are asked of it as well, if they are plain."""
+    some: list[Query] = []
+    for part in clause.clauses:
+        query = head_query_of(index, part)
+        if query is None and isinstance(part, Exact):
+            known = query_of(index, part)
+            query = (
+                None
+                if known is None
+                else Query.boolean_query([(Occur.Must, _whole_head(index, fields)), (Occur.Must, known)])
+            )
+            if query is None and isinstance(clause, AnyOf):
+                continue  # nobody meets it
+        if query is None:
+            return None
+        some.append(query)
+    together = Occur.Should if isinstance(clause, AnyOf) else Occur.Must
+    return Query.boolean_query([(together, query) for query in some])
+
+
+def _whole_head(index: OpenIndex, fields: Sequence[str]) -> Query:
+    # All of the head have the empty beginning.
+    return Query.term_query(index.schema, head_field(fields[0]), "", _BASIC)
 
 
 @dataclass(frozen=True, slots=True)

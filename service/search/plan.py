@@ -4,7 +4,7 @@ Both engines run the same plan, so the rules of matching stand here once for pro
 in the reference backend.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -13,11 +13,11 @@ from index_mappings.documents import ANY_MARKET, WORLDWIDE
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
+    HALF_MIN,
     NAMED_PART,
     ONE_TYPO_MIN,
     OVERLAP_WORDS,
     TWO_TYPOS_MIN,
-    UNKNOWN_MARKET,
     FindTier,
     SuggestTier,
     is_part_evidence,
@@ -97,26 +97,28 @@ def suggest_plan(
     filters = filter_clauses(country, None)
     if not query.texts:
         return Plan("shops", ((SuggestTier.HALF_OF_WORDS, EVERYTHING),), filters)
-    begins: Tiers = (
-        (SuggestTier.BEGINS_NAME, _begins("leading", query)),
-        (SuggestTier.BEGINS_NAME, Exact("full", query.texts)),
-        (SuggestTier.BEGINS_KEY, _begins("keys", query)),
-    )
+    name = AnyOf((*_begun_names(query), Exact("full", query.texts)))
+    form = AnyOf((_begins("full", query), Exact("keys", query.texts)))
+    tiers: Tiers = ((SuggestTier.BEGINS_NAME, name), (SuggestTier.BEGINS_FORM, form))
     if country is not None:
-        begins = _known_first(begins, country)
-    tiers = (SuggestTier.EQUALS_NAME, Exact("names", query.texts)), *begins, *word_tiers(query, slugs)
-    return Plan("shops", _either_of(tiers), filters, later=later)
+        # Who is not known to sell there is a tier worse: where a form is begun, so is a key.
+        known = Exact("markets", (country, WORLDWIDE))
+        of_known = AllOf((name, known))
+        tiers = ((SuggestTier.BEGINS_NAME, of_known), (SuggestTier.BEGINS_FORM, AnyOf((AllOf((form, known)), name))))
+    whole = (SuggestTier.EQUALS_NAME, Exact("names", query.texts))
+    return Plan("shops", (whole, *tiers, *word_tiers(query, slugs)), filters, later=later)
 
 
 def word_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
-    """The tiers of /suggest in which words stand in any order or say a category (5 and 4 of M9)."""
+    """The tiers of /suggest in which a key is begun, or words stand in any order or say a category (5 and 4 of M9)."""
+    own = [_begins("keys", query)]
     if len(query.words) < 2:  # noqa: PLR2004 - two or more
-        return ()
-    own: Clause = AllOf(tuple(dict.fromkeys(_own_words(query.words))))
+        return ((SuggestTier.WORDS, own[0]),)
     by_category = dict(category_tiers(query, slugs))
+    own.append(AllOf(tuple(dict.fromkeys(_own_words(query.words)))))
     if (named := by_category.pop(SuggestTier.WORDS, None)) is not None:
-        own = AnyOf((own, named))
-    return ((SuggestTier.WORDS, own), *by_category.items())
+        own.append(named)
+    return ((SuggestTier.WORDS, AnyOf(tuple(own))), *by_category.items())
 
 
 def category_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
@@ -172,19 +174,10 @@ def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, .
     return tuple(clauses)
 
 
-def _known_first(tiers: Tiers, country: str) -> Tiers:
-    """Each tier for the shops that are known to sell in a country, and a worse one for all (M9.country)."""
-    known = Exact("markets", (country, WORLDWIDE))
-    of_known = tuple((tier, AllOf((clause, known))) for tier, clause in _either_of(tiers))
-    return (*of_known, *((UNKNOWN_MARKET[SuggestTier(tier)], clause) for tier, clause in tiers))
-
-
-def _either_of(tiers: Iterable[tuple[int, Clause]]) -> Tiers:
-    """The same, each tier once."""
-    clauses: dict[int, list[Clause]] = {}
-    for tier, clause in tiers:
-        clauses.setdefault(tier, []).append(clause)
-    return tuple((tier, _any_of(clauses[tier])) for tier in sorted(clauses, reverse=True))
+def _begun_names(query: QueryForms) -> Iterator[Clause]:
+    """A name that is begun, by half if that is long enough to tell."""
+    for text in query.texts:
+        yield Prefix("leading", text) if len(text) < HALF_MIN else Exact("begun", (text,))
 
 
 def _begins(field: str, query: QueryForms) -> Clause:

@@ -6,6 +6,7 @@ from index_mappings.documents import WORLDWIDE, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
+    HALF_MIN,
     NAMED_PART,
     ONE_TYPO_MIN,
     OVERLAP_WORDS,
@@ -26,10 +27,15 @@ def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs, country: s
         return SuggestTier.HALF_OF_WORDS
     if any(text in shop.names for text in query.texts):
         return SuggestTier.EQUALS_NAME
-    if any(name.startswith(query.texts) for name in shop.leading) or any(text in shop.full for text in query.texts):
-        return SuggestTier.BEGINS_NAME if known else SuggestTier.BEGINS_KEY
+    if any(text in shop.full for text in query.texts) or any(
+        _begins_by_half(name, text) for name in shop.leading for text in query.texts
+    ):
+        return SuggestTier.BEGINS_NAME if known else SuggestTier.BEGINS_FORM
+    whole_key = any(text in shop.keys for text in query.texts)
+    if known and (whole_key or any(full.startswith(query.texts) for full in shop.full)):
+        return SuggestTier.BEGINS_FORM
     if any(key.startswith(query.texts) for key in shop.keys):
-        return SuggestTier.BEGINS_KEY if known else SuggestTier.WORDS
+        return SuggestTier.WORDS
     if not query.words:
         return None
     if (tier := _word_order_tier(shop, query.words, slugs)) is not None:
@@ -37,6 +43,10 @@ def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs, country: s
     if typo_tier(shop, query) == SuggestTier.ONE_TYPO:
         return SuggestTier.ONE_TYPO
     return overlap_tier(shop, query.words)
+
+
+def _begins_by_half(name: str, text: str) -> bool:
+    return name.startswith(text) and (len(text) < HALF_MIN or 2 * len(text) >= len(name))
 
 
 def _word_order_tier(shop: ShopDocument, words: tuple[str, ...], slugs: Slugs) -> int | None:

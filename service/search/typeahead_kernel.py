@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numba import njit
 
-from index_mappings.tiers import NAMED_PART, ONE_TYPO_MIN, OVERLAP_WORDS, UNKNOWN_MARKET, SuggestTier
+from index_mappings.tiers import HALF_MIN, NAMED_PART, ONE_TYPO_MIN, OVERLAP_WORDS, SuggestTier
 from index_mappings.typeahead import (
     BLOCK,
     FIRSTS,
@@ -32,14 +32,12 @@ Firsts = np.ndarray[tuple[int], np.dtype[np.int64]]
 TIER_BITS: Final = 4
 _EQUALS: Final = int(SuggestTier.EQUALS_NAME)
 _BEGINS_NAME: Final = int(SuggestTier.BEGINS_NAME)
-_BEGINS_KEY: Final = int(SuggestTier.BEGINS_KEY)
+_BEGINS_FORM: Final = int(SuggestTier.BEGINS_FORM)
 _WORDS: Final = int(SuggestTier.WORDS)
 _TYPO: Final = int(SuggestTier.ONE_TYPO)
 _PART: Final = int(SuggestTier.PART_IS_NAME)
 _MOST: Final = int(SuggestTier.MOST_OF_WORDS)
 _HALF: Final = int(SuggestTier.HALF_OF_WORDS)
-_UNKNOWN_NAME: Final = int(UNKNOWN_MARKET[SuggestTier.BEGINS_NAME])
-_UNKNOWN_KEY: Final = int(UNKNOWN_MARKET[SuggestTier.BEGINS_KEY])
 # The orders in which texts stand: whole, and without the character at this place.
 IN_ORDER: Final = -1
 WITHOUT_FIRST: Final = 0
@@ -69,11 +67,11 @@ _MADE_WITH: Final = {
         "ONE_TYPO": 3,
         "WORDS_AND_CATEGORY": 4,
         "WORDS": 5,
-        "BEGINS_KEY": 6,
+        "BEGINS_FORM": 6,
         "BEGINS_NAME": 7,
         "EQUALS_NAME": 8,
     },
-    "UNKNOWN_MARKET": {7: 6, 6: 5},
+    "HALF_MIN": 6,
     "NAMED_PART": 4,
     "ONE_TYPO_MIN": 4,
     "OVERLAP_WORDS": 6,
@@ -186,7 +184,7 @@ def suggest(
     known = texts.known[country * size : (country + 1) * size] if country >= 0 else gone[:0]
     found = np.empty(wanted, np.int32)
     tiers = np.empty(wanted, np.int32)
-    ranges = np.empty((_NOTED, 3), np.int32)
+    ranges = np.empty((_NOTED, 4), np.int32)
     bounds = _bounds(asked)
     words = bounds[forms:]
     equal = np.empty(forms, np.int32)
@@ -198,22 +196,25 @@ def suggest(
         if first < last and texts.offsets[first + 1] - texts.offsets[first] == end - start:
             equal[equals] = first
             equals += 1
+        # Of a name at least half is typed.
+        most = 2 * (end - start) if end - start >= HALF_MIN else _NOBODY
+        ranges[noted, 3] = most
         noted = _noted(ranges, noted, first, last, IN_ORDER)
     equal = equal[:equals]
     count = _having(texts, equal, NAME, passing, found, 0, 0)
     tiers[:count] = _EQUALS
     better = count
-    for tier in (_BEGINS_NAME, _BEGINS_KEY, _WORDS, _TYPO, _PART, _MOST, _HALF):
+    for tier in (_BEGINS_NAME, _BEGINS_FORM, _WORDS, _TYPO, _PART, _MOST, _HALF):
         if count == wanted:
             break
-        if tier >= _UNKNOWN_KEY:
+        if tier >= _WORDS:
             count = _beginning(texts, equal, ranges, noted, tier, known, passing, found, better, count)
         if tier == _TYPO:
             for number in range(forms):
                 start, end = bounds[number]
                 if end - start >= ONE_TYPO_MIN:
                     count = _misspelt(texts, asked[start:end], passing, ranges, found, better, count)
-        elif tier < _BEGINS_KEY and len(words):
+        elif tier < _BEGINS_FORM and len(words):
             count = _by_words(texts, asked, bounds, words, tier, passing, found, better, count)
         tiers[better:count] = tier
         better = count
@@ -265,10 +266,13 @@ def _bounds(asked: Array) -> Ranges:
 @_inner
 def _having(texts: Texts, own: Array, mark: int, passing: Array, found: Array, better: int, count: int) -> int:
     """Take the shops that have one of these texts with this mark. Returns as `_taken`."""
-    heads, postings, gone = texts.heads, texts.postings, texts.gone
+    heads, postings, gone, offsets = texts.heads, texts.postings, texts.gone, texts.offsets
     for place in range(len(own)):
         text = int(own[place])
-        count = _scanned(heads, postings, gone, heads, IN_ORDER, mark, text, text + 1, passing, found, better, count)
+        end, most = text + 1, _NOBODY
+        count = _scanned(
+            heads, postings, gone, offsets, heads, IN_ORDER, mark, text, end, most, passing, found, better, count
+        )
     return count
 
 
@@ -287,19 +291,20 @@ def _beginning(
 ) -> int:
     """Take the shops of a tier by texts that begin so. Returns as `_taken`.
 
-    In the tier below that of those which are known to sell in the country are all that pass: the others are found.
+    Shops that pass the filter, but are not known to sell in the country, are a tier worse than those that are, which
+    have been found by then.
     """
     if tier == _BEGINS_NAME:
         count = _having(texts, equal, FULL, known, found, better, count)
-        count = _best_of(texts, ranges, noted, LEADING, known, found, better, count)
-    elif tier == _BEGINS_KEY:
-        count = _best_of(texts, ranges, noted, KEY, known, found, better, count)
-    if tier == _UNKNOWN_NAME and len(passing):
-        count = _having(texts, equal, FULL, passing, found, better, count)
-        count = _best_of(texts, ranges, noted, LEADING, passing, found, better, count)
-    elif tier == _UNKNOWN_KEY and len(passing):
-        count = _best_of(texts, ranges, noted, KEY, passing, found, better, count)
-    return count
+        return _best_of(texts, ranges, noted, LEADING, known, found, better, count)
+    if tier == _BEGINS_FORM:
+        count = _having(texts, equal, KEY, known, found, better, count)
+        count = _best_of(texts, ranges, noted, FULL, known, found, better, count)
+        if len(passing):
+            count = _having(texts, equal, FULL, passing, found, better, count)
+            count = _best_of(texts, ranges, noted, LEADING, passing, found, better, count)
+        return count
+    return _best_of(texts, ranges, noted, KEY, passing, found, better, count)
 
 
 @_inner
@@ -685,12 +690,13 @@ def _best_of(
     texts: Texts, ranges: Ranges, noted: int, mark: int, passing: Array, found: Array, better: int, count: int
 ) -> int:
     """Take the best shops of some ranges, each of an order, by texts with this mark. Returns as `_taken`."""
-    heads, postings, gone = texts.heads, texts.postings, texts.gone
+    heads, postings, gone, offsets = texts.heads, texts.postings, texts.gone, texts.offsets
     nodes = np.empty(_STACK, np.int32)
     for number in range(noted):
-        low, high, lacking = ranges[number]
+        low, high, lacking, most = ranges[number]
+        most = _longest(mark, most)
         if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(texts.firsts):
-            count = _by_rank(texts, mark, low, high, passing, found, better, count)
+            count = _by_rank(texts, mark, low, high, most, passing, found, better, count)
             continue
         order, tree = texts.rests_0, texts.best_leading if mark == LEADING else texts.best_key
         if lacking == WITHOUT_FIRST:
@@ -702,10 +708,27 @@ def _best_of(
         waiting = 0
         # The texts at both ends, or all of few, are looked at one by one.
         one_by_one = high if last - first < _WORTH_A_TREE else first * BLOCK
-        count = _scanned(heads, postings, gone, order, lacking, mark, low, one_by_one, passing, found, better, count)
+        count = _scanned(
+            heads, postings, gone, offsets, order, lacking, mark, low, one_by_one, most, passing, found, better, count
+        )
         if one_by_one == high:
             continue
-        count = _scanned(heads, postings, gone, order, lacking, mark, last * BLOCK, high, passing, found, better, count)
+        count = _scanned(
+            heads,
+            postings,
+            gone,
+            offsets,
+            order,
+            lacking,
+            mark,
+            last * BLOCK,
+            high,
+            most,
+            passing,
+            found,
+            better,
+            count,
+        )
         first, last = first + blocks, last + blocks
         while first < last:
             if first & 1:
@@ -722,8 +745,9 @@ def _best_of(
                 continue
             if node >= blocks:
                 low = (node - blocks) * BLOCK
+                high = low + BLOCK
                 count = _scanned(
-                    heads, postings, gone, order, lacking, mark, low, low + BLOCK, passing, found, better, count
+                    heads, postings, gone, offsets, order, lacking, mark, low, high, most, passing, found, better, count
                 )
             else:
                 nearer = 2 * node + (tree[2 * node + 1] < tree[2 * node])
@@ -733,18 +757,25 @@ def _best_of(
 
 
 @_inner
+def _longest(mark: int, of_names: int) -> int:
+    """How many letters a text with this mark may have: only of leading names half must have been typed."""
+    return of_names if mark == LEADING else _NOBODY
+
+
+@_inner
 def _by_rank(
-    texts: Texts, mark: int, low: int, high: int, passing: Array, found: Array, better: int, count: int
+    texts: Texts, mark: int, low: int, high: int, most: int, passing: Array, found: Array, better: int, count: int
 ) -> int:
     """Take the best shops of a large range: the first that have a text of it. Returns as `_taken`."""
-    heads, own = texts.own_heads, texts.own
+    heads, own, offsets = texts.own_heads, texts.own, texts.offsets
     for shop in range(len(heads) - 1):
         if count == len(found) and found[count - 1] < shop:
             break
         if not _passes(passing, texts.gone, shop):
             continue
         for at in range(heads[shop], heads[shop + 1]):
-            if low <= own[at] >> POSTING_BITS < high and own[at] & mark:
+            text = own[at] >> POSTING_BITS
+            if low <= text < high and own[at] & mark and offsets[text + 1] - offsets[text] <= most:
                 count = _taken(shop, found, better, count)
                 break
     return count
@@ -766,19 +797,23 @@ def _scanned(
     heads: Array,
     postings: Array,
     gone: Array,
+    offsets: Array,
     order: Array,
     lacking: int,
     mark: int,
     low: int,
     high: int,
+    most: int,
     passing: Array,
     found: Array,
     better: int,
     count: int,
 ) -> int:
-    """Take the best shops of a range, text by text. Returns as `_taken`."""
+    """Take the best shops of a range, by texts of at most so many letters. Returns as `_taken`."""
     for place in range(low, high):
         text = place if lacking == IN_ORDER else order[place]
+        if offsets[text + 1] - offsets[text] > most:
+            continue
         for at in range(heads[text], heads[text + 1]):
             shop = postings[at] >> POSTING_BITS
             if count == len(found) and found[count - 1] < shop:

@@ -181,7 +181,7 @@ async def test_two_typos_count_only_where_no_shop_has_a_better_tier(directory: D
     found = [(2, "Kestrelbird"), (2, "Kestrolbart Two")]
     assert await ladder(alone, "kestralbirt") == found
     assert await ladder(alone, "kestralbirt", limit=1) == found[:1]
-    for better, tier in (("Kestralbirt", 8), ("Old Kestralbirt Road", 6), ("Kestralbiry", 3)):
+    for better, tier in (("Kestralbirt", 8), ("Old Kestralbirt Road", 5), ("Kestralbiry", 3)):
         world = await directory([*near, shop(better)])
         assert await ladder(world, "kestralbirt") == [(tier, better)]
     # Words in common come after them, and count by themselves where two errors do not.
@@ -335,14 +335,44 @@ async def test_names_come_before_other_names_and_domains(directory: Directory) -
     assert await ladder(world, "kestrel co", limit=1) == [(6, "Lark")]
 
 
+@pytest.mark.rule("M9.names", "M9")
+async def test_from_six_characters_on_names_of_which_half_is_typed_come_first(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Kestrelhouse", "a.internal", popularity=0.1),
+            shop("Kestrel and Friends", "b.internal", popularity=9),
+            shop("Old Kestrel", "c.internal", popularity=0.2),
+            shop("Old Kestrels", "d.internal", popularity=8),
+            shop("Kestrels of Old", "e.internal", popularity=7),
+        ]
+    )
+    # Five say too little, so the best known come first.
+    assert await ladder(world, "kestr") == [
+        (7, "Kestrel and Friends"),
+        (7, "Kestrels of Old"),
+        (7, "Kestrelhouse"),
+        (5, "Old Kestrels"),
+        (5, "Old Kestrel"),
+    ]
+    half = {
+        # Half of twelve characters; of fifteen, or thirteen without spaces, seven are half.
+        "kestre": [(7, "Kestrelhouse"), (6, "Kestrel and Friends"), (6, "Kestrels of Old")],
+        "kestrel": [(7, "Kestrels of Old"), (7, "Kestrelhouse"), (6, "Kestrel and Friends"), (6, "Old Kestrel")],
+        "kestrel an": [(7, "Kestrel and Friends")],
+    }
+    for typed, best in half.items():
+        assert (await ladder(world, typed))[: len(best)] == best, typed
+    assert (await ladder(world, "kestre"))[3:] == [(5, "Old Kestrels"), (5, "Old Kestrel")]
+
+
 @pytest.mark.rule("X2.unspaced", "M9")
 async def test_a_name_without_spaces_is_found_from_where_its_script_changes(directory: Directory) -> None:
     world = await directory(
         [shop("銀座コージーコーナー", "a.internal"), shop("ファッションセンターしまむら", "b.internal")]
     )
-    assert await ladder(world, "コージー") == [(6, "銀座コージーコーナー")]
+    assert await ladder(world, "コージー") == [(5, "銀座コージーコーナー")]
     assert await ladder(world, "コージーコーナー") == [(6, "銀座コージーコーナー")]
-    assert await ladder(world, "しまむ") == [(6, "ファッションセンターしまむら")]
+    assert await ladder(world, "しまむ") == [(5, "ファッションセンターしまむら")]
     assert await ladder(world, "センター") == []
 
 
@@ -364,14 +394,24 @@ async def test_who_is_not_known_to_sell_in_the_country_is_a_tier_worse_where_a_n
         ]
     )
     begun = [(7, "Lamps At Home"), (7, "Lamps Here"), (7, "Lamps Everywhere"), (7, "Lamps & Big")]
-    others = [(6, "Lampion"), (6, "Big Lamps"), (5, "Bigger Lamps")]
+    others = [(6, "Lampion"), (5, "Bigger Lamps"), (5, "Big Lamps")]
     for limit in range(1, 10):
         assert await ladder(world, "lamp", country="AT", limit=limit) == [(8, "Lamp"), *begun, *others][:limit], limit
     # Words in any order, and typing errors, are as good without a country.
     assert await ladder(world, "lamps bigger", country="AT", limit=1) == [(5, "Bigger Lamps")]
     assert await ladder(world, "lapmion", country="AT") == [(3, "Lampion")]
     everywhere = await ladder(world, "lamp")
-    assert [tier for tier, _ in everywhere] == [8, 7, 7, 7, 7, 7, 7, 6, 6]
+    assert [tier for tier, _ in everywhere] == [8, 7, 7, 7, 7, 7, 7, 5, 5]
+    # So is a whole key.
+    assert await ladder(world, "lamps", country="AT", limit=7) == [
+        (7, "Lamps At Home"),
+        (7, "Lamps Here"),
+        (7, "Lamps Everywhere"),
+        (7, "Lamps & Big"),
+        (6, "Big Lamps"),
+        (5, "Bigger Lamps"),
+        (3, "Lampion"),
+    ]
 
 
 @pytest.mark.rule("M9.country", "M10")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from index_mappings.documents import ANY_MARKET, ShopDocument
 from index_mappings.embedded import generation_directory
-from index_mappings.forms import QueryForms
+from index_mappings.forms import QueryForms, halves
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from index_mappings.tiers import SuggestTier
 from indexer.project import project_shop
@@ -47,8 +47,16 @@ def document(
 def with_texts(shop: ShopDocument, full: Iterable[str], keys: Iterable[str], words: Iterable[str] = ()) -> ShopDocument:
     """The shop, to be found by these texts and no others."""
     full = _unique(full)
+    some = full[::3]
+    begun = _unique(beginning for form in some for beginning in halves(form))
     return replace(
-        shop, names=full[::2], leading=full[::3], full=full, keys=_unique((*keys, *full)), words=_unique(words)
+        shop,
+        names=full[::2],
+        leading=some,
+        begun=begun,
+        full=full,
+        keys=_unique((*keys, *full)),
+        words=_unique(words),
     )
 
 

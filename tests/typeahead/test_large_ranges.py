@@ -145,10 +145,10 @@ class _Calls:
         (("large",), True, False, 1),
         (("tree",), False, True, 1),
         # The orders without the first character, and without the second.
-        (("xree",), False, True, 3),
-        (("ochid",), False, True, 3),
+        (("xree",), False, True, 4),
+        (("ochid",), False, True, 4),
         # 520 ranges, of which 192 are noted.
-        (("abcd",), False, False, 5),
+        (("abcd",), False, False, 6),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )

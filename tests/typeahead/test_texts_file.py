@@ -47,7 +47,7 @@ def test_a_file_with_one_shop_has_that_one(tmp_path: Path) -> None:
     shop = document("one", "Red Kestrel", "kite.internal", popularity=3.5, countries=["DE"])
     typeahead = Typeahead(TextsFile(_written(tmp_path / "one.texts", [shop])), None)
     shown = SuggestedShop("one", "Red Kestrel", "kite.internal", "things", 3.5)
-    for texts, tier in ((("red kestrel",), 8), (("red",), 7), (("kest",), 6), (("kesrel",), 3)):
+    for texts, tier in ((("red kestrel",), 8), (("red",), 7), (("kestrel",), 6), (("kest",), 5), (("kesrel",), 3)):
         for country in (None, "DE"):
             found = typeahead.best(forms_of(*texts), country, 20)
             assert [(one.tier, one.shop) for one in found] == [(tier, shown)], texts

@@ -190,7 +190,7 @@ def test_one_shop_with_many_texts_of_a_beginning_is_there_once_and_with_its_best
         ],
     )
     typeahead = kept.opened()
-    assert kept.expected(forms_of("ab")) == [(8, "both"), (7, "full"), (6, "key")]
+    assert kept.expected(forms_of("ab")) == [(8, "both"), (7, "full"), (5, "key")]
     for texts in (("ab",), ("ab", "abc"), ("abxc",), ("abzc", "abxc"), ("baac",), ("abcc", "ab", "zz")):
         assert assert_answers(kept, typeahead, forms_of(*texts), None, range(1, 5))
 

@@ -38,6 +38,7 @@ SHOP = ShopDocument(
     main_label="ab",
     names=("ab", "ab.internal"),
     leading=("ab",),
+    begun=(),
     full=("ab", "ab.internal"),
     keys=("ab", "abcd"),
     words=("ab",),
@@ -67,11 +68,13 @@ def test_an_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
         "names": ["ab", "ab.internal"],
         "leading_edges": ["a", "ab"],
         "leading_long": [],
+        "begun": [],
         "full": ["ab", "ab.internal"],
         "full_edges": [
             "a", "ab", "ab.", "ab.i", "ab.in", "ab.int", "ab.inte", "ab.inter", "ab.intern", "ab.interna", "ab.internal"
         ],
         "full_long": [],
+        "keys": ["ab", "abcd"],
         "keys_edges": ["a", "ab", "abc", "abcd"],
         "keys_long": [],
         "keys_lack_0": ["bcd"],

@@ -15,9 +15,14 @@ def _is_whole_name(query: str, name: str, domain: str) -> bool:
     return bool({*query_forms(query).texts} & {*shop_forms(name, (), domain).full})
 
 
+def _without_begun(name: str, aliases: tuple[str, ...], domain: str) -> ShopForms:
+    return replace(shop_forms(name, aliases, domain), begun=())
+
+
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
-    assert shop_forms("Marks & Spencer", (), "marksandspencer.com") == ShopForms(
+    assert _without_begun("Marks & Spencer", (), "marksandspencer.com") == ShopForms(
+        begun=(),
         names=(
             "marks and spencer",
             "marks spencer",
@@ -52,7 +57,8 @@ def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
-    assert shop_forms("Youla / Юла", (), "youla.ru") == ShopForms(
+    assert _without_begun("Youla / Юла", (), "youla.ru") == ShopForms(
+        begun=(),
         names=("youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
         leading=("youla yula", "youla юла", "youlayula", "youlaюла"),
         full=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
@@ -64,7 +70,8 @@ def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_an_international_domain_is_there_in_both_spellings() -> None:
-    assert shop_forms("Müller", (), "xn--mller-kva.de") == ShopForms(
+    assert _without_begun("Müller", (), "xn--mller-kva.de") == ShopForms(
+        begun=(),
         names=("mueller", "muller", "muller de", "müller.de", "xn mller kva de", "xn--mller-kva.de"),
         leading=("mueller", "muller"),
         full=(
@@ -82,7 +89,8 @@ def test_an_international_domain_is_there_in_both_spellings() -> None:
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces() -> None:
-    assert shop_forms("Nord", ("Nordlicht Home",), "nord-licht.myshopify.com") == ShopForms(
+    assert _without_begun("Nord", ("Nordlicht Home",), "nord-licht.myshopify.com") == ShopForms(
+        begun=(),
         names=("nord", "nord licht myshopify com", "nord-licht.myshopify.com", "nordlicht home", "nordlichthome"),
         leading=("nord",),
         full=(
@@ -100,7 +108,8 @@ def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
-    assert shop_forms("Kompass", (), "de.kompass.internal") == ShopForms(
+    assert _without_begun("Kompass", (), "de.kompass.internal") == ShopForms(
+        begun=(),
         names=("de kompass internal", "de.kompass.internal", "kompass"),
         leading=("kompass",),
         full=("de kompass internal", "de.kompass.internal", "kompass"),
@@ -112,7 +121,8 @@ def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
 
 @pytest.mark.rule("X1.last_form", "X2")
 def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
-    assert shop_forms("???", (), "qqq.internal") == ShopForms(
+    assert _without_begun("???", (), "qqq.internal") == ShopForms(
+        begun=(),
         names=("???", "qqq internal", "qqq.internal"),
         leading=("???",),
         full=("???", "qqq", "qqq internal", "qqq.internal"),
@@ -126,7 +136,7 @@ def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
 def test_an_alias_has_the_forms_that_it_would_have_as_a_name() -> None:
     as_alias = shop_forms("Nord", ("Grün+Blau",), "q.internal")
     as_name = shop_forms("Grün+Blau", ("Nord",), "q.internal")
-    assert replace(as_alias, leading=as_name.leading) == as_name
+    assert replace(as_alias, leading=as_name.leading, begun=as_name.begun) == as_name
     assert {"grun blau", "gruen blau", "grun and blau", "gruen and blau", "gruenandblau"} <= {*as_alias.full}
 
 
@@ -267,3 +277,22 @@ def test_the_label_is_a_name_where_a_name_is_spelt_like_the_domain(
     forms = shop_forms(name, aliases, domain)
     told = {"names": forms.names, "leading": forms.leading, "full": forms.full}
     assert tuple(sort for sort, texts in told.items() if "cdon" in texts) == of_label
+
+
+@pytest.mark.rule("M9.names")
+@pytest.mark.parametrize(
+    ("name", "begun"),
+    [
+        ("kestrel", {"kestre"}),
+        (
+            "lamps at home",
+            {"lamps at hom"[:end] for end in (7, 8, 9, 10, 11, 12)}
+            | {"lampsa", "lampsat", "lampsath", "lampsatho", "lampsathom"},
+        ),
+        ("wren12", set()),
+        ("x" * 129, set()),
+        ("x" * 128, {"x" * 64}),
+    ],
+)
+def test_a_name_is_begun_by_half_of_it_and_six_characters(name: str, begun: set[str]) -> None:
+    assert {*shop_forms(name, (), "q.internal").begun} == begun
