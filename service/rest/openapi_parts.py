@@ -99,7 +99,8 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
     {
         "name": "country",
         "in": "query",
-        "description": "Keep shops that sell in this country (ISO 3166-1 alpha-2), or do not state their markets.",
+        "description": "Keep shops that sell in this country (ISO 3166-1 alpha-2), or do not state their markets. "
+        "Those that are known to sell there come first where a name is only begun.",
         "schema": {"type": "string", "pattern": "^([A-Za-z]{2})?$"},
     },
 ]

@@ -97,16 +97,19 @@ def suggest_plan(
     filters = filter_clauses(country, None)
     if not query.texts:
         return Plan("shops", ((SuggestTier.HALF_OF_WORDS, EVERYTHING),), filters)
-    name = AnyOf((*_begun_names(query), Exact("full", query.texts)))
-    form = AnyOf((_begins("full", query), Exact("keys", query.texts)))
-    tiers: Tiers = ((SuggestTier.BEGINS_NAME, name), (SuggestTier.BEGINS_FORM, form))
+    name: Clause = AnyOf((*_begun_names(query), Exact("full", query.texts)))
+    form: Clause = AnyOf((_begins("full", query), Exact("keys", query.texts)))
     if country is not None:
         # Who is not known to sell there is a tier worse: where a form is begun, so is a key.
         known = Exact("markets", (country, WORLDWIDE))
-        of_known = AllOf((name, known))
-        tiers = ((SuggestTier.BEGINS_NAME, of_known), (SuggestTier.BEGINS_FORM, AnyOf((AllOf((form, known)), name))))
-    whole = (SuggestTier.EQUALS_NAME, Exact("names", query.texts))
-    return Plan("shops", (whole, *tiers, *word_tiers(query, slugs)), filters, later=later)
+        name, form = AllOf((name, known)), AnyOf((AllOf((form, known)), name))
+    tiers = (
+        (SuggestTier.EQUALS_NAME, Exact("names", query.texts)),
+        (SuggestTier.BEGINS_NAME, name),
+        (SuggestTier.BEGINS_FORM, form),
+        *word_tiers(query, slugs),
+    )
+    return Plan("shops", tiers, filters, later=later)
 
 
 def word_tiers(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Tiers:
