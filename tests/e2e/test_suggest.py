@@ -26,7 +26,7 @@ def test_suggestions_are_answered_with_their_data_and_may_be_kept_for_seconds(ba
                     "name": "Moss & Fern",
                     "domain": "xn--bcher-kva.example",
                     "category": "garden",
-                    "score": 8.0,
+                    "score": 7.0,
                 }
             ],
         },
