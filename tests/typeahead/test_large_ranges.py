@@ -5,6 +5,7 @@ A catalogue by seeded chance, as what a property test makes is too small for any
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -167,3 +168,18 @@ def test_this_is_how_they_are_found(
     found = typeahead.best(_forms(texts), None, 20)
     assert [(int(one.tier), one.shop.id) for one in found] == kept.expected(_forms(texts))[:20]
     assert (ranked.number > 0, nodes.number > 0, looked.number) == (by_rank, stacked, looks)
+
+
+@pytest.mark.rule("M9.country")
+def test_of_a_large_range_the_few_that_sell_in_a_country_are_all_found(tmp_path: Path) -> None:
+    # Their numbers are at both sides of the words of 32 bits that hold nobody, and in the last, shorter one.
+    few = {0, 31, 64, 65, 95, 160, 191, 199}
+    shops = [
+        document(
+            f"s{number:03d}", f"Lamp {number}", popularity=200 - number, countries=["AT" if number in few else "DE"]
+        )
+        for number in range(200)
+    ]
+    kept = Kept(tmp_path, shops)
+    for country, found in (("AT", len(few)), ("DE", 200 - len(few)), ("FR", 0)):
+        assert assert_answers(kept, kept.opened(), forms_of("lamp"), country, (1, 7, 8, 9, 200)) == found
