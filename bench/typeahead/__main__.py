@@ -77,7 +77,7 @@ def _measured(given: argparse.Namespace, course: Course, shops: int, scratch: Pa
     folder = (given.directory or scratch) / f"typeahead-{shops}"
     folder.mkdir(parents=True, exist_ok=True)
     material = prepared(folder, shops, given.requests, dev_data)
-    chosen, bare = _chosen(given.only, given.heap)
+    chosen, bare = _chosen(given.only, given.without, given.heap)
     return Comparison(course, folder, scratch, material).measure(chosen, shops, bare=bare)
 
 
@@ -92,13 +92,14 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _chosen(only: Sequence[str], heap: str) -> tuple[list[Contestant], bool]:
+def _chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[Contestant], bool]:
     """Who takes part but the bare answer, and whether that does."""
     every = [*ours(heap), *(peer() for peer in PEERS)]
     names = {BareAsgi.name, *(one.name for one in every)}
-    if unknown := set(only) - names:
+    if unknown := {*only, *without} - names:
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
-    return [one for one in every if not only or one.name in only], not only or BareAsgi.name in only
+    wanted = (set(only) or names) - set(without)
+    return [one for one in every if one.name in wanted], BareAsgi.name in wanted
 
 
 def _commit() -> str | None:
@@ -121,12 +122,15 @@ def _machine() -> dict[str, str]:
     }
 
 
+def _names(text: str) -> list[str]:
+    return text.split(",")
+
+
 def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--shops", type=int, nargs="+", default=[100_000], help="how many invented shops; several")
-    options.add_argument(
-        "--only", type=lambda text: text.split(","), default=[], help="names of contestants, by commas"
-    )
+    options.add_argument("--only", type=_names, default=[], help="names of contestants, by commas; no others, no tools")
+    options.add_argument("--without", type=_names, default=[], help="names of contestants, by commas: all others")
     options.add_argument("--rounds", type=int, default=5, help="of which the best is told")
     options.add_argument("--seconds", type=float, default=3.0, help="of each measurement of a round")
     options.add_argument("--connections", type=int, default=16, help="kept alive to saturate a server")
