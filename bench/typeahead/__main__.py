@@ -140,7 +140,9 @@ def _options() -> argparse.Namespace:
     options.add_argument("--heap", default="1g", help="the heap of OpenSearch nodes")
     options.add_argument("--no-quality", action="store_true", help="leave the quality out")
     options.add_argument("--no-tools", action="store_true", help="leave out what MCP, pages and OpenSearch's way cost")
-    options.add_argument("--apart", action="store_true", help="one server after the other, where memory is short")
+    options.add_argument(
+        "--apart", action="store_true", help="one server up after the other, undisturbed by the others"
+    )
     options.add_argument("--json", type=Path, help="where the report is kept")
     return options.parse_args()
 
