@@ -18,8 +18,8 @@ class Course:
         rounds: how many.
         warm_up: seconds of load before the first round, at least.
         quality: whether it is measured.
-        apart: whether one server runs after the other, where the memory does not hold all of them; rounds then take
-            no turns.
+        apart: whether one server is up after the other, undisturbed by the others, which also takes less memory; rounds
+            then take no turns.
         say: takes a line about what goes on.
     """
 
