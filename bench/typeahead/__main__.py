@@ -77,8 +77,8 @@ def _measured(given: argparse.Namespace, course: Course, shops: int, scratch: Pa
     folder = (given.directory or scratch) / f"typeahead-{shops}"
     folder.mkdir(parents=True, exist_ok=True)
     material = prepared(folder, shops, given.requests, dev_data)
-    chosen, bare = _chosen(given.only, given.without, given.heap)
-    return Comparison(course, folder, scratch, material).measure(chosen, shops, bare=bare)
+    who, bare = chosen(given.only, given.without, given.heap)
+    return Comparison(course, folder, scratch, material).measure(who, shops, bare=bare)
 
 
 def _keep(report: Report, path: Path | None) -> None:
@@ -92,13 +92,24 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[Contestant], bool]:
-    """Who takes part but the bare answer, and whether that does."""
+def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[Contestant], bool]:
+    """Who takes part but the bare answer, and whether that does.
+
+    Args:
+        only: names of contestants; empty for all.
+        without: names of those that are left out of these.
+        heap: of OpenSearch nodes.
+
+    Raises:
+        SystemExit: a name is nobody's, or nobody is left.
+    """
     every = [*ours(heap), *(peer() for peer in PEERS)]
     names = {BareAsgi.name, *(one.name for one in every)}
     if unknown := {*only, *without} - names:
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
     wanted = (set(only) or names) - set(without)
+    if not wanted:
+        raise SystemExit("nobody is left to be measured")
     return [one for one in every if one.name in wanted], BareAsgi.name in wanted
 
 
