@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from index_mappings.documents import ShopDocument
+
 # Raised with every change of what the files hold; others are left alone by whoever reads.
 TYPEAHEAD_VERSION: Final = 2
 # A posting is a shop's number, and in its lowest bits whether the text is a full form of it, a key, a word (X2), a name
@@ -33,6 +35,9 @@ LACKING: Final = (0, 1)
 TRAILER_BYTES: Final = 16
 _HALF: Final = TRAILER_BYTES // 2
 ALIGNMENT: Final = 64
+
+# What a suggestion shows: id, name, domain, category, popularity.
+Shown = tuple[str, str, str, str, float | None]
 
 
 class Part(NamedTuple):
@@ -76,6 +81,11 @@ class Moment(NamedTuple):
         if not isinstance(base, str) or not (changes is None or isinstance(changes, str)):
             raise ValueError("not a moment of a typeahead")
         return cls(base, changes)
+
+
+def shown_part(shop: ShopDocument) -> Shown:
+    """What a suggestion shows of a shop."""
+    return shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity
 
 
 def typeahead_directory(generation_directory: Path) -> Path:

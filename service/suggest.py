@@ -12,7 +12,7 @@ from index_mappings.countries import COUNTRY_CODES
 from index_mappings.generations import Stamp
 from index_mappings.rank import suggestion_score
 from service.errors import FieldError, InvalidInputError
-from service.search.protocol import Suggested, SuggestedShop, SuggestQuery
+from service.search.protocol import Suggested, Suggestion, SuggestQuery
 from service.tools.fields import country_code, spaced
 from service.tools.request import invalid, shown_name
 from service.wire import encode
@@ -28,8 +28,11 @@ _FOREIGN: Final = ("_", "utm_")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _LIMIT: Final = re.compile("[0-9]{1,9}")
-# What most people type, as forms send it: nothing in it is escaped, and nothing can be wrong but the country.
-_USUAL: Final = re.compile(rb"q=([0-9A-Za-z+._~*-]{0,%d})(?:&country=([A-Za-z]{2}))?" % MAX_Q)
+# What most people type, as forms and scripts send it: nothing in it is escaped but spaces, and nothing can be wrong but
+# limit and country.
+_USUAL: Final = re.compile(
+    rb"q=((?:[0-9A-Za-z+._~*-]|%%20){0,%d})(?:&limit=([0-9]{1,2}))?(?:&country=([A-Za-z]{2}))?" % MAX_Q
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,12 @@ def parse(query_string: bytes) -> Typed:
         InvalidInputError: naming every parameter that is wrong, never its value.
     """
     if usual := _USUAL.fullmatch(query_string):
-        text, country = usual[1].replace(b"+", b" ").decode("ascii"), usual[2] and usual[2].decode("ascii").upper()
-        if country is None or country in COUNTRY_CODES:
-            return Typed(text, SuggestQuery(text, country, DEFAULT_SUGGESTIONS))
+        q, limit_told, country_told = usual.groups()
+        text = q.replace(b"+", b" ").replace(b"%20", b" ").decode("ascii")
+        limit = DEFAULT_SUGGESTIONS if limit_told is None else int(limit_told)
+        country = None if country_told is None else country_told.decode("ascii").upper()
+        if (country is None or country in COUNTRY_CODES) and 1 <= limit <= MAX_SUGGESTIONS:
+            return Typed(text, SuggestQuery(text, country, limit))
     if len(query_string) > MAX_QUERY_STRING:
         raise InvalidInputError(f"The query string may hold at most {MAX_QUERY_STRING:,} bytes.")
     given: dict[str, str] = {}
@@ -90,12 +96,7 @@ def tail_of(suggested: Suggested) -> bytes:
             for category in suggested.categories
         ]
     )
-    shops = b",".join(
-        [
-            found.shop.told if found.shop.told_tier == found.tier else _told(found.shop, found.tier)
-            for found in suggested.shops
-        ]
-    )
+    shops = b",".join([found.told or _told(found) for found in suggested.shops])
     return b',"categories":[%b],"shops":[%b]}' % (categories, shops)
 
 
@@ -105,14 +106,13 @@ def entity_tag(stamp: Stamp, typed: Typed) -> str:
     return f'"{blake2b(asked.encode(), digest_size=16).hexdigest()}"'
 
 
-def _told(shop: SuggestedShop, tier: int) -> bytes:
-    """A shop as it is sent; most are found in one tier again and again, and in others nothing but the score differs."""
-    if not shop.told_lead:
-        wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category}
-        shop.told_lead = encode(wire)[:-1] + b',"score":'
-    shop.told = b"%b%b}" % (shop.told_lead, encode(suggestion_score(tier, shop.popularity)))
-    shop.told_tier = tier
-    return shop.told
+def _told(found: Suggestion) -> bytes:
+    """A suggestion as it is sent, which engines that keep suggestions are asked for again and again."""
+    shop, score = found.shop, suggestion_score(found.tier, found.shop.popularity)
+    wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category, "score": score}
+    # Copied, as it may be kept for long: what the encoder makes holds some four kilobytes, however short it is.
+    found.told = b"%b" % encode(wire)
+    return found.told
 
 
 def _typed(given: dict[str, str], errors: dict[str, FieldError]) -> Typed:

@@ -146,7 +146,9 @@ def _options() -> argparse.Namespace:
     options.add_argument("--seconds", type=float, default=3.0, help="of each measurement of a round")
     options.add_argument("--connections", type=int, default=16, help="kept alive to saturate a server")
     options.add_argument("--requests", type=int, default=20_000, help="in the workload, which is repeated")
-    options.add_argument("--warm-up", type=float, default=5.0, help="seconds, at least; every request is made once")
+    options.add_argument(
+        "--warm-up", type=float, default=5.0, help="seconds, at least; it goes on until nothing gets faster"
+    )
     options.add_argument("--directory", type=Path, help="where indices are kept for later runs; removed without")
     options.add_argument("--heap", default="1g", help="the heap of OpenSearch nodes")
     options.add_argument("--no-quality", action="store_true", help="leave the quality out")

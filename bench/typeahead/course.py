@@ -16,7 +16,7 @@ class Course:
         server_core: the processor core of the servers.
         load: on all of them, from another core.
         rounds: how many.
-        warm_up: seconds of load before the first round, at least.
+        warm_up: seconds of load before the first round, at least; it goes on while a contestant gets faster.
         quality: whether it is measured.
         apart: whether one server is up after the other, undisturbed by the others, which also takes less memory; rounds
             then take no turns.

@@ -24,6 +24,9 @@ _SIZE_SLACK: Final = 0.35
 # How far the paced load may miss the rate that it was told.
 _RATE_SLACK: Final = 0.05
 _WARM_UP_BOUND_S: Final = 180.0
+# Who gets faster by more than this share is not warm yet, until so many windows in a row have not been.
+_FASTER: Final = 0.05
+_STEADY_WINDOWS: Final = 10
 
 
 class LoadError(Exception):
@@ -106,20 +109,25 @@ class Load:
     connections: int
 
     def warm_up(self, served: Served, distinct: Targets, least_seconds: float, *, every: bool) -> None:
-        """Ask until so many seconds have passed, for what compiles itself as it runs.
+        """Ask until so many seconds have passed and it gets no faster, for what compiles itself as it runs.
+
+        OpenSearch on one core gets faster for a minute and more.
 
         Args:
             served: who is asked.
             distinct: targets, each once.
-            least_seconds: how long in any case.
+            least_seconds: how long in any case; 0 to ask no more than `every` says.
             every: whether to go on until each was asked for.
 
         Raises:
-            LoadError: that took longer than anybody would wait.
+            LoadError: to ask for each took longer than anybody would wait; who still gets faster then is measured.
         """
-        asked, spent = 0, 0.0
-        while spent < least_seconds or (every and asked < distinct.count):
+        asked, spent, best = 0, 0.0, 0.0
+        steady = 0 if least_seconds else _STEADY_WINDOWS
+        while (unasked := every and asked < distinct.count) or spent < least_seconds or steady < _STEADY_WINDOWS:
             if spent > _WARM_UP_BOUND_S:
+                if not unasked:
+                    return
                 raise LoadError(f"{distinct.count - asked} of {distinct.count} were not asked for within {spent:.0f} s")
             try:
                 counted = self._wrk(served.port, distinct, asked, self.connections)
@@ -129,6 +137,8 @@ class Load:
             else:
                 asked += counted.requests
                 spent += counted.seconds
+                steady = 0 if counted.per_second > best * (1 + _FASTER) else steady + 1
+                best = max(best, counted.per_second)
 
     def saturated(self, served: Served, targets: Targets, start: int) -> tuple[Counted, float, float]:
         """As much as it takes: what was counted, and an answer's processor time in microseconds, all and the server's.

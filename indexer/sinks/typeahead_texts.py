@@ -3,7 +3,6 @@
 Sorting is SQLite's, in a database that is gone when it is closed: memory stays small however many shops there are.
 """
 
-import mmap
 import os
 import sqlite3
 from array import array
@@ -33,15 +32,13 @@ from index_mappings.typeahead import (
     POSTING_BITS,
     TYPEAHEAD_VERSION,
     WORD,
-    Part,
-    read_table,
+    Shown,
+    shown_part,
 )
 from indexer.sinks.embedded_files import FRESH
 from indexer.sinks.parts_file import PartsFile
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int32]]
-# Ids of shops, ascending, and their numbers.
-Ids = tuple[np.ndarray[tuple[int], np.dtype[np.bytes_]], Numbers]
 
 _ITEM: Final = "<i4"
 _LONG: Final = "<i8"
@@ -64,12 +61,12 @@ class Findable(NamedTuple):
 
     Attributes:
         id, rank, markets, names, leading, full, keys, words: as in its document.
-        shown: what a suggestion shows: id, name, domain, category, popularity.
+        shown: what a suggestion shows.
     """
 
     id: str
     rank: str
-    shown: tuple[str, str, str, str, float | None]
+    shown: Shown
     markets: tuple[str, ...]
     names: tuple[str, ...]
     leading: tuple[str, ...]
@@ -80,7 +77,7 @@ class Findable(NamedTuple):
     @classmethod
     def of(cls, shop: ShopDocument) -> "Findable":
         """That part of a document."""
-        shown = (shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
+        shown = shown_part(shop)
         return cls(shop.id, shop.rank, shown, shop.markets, shop.names, shop.leading, shop.full, shop.keys, shop.words)
 
     @classmethod
@@ -341,27 +338,3 @@ def write_texts(path: Path, shops: Iterable[Findable], gone: Collection[int] = (
         for shop in shops:
             build.add(shop)
         build.write(gone, notes)
-
-
-def read_ids(path: Path) -> Ids:
-    """The ids of a file's shops, ascending, and their numbers.
-
-    Raises:
-        OSError, ValueError: it can't be read.
-    """
-    data, parts = _mapped(path)
-    ids, numbers = (np.frombuffer(data, part.dtype, part.size, part.start) for part in (parts["ids"], parts["numbers"]))
-    return ids, numbers
-
-
-def read_notes(path: Path) -> bytes:
-    """What was noted in a file. Errors as in `read_ids`."""
-    data, parts = _mapped(path)
-    part = parts["notes"]
-    return bytes(data[part.start : part.start + part.size])
-
-
-def _mapped(path: Path) -> tuple[memoryview, dict[str, Part]]:
-    with path.open("rb") as file:
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    return data, read_table(data)[1]

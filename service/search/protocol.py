@@ -66,7 +66,7 @@ class SuggestQuery:
     limit: int
 
 
-@dataclass(slots=True)  # not frozen: `told` comes later
+@dataclass(slots=True)  # not frozen: a key press makes some
 class SuggestedShop:
     """What a suggestion shows of a shop.
 
@@ -74,9 +74,6 @@ class SuggestedShop:
         id, name, domain: the shop's.
         category: its first one's slug.
         popularity: the shop's; None where it is not known.
-        told: as it was sent last, as engines keep such shops; empty before the first time.
-        told_tier: the tier in which that was; below zero before the first time.
-        told_lead: all of it but the score.
     """
 
     id: str
@@ -84,17 +81,21 @@ class SuggestedShop:
     domain: str
     category: str
     popularity: float | None
-    told: bytes = field(default=b"", compare=False, repr=False)
-    told_tier: int = field(default=-1, compare=False, repr=False)
-    told_lead: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user
 class Suggestion:
-    """A suggested shop with the tier of its best evidence (M9)."""
+    """A suggested shop.
+
+    Attributes:
+        shop: what is shown of it.
+        tier: of its best evidence (M9).
+        told: both as they are sent, as engines keep suggestions; empty before the first time.
+    """
 
     shop: SuggestedShop
     tier: int
+    told: bytes = field(default=b"", compare=False, repr=False)
 
     def order(self) -> tuple[int, float, str]:
         """What suggestions are sorted by: the better tier, popularity, the id (M1, M2)."""

@@ -12,8 +12,8 @@ from index_mappings.typeahead import Part, read_table
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead_kernel import ANY_COUNTRY, ARRAYS, SAMPLED, TIER_BITS, Array, suggest
 
-# How many shops of a file are kept as suggestions show them, some 20 MB.
-_SHOWN: Final = 32_768
+# How many suggestions of a file are kept, some 30 MB.
+_SHOWN: Final = 49_152
 _TIER: Final = (1 << TIER_BITS) - 1
 # The end of a text. Folding leaves none in a text itself.
 _END: Final = "\0"
@@ -40,21 +40,23 @@ class TextsFile:
         self._shown = data[parts["shown"].start :]
         self._ends = data[slice(*_bytes(parts["shown_ends"]))].cast("q")
         self._countries = {country: number for number, country in enumerate(told["countries"])}
-        self.kept: dict[int, SuggestedShop] = {}
+        # By the entries of `suggest`.
+        self.kept: dict[int, Suggestion] = {}
 
     def number(self, country: str) -> int:
         """The number of a country, which may be one that no shop names."""
         return self._countries.get(country, 0)
 
-    def shop(self, number: int) -> SuggestedShop:
-        """What is shown of a shop."""
-        shop = self.kept.get(number)
-        if shop is None:
+    def suggestion(self, entry: int) -> Suggestion:
+        """What an entry of `suggest` says."""
+        kept = self.kept.get(entry)
+        if kept is None:
             if len(self.kept) >= _SHOWN:
                 self.kept.clear()
+            number = entry >> TIER_BITS
             shop = SuggestedShop(*orjson.loads(self._shown[self._ends[number] : self._ends[number + 1]]))
-            self.kept[number] = shop
-        return shop
+            kept = self.kept[entry] = Suggestion(shop, entry & _TIER)
+        return kept
 
 
 class Typeahead:
@@ -97,8 +99,8 @@ def _suggested(  # noqa: PLR0917 - a file and what is asked of it
 ) -> list[Suggestion]:
     number = ANY_COUNTRY if country is None else file.number(country)
     entries = suggest(file.items, file.longs, file.places, file.samples, gone, asked, forms, limit, number).tolist()
-    kept, read = file.kept, file.shop
-    return [Suggestion(kept.get(entry >> TIER_BITS) or read(entry >> TIER_BITS), entry & _TIER) for entry in entries]
+    kept, read = file.kept, file.suggestion
+    return [kept.get(entry) or read(entry) for entry in entries]
 
 
 def _places(part: Part) -> tuple[int, int]:

@@ -24,7 +24,7 @@ _GUESSES: Final = frozenset(
     {"Secret Keyword", "Basic Auth Credentials", "Base64 High Entropy String", "Hex High Entropy String"}
 )
 _NO_GUESSES_IN: Final = re.compile(
-    r"tests/|bench/|docs/performance\.json$|requirements(-dev)?\.lock$|(.*/)?package-lock\.json$"
+    r"tests/|bench/|docs/performance(-second)?\.json$|requirements(-dev)?\.lock$|(.*/)?package-lock\.json$"
 )
 NOT_SECRET: Final = {
     ("indexer/sample/offers.py", "basket"): "of a sample offer whose URL must be refused for its password",

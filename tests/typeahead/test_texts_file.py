@@ -12,7 +12,8 @@ from index_mappings.documents import ShopDocument
 from index_mappings.forms import forms_of_words
 from index_mappings.typeahead import TYPEAHEAD_VERSION
 from indexer.sinks import typeahead_texts
-from indexer.sinks.typeahead_texts import Findable, read_ids, read_notes, write_texts
+from indexer.sinks.typeahead_reading import Texts
+from indexer.sinks.typeahead_texts import Findable, write_texts
 from service.search.protocol import SuggestedShop
 from service.search.typeahead import TextsFile, Typeahead
 from tests.typeahead.kept import Kept, assert_answers, document, forms_of
@@ -39,7 +40,7 @@ def test_a_file_without_shops_has_no_answers(tmp_path: Path, country: str | None
     for texts in (("a",), ("kestrel", "kest"), ("\U0010ffff",)):
         assert typeahead.best(forms_of(*texts), country, 20) == []
     assert typeahead.best(forms_of_words(("red", "kestrel")), country, 20) == []
-    assert [part.tolist() for part in read_ids(tmp_path / "none.texts")] == [[], []]
+    assert [part.tolist() for part in Texts(tmp_path / "none.texts").ids()] == [[], []]
 
 
 @pytest.mark.rule("M9", "M7")
@@ -74,15 +75,28 @@ def test_the_order_in_which_shops_come_makes_no_difference(tmp_path: Path) -> No
 
 def test_notes_and_ids_are_read_back(tmp_path: Path) -> None:
     path = _written(tmp_path / "some.texts", _shops(), b"what the writer noted")
-    assert read_notes(path) == b"what the writer noted"
+    assert Texts(path).notes() == b"what the writer noted"
     # Numbered by rank.
-    ids, numbers = read_ids(path)
+    ids, numbers = Texts(path).ids()
     assert ids.tolist() == [b"s0", b"s1", b"s2", b"s3", b"s4", b"s5", b"s6"]
     assert numbers.tolist() == [2, 3, 0, 4, 5, 1, 6]
 
 
+def test_what_is_shown_between_two_ids_is_read_back(tmp_path: Path) -> None:
+    texts = Texts(_written(tmp_path / "some.texts", _shops()))
+    everything = {shop.id: (shop.id, shop.name, shop.domain, "things", shop.popularity) for shop in _shops()}
+    assert texts.shown("", None, set()) == everything
+    assert texts.gone() == set()
+    # The first one's and the third one's numbers.
+    assert texts.shown("", "s2", {2, 0}) == {"s1": everything["s1"]}
+    assert list(texts.shown("s2", "s4", set())) == ["s3", "s4"]
+    assert list(texts.shown("s2-and-more", "s3-and-more", set())) == ["s3"]
+    assert texts.shown("s6", None, set()) == {}
+    assert Texts(_written(tmp_path / "none.texts", [])).shown("", None, set()) == {}
+
+
 def _assert_refused(path: Path) -> None:
-    for read in (TextsFile, read_ids, read_notes):
+    for read in (TextsFile, Texts):
         with pytest.raises(ValueError, match="file of texts"):
             read(path)
 

@@ -119,7 +119,7 @@ def test_a_run_with_a_failure_is_no_run(printed: str, reason: str) -> None:
 
 
 def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    windows: list[Counted | None] = [None, None, Counted(3, 1.0, 100.0), Counted(5, 1.0, 100.0)]
+    windows: list[Counted | None] = [None, None, *(Counted(2, 1.0, 100.0) for _ in range(11))]
     begun: list[int] = []
 
     def wrk(_load: Load, _port: int, _targets: Targets, start: int, _connections: int) -> Counted:
@@ -130,9 +130,31 @@ def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeyp
         return counted
 
     monkeypatch.setattr(Load, "_wrk", wrk)
-    targets = Targets(tmp_path / "targets", 8, 100.0)
+    targets = Targets(tmp_path / "targets", 22, 100.0)
     Load(core=0, seconds=1.0, connections=2).warm_up(Served(1, ()), targets, 3.0, every=True)
-    assert (begun, windows) == ([0, 0, 0, 3], [])
+    assert (begun, windows) == ([0, 0, *range(0, 22, 2)], [])
+
+
+@pytest.mark.parametrize(
+    ("rates", "windows"),
+    [
+        # Ten that are no faster than the best before them by more than a twentieth.
+        ([100] * 15, 11),
+        ([100, 120, 119, 124, *[120] * 15], 12),
+        ([100, 120, 100, 100, 150, 100, 100, 100, 157, *[100] * 15], 15),
+        # Who gets faster for ever is measured when that has taken three minutes.
+        ([round(100 * 1.06**number) for number in range(40)], 19),
+    ],
+)
+def test_who_gets_faster_is_warmed_up_until_it_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rates: list[int], windows: int
+) -> None:
+    left = list(rates)
+    monkeypatch.setattr(Load, "_wrk", lambda *_asked: Counted(left.pop(0) * 10, 10.0, 100.0))
+    Load(core=0, seconds=10.0, connections=2).warm_up(
+        Served(1, ()), Targets(tmp_path / "targets", 8, 100.0), 5.0, every=False
+    )
+    assert len(rates) - len(left) == windows
 
 
 def test_who_never_answers_is_not_warmed_up_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

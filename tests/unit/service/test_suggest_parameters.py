@@ -34,13 +34,19 @@ def test_a_query_string_is_decoded_as_forms_are(query_string: bytes, typed: Type
 
 @pytest.mark.rule("R3.query_string", "E6")
 @given(
-    st.text("aZ09+._~*-%/ü", max_size=12).map(str.encode) | st.integers(250, 260).map(lambda size: b"x" * size),
-    st.sampled_from([b"", b"&country=DE", b"&country=gb", b"&country=QQ", b"&country=", b"&country=D", b"&limit=3"]),
+    st.lists(st.sampled_from([*"aZ09+._~*-%/ü", "%20", "%2B"]), max_size=12).map(lambda parts: "".join(parts).encode())
+    | st.integers(250, 260).map(lambda size: b"x" * size),
+    st.sampled_from(
+        [b"", *(b"&limit=" + told for told in (b"", b"0", b"3", b"08", b"20", b"21", b"008", b"x", b"-1"))]
+    ),
+    st.sampled_from([b"", *(b"&country=" + told for told in (b"", b"DE", b"gb", b"QQ", b"D"))]),
 )
-@example(b"a" * 256, b"")
-@example(b"a" * 257, b"")
-def test_what_is_usual_is_read_as_everything_else_is(q: bytes, rest: bytes) -> None:
-    usual = b"q=" + q + rest
+@example(b"a" * 256, b"", b"")
+@example(b"%20" * 256, b"&limit=20", b"&country=DE")
+@example(b"%20" * 257, b"", b"")
+@example(b"a" * 257, b"", b"")
+def test_what_is_usual_is_read_as_everything_else_is(q: bytes, limit: bytes, country: bytes) -> None:
+    usual = b"q=" + q + limit + country
     # An empty pair says nothing, and is not usual.
     assert _read(usual) == _read(usual + b"&")
 
