@@ -20,6 +20,8 @@ from index_mappings.environment.reading import (
 GROUP: Final = "shop_directory.settings"
 
 _ALIKE: Final = 0.8
+# Read by tests and benchmarks only: who develops has it set, and no setting is misspelt.
+_OF_DEVELOPMENT: Final = frozenset((f"{PREFIX}DEV_DATA",))
 
 
 def installed_sides() -> Mapping[str, type[EnvironmentSettings]]:
@@ -46,7 +48,7 @@ def unknown_variables(own: type[EnvironmentSettings]) -> tuple[str, ...]:
     Args:
         own: the settings of the side that asks; the other is looked at only if these leave something over.
     """
-    left = set_variables().keys() - set(known_variables(own))
+    left = set_variables().keys() - set(known_variables(own)) - _OF_DEVELOPMENT
     if not left:
         return ()
     try:

@@ -142,6 +142,13 @@ def test_what_is_like_no_setting_is_told_of_by_itself_and_the_other_sides_settin
     )
 
 
+def test_where_the_development_data_are_is_no_misspelt_setting(tmp_path: Path) -> None:
+    shown = _run("config", DEV_DATA=str(tmp_path))
+    served = _run("serve", "--print-config", DEV_DATA=str(tmp_path), DEV_DATUM="1")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert (served.exit_code, served.stderr) == (0, "SHOP_DIRECTORY_DEV_DATUM is not a setting and is passed over.\n")
+
+
 def test_the_other_sides_wrong_settings_stop_nobody(tmp_path: Path) -> None:
     served = _run("serve", "--print-config", MOST_SHRINK=CANARY, OPENSEARCH_SHARDS="0")
     assert (served.exit_code, served.stderr) == (0, "")
