@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.hostile import records
 from tests.hostile.records import ALIASES, FAMILY, JOINERS, MARKUP, ORDER, REFUSED, SHOP, STACKED, TAKEN, Bad
 from tests.indistinguishable.conftest import issued_token
 
+_LINES_BOUND_S: Final = 5.0
 SCHEMAS: Final = {tool.name: Draft202012Validator(response_schema(tool.response)) for tool in REGISTRY}
 FILES: Final[dict[str, tuple[tuple[Bad, ...], Lines]]] = {
     "shops": (records.BAD_SHOPS, records.GOOD_SHOPS),
@@ -202,9 +204,16 @@ def test_every_answer_of_every_tool_fits_its_schema_or_is_a_problem_and_every_lo
         assert _is_plain_json(reply)
     assert answered == set(SCHEMAS)
     formatter = logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
-    lines = [formatter.format(record) for record in caplog.records if record.name.startswith("service")]
-    assert len(lines) == len(_calls())
-    assert [line for line in lines if not line.isprintable() or TAKEN in line or "forged" in line] == []
+
+    def lines() -> list[str]:
+        return [formatter.format(record) for record in caplog.records if record.name.startswith("service")]
+
+    # A call's line is written when its answer has been sent, in the service's thread.
+    until = time.monotonic() + _LINES_BOUND_S
+    while len(lines()) < len(_calls()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(lines()) == len(_calls())
+    assert [line for line in lines() if not line.isprintable() or TAKEN in line or "forged" in line] == []
 
 
 @pytest.mark.rule("I72", "M9")
