@@ -4,14 +4,15 @@ Nothing is held to be at fault that was not seen twice, nor anything that is pen
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from index_mappings.documents import stored_part
+from index_mappings.documents import ShopDocument, stored_part
+from index_mappings.typeahead import Shown, shown_part
 from indexer.projection import Projector
 from indexer.reconcile_found import Fault
-from indexer.sinks.protocol import GenerationReader
+from indexer.sinks.protocol import GenerationEditor
 from indexer.state.state import State
 
 _SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"
@@ -58,12 +59,12 @@ class Page:
     after: str | None
 
 
-def compare_page(state: State, reader: GenerationReader, kind: str, after: str, most: int) -> Page:
+def compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
     """Compare the next documents of a kind.
 
     Args:
         state: nothing may change it meanwhile, nor the generation.
-        reader: of the generation that belongs to the state.
+        editor: of the generation that belongs to the state.
         kind: the kind.
         after: where the page begins.
         most: how many documents to look at, on either side.
@@ -71,15 +72,15 @@ def compare_page(state: State, reader: GenerationReader, kind: str, after: str, 
     Raises:
         SinkError: the engine failed.
     """
-    looked = _look(state, reader, kind, after, most)
+    looked = _look(state, editor, kind, after, most)
     if not looked.findings:
         return looked
-    again = set(_look(state, reader, kind, after, most).findings)
+    again = set(_look(state, editor, kind, after, most).findings)
     return Page(tuple(finding for finding in looked.findings if finding in again), looked.checked, looked.after)
 
 
-def _look(state: State, reader: GenerationReader, kind: str, after: str, most: int) -> Page:
-    there = reader.page(kind, after, most)
+def _look(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
+    there = editor.page(kind, after, most)
     wanted = _wanted(state, kind, after, most)
     # What lies beyond the end of a full page may be on the next one: both sides stop at the nearer end.
     ends = [wanted[-1]] if len(wanted) == most else []
@@ -89,8 +90,11 @@ def _look(state: State, reader: GenerationReader, kind: str, after: str, most: i
     if end is not None:
         wanted = [found for found in wanted if found <= end]
         there = [(found, stored) for found, stored in there if "id" in stored and stored["id"] <= end]
-    findings = tuple(finding for finding in _differences(state, kind, there, wanted) if not _excused(state, finding))
-    return Page(findings, len({found for found, _ in there}.union(wanted)), end)
+    # Beside the index, where a shop is shown from.
+    shown = editor.suggestions(after, end) if kind == "shops" else None
+    found = _differences(state, kind, there, wanted, shown)
+    findings = tuple(finding for finding in found if not _excused(state, finding))
+    return Page(findings, len({document_id for document_id, _ in there}.union(wanted)), end)
 
 
 def _wanted(state: State, kind: str, after: str, most: int) -> list[str]:
@@ -106,22 +110,35 @@ def _wanted(state: State, kind: str, after: str, most: int) -> list[str]:
 
 
 def _differences(
-    state: State, kind: str, there: list[tuple[str, dict[str, Any]]], wanted: list[str]
+    state: State,
+    kind: str,
+    there: list[tuple[str, dict[str, Any]]],
+    wanted: list[str],
+    shown: Mapping[str, Shown] | None,
 ) -> Iterator[Finding]:
     projector = Projector(state)
     times = Counter(found for found, _ in there)
     stored = dict(there)
     for document_id in wanted:
         document = projector.document(kind, document_id)
-        if times[document_id] == 0:
+        if times[document_id] == 0 or (shown is not None and document_id not in shown):
             yield Finding(Fault.MISSING, kind, document_id)
-        elif times[document_id] > 1 or document is None or stored[document_id] != stored_part(document):
+        elif times[document_id] > 1 or not _same(
+            document, stored[document_id], None if shown is None else shown[document_id]
+        ):
             yield Finding(Fault.STALE, kind, document_id)
-    for document_id in stored.keys() - set(wanted):
+    for document_id in (stored.keys() | (shown or {}).keys()) - set(wanted):
         if projector.document(kind, document_id) is not None:
             yield Finding(Fault.STALE, kind, document_id)  # it lies where another id belongs
         else:
             yield _unwanted(state, kind, document_id)
+
+
+def _same(document: object | None, stored: dict[str, Any], shown: Shown | None) -> bool:
+    """Whether what is stored, and what is shown if it is kept apart, are a document's."""
+    if document is None or stored != stored_part(document):
+        return False
+    return shown is None or shown == shown_part(cast("ShopDocument", document))
 
 
 def _unwanted(state: State, kind: str, document_id: str) -> Finding:

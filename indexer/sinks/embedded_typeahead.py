@@ -18,9 +18,10 @@ import orjson
 
 from index_mappings.documents import ShopDocument
 from index_mappings.embedded import generation_directory
-from index_mappings.typeahead import Moment, moment_path, texts_path, typeahead_directory
+from index_mappings.typeahead import Moment, Shown, moment_path, texts_path, typeahead_directory
 from indexer.sinks.embedded_files import write_whole
-from indexer.sinks.typeahead_texts import Findable, Ids, TextsBuild, read_ids, read_notes, write_texts
+from indexer.sinks.typeahead_reading import Ids, Texts, read_shown
+from indexer.sinks.typeahead_texts import Findable, TextsBuild, write_texts
 
 # So many moments may have readers.
 _KEPT_MOMENTS: Final = 3
@@ -100,6 +101,26 @@ class TypeaheadEditor:
         self._changed = {}
         self._tidy()
 
+    def shown(self, sequence: int, after: str, end: str | None) -> dict[str, Shown] | None:
+        """What key presses show of the shops after one id up to another.
+
+        Args:
+            sequence: of the stamp.
+            after: an id, or nothing for the first.
+            end: an id; None for all that follow.
+
+        Returns:
+            that by id; None where the index answers alone, as there are no files or damaged ones.
+        """
+        if (moment := self._moment(sequence)) is None:
+            return None
+        try:
+            return read_shown(self._directory, moment, after, end)
+        except (OSError, ValueError) as error:
+            if not after:  # once for all pages
+                _LOG.warning("key presses are answered by the index alone, which is slower: %s", error)
+            return None
+
     def _moment(self, sequence: int) -> Moment | None:
         try:
             return Moment.from_wire(json.loads(moment_path(self._directory, sequence).read_text(encoding="utf-8")))
@@ -110,7 +131,7 @@ class TypeaheadEditor:
         """The same base, and all changes since in a new file; or as `_anew` where they are many."""
         try:
             ids, numbers = self._ids(moment.base)
-            known = {} if moment.changes is None else _noted(read_notes(texts_path(self._directory, moment.changes)))
+            known = {} if moment.changes is None else _noted(Texts(texts_path(self._directory, moment.changes)).notes())
         except (OSError, ValueError):
             return self._anew(sequence)  # damaged
         changed = known | self._changed
@@ -132,7 +153,7 @@ class TypeaheadEditor:
     def _ids(self, base: str) -> Ids:
         """The ids of a base and their numbers; of a large one it takes a while to look through it, once."""
         if self._known is None or self._known[0] != base:
-            self._known = base, read_ids(texts_path(self._directory, base))
+            self._known = base, Texts(texts_path(self._directory, base)).ids()
         return self._known[1]
 
     def _anew(self, sequence: int) -> Moment | None:

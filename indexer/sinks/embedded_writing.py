@@ -5,7 +5,7 @@ kind when they are committed; the stamp, which tells readers to look again, come
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from operator import length_hint
@@ -18,6 +18,7 @@ from index_mappings.documents import DOCUMENTS, ShopDocument
 from index_mappings.embedded import anchors_path, generation_directory, index_directory, stamp_path
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
+from index_mappings.typeahead import Shown
 from indexer.sinks.embedded_bands import BAND_WIDTH, Bands
 from indexer.sinks.embedded_documents import Finisher, schema
 from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_operations, write_whole
@@ -105,6 +106,10 @@ class EmbeddedEditor(EmbeddedReader):
     def stamp(self) -> Stamp:
         """The stamp as it is now."""
         return self._stamp
+
+    def suggestions(self, after: str, end: str | None) -> Mapping[str, Shown] | None:
+        """What the files beside the index say."""
+        return self._typeahead.shown(self._stamp.sequence, after, end)
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Replace and remove documents; the engine refuses none."""

@@ -176,6 +176,9 @@ class MemoryEditor(MemoryReader):
             raise SinkError("the generation is not sealed")
         return self._place.stamp
 
+    def suggestions(self, after: str, end: str | None) -> None:
+        """Nothing is kept beside the documents."""
+
     def write(self, kind: str, documents: Iterable[Any], removed: Collection[str]) -> int:
         """Replace and remove documents."""
         written = self._written.setdefault(kind, {})

@@ -140,6 +140,9 @@ class OpenSearchEditor(OpenSearchReader):
         """The stamp as it is now."""
         return self._stamp
 
+    def suggestions(self, after: str, end: str | None) -> None:
+        """Nothing is kept beside the indices."""
+
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Remove, then replace documents."""
         refused = self._loader.delete(self._index(kind), removed).refused if removed else 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
+from index_mappings.typeahead import Shown
 
 if TYPE_CHECKING:
     from indexer.sinks.lease import Lease
@@ -113,6 +114,17 @@ class GenerationEditor(GenerationReader, Protocol):
     @property
     def stamp(self) -> Stamp:
         """The stamp as it was when the editor was opened, or as it was committed last."""
+
+    def suggestions(self, after: str, end: str | None) -> Mapping[str, Shown] | None:
+        """What key presses show of shops, by id, where that is kept beside the index; as of the last `commit`.
+
+        Args:
+            after: the shops after this id.
+            end: and up to this one; None for all that follow.
+
+        Returns:
+            None where the index itself answers key presses.
+        """
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Put documents in the place of any with their ids, and remove others; returns how many were refused."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
+from index_mappings.typeahead import Shown
 from indexer.sinks.protocol import GenerationEditor
 
 
@@ -45,6 +46,9 @@ class BreakingEditor:
     @property
     def stamp(self) -> Stamp:
         return self._editor.stamp
+
+    def suggestions(self, after: str, end: str | None) -> Mapping[str, Shown] | None:
+        return self._editor.suggestions(after, end)
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         if self._moment is Moment.WRITING and self._writes == 0:
