@@ -39,7 +39,8 @@ async def test_everything_goes_on_by_itself_after_a_master_is_gone(cluster: Clus
     async with opened(_access(cluster)) as stores:
         assert await asyncio.gather(*(stores.reports.append(report(f"s{n}")) for n in range(8))) == [True] * 8
         await stores.tokens.issue(WIDGET, hash_of("text"))
-        await asyncio.gather(*(stores.limiter.hit(f"k{number}", READS) for number in range(30)))
+        # What comes before the fault is not what is timed here: a busy machine may need longer for so many connections.
+        await asyncio.gather(*(soon(partial(stores.limiter.hit, f"k{number}", READS)) for number in range(30)))
         assert told(owner.port, "WAIT", "1", "5000") == "1\n"
         if how == "killed":
             owner.kill()
