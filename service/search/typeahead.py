@@ -10,7 +10,9 @@ import orjson
 from index_mappings.forms import QueryForms
 from index_mappings.typeahead import Part, read_table
 from service.search.protocol import SuggestedShop, Suggestion
-from service.search.typeahead_kernel import ANY_COUNTRY, ARRAYS, SAMPLED, TIER_BITS, Array, suggest
+from service.search.typeahead_kernel.arrays import ARRAYS, Array
+from service.search.typeahead_kernel.key_press import ANY_COUNTRY, TIER_BITS, suggest
+from service.search.typeahead_kernel.places import SAMPLED
 
 # How many suggestions of a file are kept, some 30 MB.
 _SHOWN: Final = 49_152

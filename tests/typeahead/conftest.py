@@ -1,6 +1,8 @@
 """The machine code's functions as plain Python, which tells of a place outside an array and can be watched."""
 
-import importlib.util
+import sys
+from collections.abc import Mapping
+from importlib import import_module
 from types import ModuleType
 
 import numba
@@ -8,17 +10,19 @@ import pytest
 
 from service.search import typeahead, typeahead_kernel
 
+_WITHIN = f"{typeahead_kernel.__name__}."
+
 
 @pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The kernel without compiling; whoever asks in this test asks it."""
-    assert typeahead_kernel.__file__ is not None
-    spec = importlib.util.spec_from_file_location("plain_typeahead_kernel", typeahead_kernel.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    kernel = importlib.util.module_from_spec(spec)
+def plain(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, ModuleType]:
+    """The kernel's modules without compiling, by their names; whoever asks in this test asks them."""
+    compiled = {name: module for name, module in sys.modules.items() if name.startswith(_WITHIN)}
     with monkeypatch.context() as uncompiled:
         uncompiled.setattr(numba.config, "DISABLE_JIT", 1)
-        spec.loader.exec_module(kernel)
-    monkeypatch.setattr(typeahead, "suggest", kernel.suggest)
-    return kernel
+        for name, module in compiled.items():
+            uncompiled.delitem(sys.modules, name)
+            # An import sets it, and it is set back with all else.
+            uncompiled.setattr(typeahead_kernel, name.removeprefix(_WITHIN), module)
+        modules = {name.removeprefix(_WITHIN): import_module(name) for name in compiled}
+    monkeypatch.setattr(typeahead, "suggest", modules["key_press"].suggest)
+    return modules

@@ -1,11 +1,11 @@
 """Sorted texts against the rules as plain as they go: all tiers but 4, and but two typing errors (M9)."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -205,7 +205,7 @@ def test_where_enough_is_found_nothing_is_looked_for_and_the_answer_is_no_longer
     assert assert_answers(kept, kept.opened(), forms_of("abcd"), None, (1, 2, 24, 25, 26, 50, 51)) == 50
 
 
-def test_no_place_outside_an_array_is_read_or_written(tmp_path: Path, plain: ModuleType) -> None:
+def test_no_place_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapping[str, ModuleType]) -> None:
     chance = random.Random(5)  # noqa: S311 - the same each time
 
     def texts(most: int) -> list[str]:
@@ -222,4 +222,5 @@ def test_no_place_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mod
         words = texts(4)
         for forms in (forms_of(*dict.fromkeys(words)), forms_of_words(tuple(words))):
             assert_answers(kept, typeahead, forms, chance.choice(("DE", None)), (1, 5, 60))
-    assert plain.suggest.__module__ == plain.__name__
+    assert isinstance(plain["key_press"].suggest, FunctionType)
+    assert isinstance(plain["places"].begun, FunctionType)
