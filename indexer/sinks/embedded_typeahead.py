@@ -21,7 +21,8 @@ from index_mappings.embedded import generation_directory
 from index_mappings.typeahead import Moment, Shown, moment_path, texts_path, typeahead_directory
 from indexer.sinks.embedded_files import write_whole
 from indexer.sinks.typeahead_reading import Ids, Texts, read_shown
-from indexer.sinks.typeahead_texts import Findable, TextsBuild, write_texts
+from indexer.sinks.typeahead_shop import Findable
+from indexer.sinks.typeahead_texts import TextsBuild, write_texts
 
 # So many moments may have readers.
 _KEPT_MOMENTS: Final = 3

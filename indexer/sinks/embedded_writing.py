@@ -26,7 +26,7 @@ from indexer.sinks.embedded_reading import EmbeddedReader
 from indexer.sinks.embedded_segments import SegmentedBuild
 from indexer.sinks.embedded_typeahead import TypeaheadEditor, built
 from indexer.sinks.protocol import SinkError
-from indexer.sinks.typeahead_texts import Findable
+from indexer.sinks.typeahead_shop import Findable
 
 # The kind that key presses find.
 _SHOPS: Final = "shops"

@@ -6,103 +6,44 @@ Sorting is SQLite's, in a database that is gone when it is closed: memory stays 
 import os
 import sqlite3
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import orjson
 
-from index_mappings.documents import ANY_MARKET, WORLDWIDE, ShopDocument, markets_of
-from index_mappings.forms import shop_forms
-from index_mappings.rank import rank_key
+from index_mappings.documents import ANY_MARKET, WORLDWIDE
 from index_mappings.tiers import ONE_TYPO_MIN
-from index_mappings.typeahead import (
-    BLOCK,
-    FIRSTS,
-    FULL,
-    KEY,
-    LACKING,
-    LEADING,
-    LETTER_BITS,
-    NAME,
-    POSTING_BITS,
-    TYPEAHEAD_VERSION,
-    WORD,
-    Shown,
-    shown_part,
-)
+from index_mappings.typeahead import FULL, KEY, LACKING, LEADING, NAME, POSTING_BITS, TYPEAHEAD_VERSION, WORD
 from indexer.sinks.embedded_files import FRESH
 from indexer.sinks.parts_file import PartsFile
-
-Numbers = np.ndarray[tuple[int], np.dtype[np.int32]]
+from indexer.sinks.typeahead_arrays import (
+    NOBODY,
+    WORD_SIZE,
+    Numbers,
+    best_tree,
+    bits_of,
+    by_shop,
+    first_characters,
+)
+from indexer.sinks.typeahead_shop import Findable
 
 _ITEM: Final = "<i4"
 _LONG: Final = "<i8"
 _BYTES: Final = "|u1"
-_WORD: Final = 32
-_NOBODY: Final = np.iinfo(np.int32).max
 _TABLES: Final = """
 CREATE TABLE shops(place INTEGER PRIMARY KEY, rank TEXT, id TEXT, shown BLOB, markets TEXT);
 CREATE TABLE evidence(text TEXT, place INTEGER, marks INTEGER);
 CREATE TABLE keys(number INTEGER PRIMARY KEY, text TEXT);
 """
 # So many shops are looked at a time; whole words of bits.
-_SHOPS: Final = 1_024 * _WORD
+_SHOPS: Final = 1_024 * WORD_SIZE
 # So many rows are given to SQLite at a time.
 _ROWS: Final = 10_000
-
-
-class Findable(NamedTuple):
-    """What is kept of a shop.
-
-    Attributes:
-        id, rank, markets, names, leading, full, keys, words: as in its document.
-        shown: what a suggestion shows.
-    """
-
-    id: str
-    rank: str
-    shown: Shown
-    markets: tuple[str, ...]
-    names: tuple[str, ...]
-    leading: tuple[str, ...]
-    full: tuple[str, ...]
-    keys: tuple[str, ...]
-    words: tuple[str, ...]
-
-    @classmethod
-    def of(cls, shop: ShopDocument) -> "Findable":
-        """That part of a document."""
-        shown = shown_part(shop)
-        return cls(shop.id, shop.rank, shown, shop.markets, shop.names, shop.leading, shop.full, shop.keys, shop.words)
-
-    @classmethod
-    def of_stored(cls, stored: Mapping[str, Any]) -> "Findable":
-        """The same from what comes back with a hit."""
-        shop_id, popularity = stored["id"], stored["popularity"]
-        shown = (shop_id, stored["name"], stored["domain"], stored["categories"][0], popularity)
-        forms = shop_forms(stored["name"], stored["aliases"], stored["domain"])
-        return cls(
-            shop_id,
-            rank_key(popularity, shop_id),
-            shown,
-            markets_of(stored["countries"], stored["domain"]),
-            forms.names,
-            forms.leading,
-            forms.full,
-            forms.keys,
-            forms.words,
-        )
-
-    @classmethod
-    def of_wire(cls, wire: Sequence[Any]) -> "Findable":
-        """One that was written as JSON."""
-        shop_id, rank, shown, *terms = wire
-        return cls(shop_id, rank, tuple(shown), *map(tuple, terms))
 
 
 class TextsBuild:
@@ -163,18 +104,18 @@ class TextsBuild:
             heads, postings, best_leading, best_key = self._texts(file, numbers)
             file.part("heads", _ITEM, heads)
             file.part("postings", _ITEM, postings)
-            own_heads, own = _by_shop(self._count, heads, postings)
+            own_heads, own = by_shop(self._count, heads, postings)
             file.part("own_heads", _ITEM, own_heads)
             file.part("own", _ITEM, own)
-            file.part("best_leading", _ITEM, _tree(best_leading))
-            file.part("best_key", _ITEM, _tree(best_key))
+            file.part("best_leading", _ITEM, best_tree(best_leading))
+            file.part("best_key", _ITEM, best_tree(best_key))
             for lacking in LACKING:
                 order, firsts = self._without(lacking)
                 file.part(f"rests_{lacking}", _ITEM, order)
                 file.part(f"firsts_{lacking}", _LONG, firsts)
-                file.part(f"best_{lacking}", _ITEM, _tree(best_key[order]))
+                file.part(f"best_{lacking}", _ITEM, best_tree(best_key[order]))
             countries = self._markets(file)
-            file.part("gone", _ITEM, _bits(gone))
+            file.part("gone", _ITEM, bits_of(gone))
             self._shown(file)
             file.part("notes", _BYTES, np.frombuffer(notes, np.uint8))
             file.end({"version": TYPEAHEAD_VERSION, "shops": self._count, "countries": countries})
@@ -197,12 +138,12 @@ class TextsBuild:
             postings.extend(own)
             heads.append(len(postings))
             for mark, bests in best.items():
-                bests.append(next((posting for posting in own if posting & mark), _NOBODY))
+                bests.append(next((posting for posting in own if posting & mark), NOBODY))
             file.write(text.encode("utf-32-le"))
-            firsts.append(_firsts(text))
+            firsts.append(first_characters(text))
             offsets.append(offsets[-1] + len(text))
             # What is compared with it may be longer by one.
-            if best[KEY][-1] != _NOBODY and len(text) >= ONE_TYPO_MIN:
+            if best[KEY][-1] != NOBODY and len(text) >= ONE_TYPO_MIN:
                 keys.append((len(offsets) - 2, text))
             if len(keys) >= _ROWS:
                 self._db.executemany("INSERT INTO keys VALUES (?, ?)", keys)
@@ -239,7 +180,7 @@ class TextsBuild:
         order, firsts = array("i"), array("q")
         for number, rest in rows:
             order.append(number)
-            firsts.append(_firsts(rest))
+            firsts.append(first_characters(rest))
         return order, firsts
 
     def _markets(self, file: PartsFile) -> list[str]:
@@ -255,7 +196,7 @@ class TextsBuild:
         rows = self._rows("SELECT markets FROM shops ORDER BY rank")
         while some := list(islice(rows, _SHOPS)):
             for name, codes in everywhere.items():
-                passing = np.zeros((len(countries), -(-len(some) // _WORD) * _WORD), np.bool_)
+                passing = np.zeros((len(countries), -(-len(some) // WORD_SIZE) * WORD_SIZE), np.bool_)
                 for number, (markets,) in enumerate(some):
                     for code in markets.split():
                         if code in places:
@@ -294,42 +235,6 @@ def _begun(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _firsts(text: str) -> int:
-    """What is said of the first characters of a text."""
-    value = 0
-    for place in range(FIRSTS):
-        value = value << LETTER_BITS | (ord(text[place]) if place < len(text) else 0)
-    return value
-
-
-def _by_shop(shops: int, heads: "array[int]", postings: "array[int]") -> tuple[Numbers, Numbers]:
-    """The postings turned round: where those of each shop begin, and its texts with the marks."""
-    found = np.array(postings, np.int32)
-    texts = np.repeat(np.arange(len(heads) - 1, dtype=np.int32), np.diff(np.asarray(heads)).astype(np.int64))
-    owners = found >> POSTING_BITS
-    order = np.argsort(owners, kind="stable")
-    ends = np.cumsum(np.bincount(owners, minlength=shops), dtype=np.int32)
-    marks = found & ((1 << POSTING_BITS) - 1)
-    return np.concatenate((np.zeros(1, np.int32), ends)), (texts << POSTING_BITS | marks)[order]
-
-
-def _tree(best: Numbers) -> Numbers:
-    """The best below each node over the whole blocks of some texts; the first node is the second item."""
-    blocks = len(best) // BLOCK
-    tree = np.full(2 * blocks, _NOBODY, np.int32)
-    tree[blocks:] = best[: blocks * BLOCK].reshape(blocks, BLOCK).min(axis=1, initial=_NOBODY)
-    for node in range(blocks - 1, 0, -1):
-        tree[node] = min(tree[2 * node], tree[2 * node + 1])
-    return tree
-
-
-def _bits(places: Collection[int]) -> Numbers:
-    words = np.zeros(max(places) // _WORD + 1 if places else 0, np.uint32)
-    for place in places:
-        words[place // _WORD] |= np.uint32(1 << place % _WORD)
-    return words.view(np.int32)
 
 
 def write_texts(path: Path, shops: Iterable[Findable], gone: Collection[int] = (), notes: bytes = b"") -> None:

@@ -13,7 +13,7 @@ from index_mappings.tiers import SuggestTier
 from indexer.project import project_shop
 from indexer.records import ShopRecord
 from indexer.sinks.embedded_typeahead import TypeaheadEditor, built
-from indexer.sinks.typeahead_texts import Findable
+from indexer.sinks.typeahead_shop import Findable
 from service.search.embedded_typeahead import Typeaheads
 from service.search.protocol import SuggestedShop
 from service.search.reference_tiers import suggest_tier

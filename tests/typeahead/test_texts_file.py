@@ -13,7 +13,8 @@ from index_mappings.forms import forms_of_words
 from index_mappings.typeahead import TYPEAHEAD_VERSION
 from indexer.sinks import typeahead_texts
 from indexer.sinks.typeahead_reading import Texts
-from indexer.sinks.typeahead_texts import Findable, write_texts
+from indexer.sinks.typeahead_shop import Findable
+from indexer.sinks.typeahead_texts import write_texts
 from service.search.protocol import SuggestedShop
 from service.search.typeahead import TextsFile, Typeahead
 from tests.typeahead.kept import Kept, assert_answers, document, forms_of
