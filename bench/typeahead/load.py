@@ -123,9 +123,10 @@ class Load:
             LoadError: to ask for each took longer than anybody would wait; who still gets faster then is measured.
         """
         asked, spent, best = 0, 0.0, 0.0
+        bound = max(_WARM_UP_BOUND_S, least_seconds)
         steady = 0 if least_seconds else _STEADY_WINDOWS
         while (unasked := every and asked < distinct.count) or spent < least_seconds or steady < _STEADY_WINDOWS:
-            if spent > _WARM_UP_BOUND_S:
+            if spent > bound:
                 if not unasked:
                     return
                 raise LoadError(f"{distinct.count - asked} of {distinct.count} were not asked for within {spent:.0f} s")

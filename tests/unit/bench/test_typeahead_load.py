@@ -157,6 +157,20 @@ def test_who_gets_faster_is_warmed_up_until_it_does_not(
     assert len(rates) - len(left) == windows
 
 
+def test_who_is_to_be_warmed_up_for_longer_than_that_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows: list[None] = []
+
+    def wrk(*_asked: object) -> Counted:
+        windows.append(None)
+        return Counted(round(1_000 * 1.06 ** len(windows)), 10.0, 100.0)
+
+    monkeypatch.setattr(Load, "_wrk", wrk)
+    load, targets = Load(core=0, seconds=10.0, connections=2), Targets(tmp_path / "targets", 8, 100.0)
+    load.warm_up(Served(1, ()), targets, 300.0, every=False)
+    # The last one is over when the time is.
+    assert len(windows) == 31
+
+
 def test_who_never_answers_is_not_warmed_up_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrk(*_asked: object) -> Counted:
         raise NoAnswerYetError("nothing")
