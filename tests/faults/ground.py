@@ -121,7 +121,7 @@ def _node(folder: Path) -> OpenSearchNode:
     assert isinstance(local, LocalNodes)
     (place,) = choose_places(folder / "opensearch", 1)
     # The shortest time that OpenSearch allows between two looks at its disk.
-    return OpenSearchNode(local.build(), place, settings={"cluster.info.update.interval": "10s"})
+    return OpenSearchNode(local.build(), place, settings={"cluster.info.update.interval": "10s"}, quick_start=True)
 
 
 def _redis(folder: Path) -> RedisServer:

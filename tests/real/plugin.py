@@ -150,7 +150,7 @@ def opensearch_node(tmp_path: Path) -> Iterator[NodeFactory]:
 
         def make(*, heap: str = "512m", settings: Mapping[str, str] | None = None) -> OpenSearchNode:
             (place,) = choose_places(Path(tempfile.mkdtemp(prefix="opensearch-", dir=tmp_path)), 1)
-            node = OpenSearchNode(build, place, heap=heap, settings=settings)
+            node = OpenSearchNode(build, place, heap=heap, settings=settings, quick_start=True)
             made.callback(node.stop)
             return node
 
