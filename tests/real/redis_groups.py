@@ -3,6 +3,7 @@
 They fail over within a second or two, where servers of an operator would wait longer before they act.
 """
 
+import re
 import subprocess
 import time
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ _LOOPBACK: Final = "127.0.0.1"
 _NOTICED_AFTER_MS: Final = 600
 _AGREED_BOUND_S: Final = 20.0
 _POLL_S: Final = 0.1
+_MASTER_OFFSET: Final = re.compile(r"^master_repl_offset:(\d+)", re.MULTILINE)
+_REPLICA_OFFSET: Final = re.compile(r"^slave\d+:.*\boffset=(\d+)", re.MULTILINE)
 
 
 def told(port: int, *command: str) -> str:
@@ -44,6 +47,23 @@ def wait_until(port: int, command: Sequence[str], sign: str) -> None:
     while sign not in told(port, *command):
         if time.monotonic() > end:
             raise ProcessError(f"{' '.join(command)} never told {sign}: {told(port, *command)}")
+        time.sleep(_POLL_S)
+
+
+def wait_until_replicated(port: int) -> None:
+    """Waits until a replica told the master at this port that it has all that was written until now.
+
+    `WAIT` does not serve: it waits for what its own connection wrote, and one of redis-cli has written nothing. A
+    replica that just became one gets nothing until it first told how far it is, up to a second later.
+
+    Raises:
+        ProcessError: no replica has it within `_AGREED_BOUND_S`.
+    """
+    written = int(_MASTER_OFFSET.findall(told(port, "INFO", "replication"))[0])
+    end = time.monotonic() + _AGREED_BOUND_S
+    while all(int(had) < written for had in _REPLICA_OFFSET.findall(told(port, "INFO", "replication"))):
+        if time.monotonic() > end:
+            raise ProcessError(f"no replica has all: {told(port, 'INFO', 'replication')}")
         time.sleep(_POLL_S)
 
 

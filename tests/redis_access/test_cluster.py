@@ -13,7 +13,7 @@ from service.auth.secrets import hash_of
 from service.limits.policy import Bucket, Quota
 from service.limits.redis import RedisLimiter
 from service.redis_access import RedisAccess
-from tests.real.redis_groups import ClusterOfRedis, told
+from tests.real.redis_groups import ClusterOfRedis, told, wait_until_replicated
 from tests.redis_access.using import READS, USED, WIDGET, opened, soon, use
 from tests.reports.stores import exported, report
 
@@ -41,7 +41,7 @@ async def test_everything_goes_on_by_itself_after_a_master_is_gone(cluster: Clus
         await stores.tokens.issue(WIDGET, hash_of("text"))
         # What comes before the fault is not what is timed here: a busy machine may need longer for so many connections.
         await asyncio.gather(*(soon(partial(stores.limiter.hit, f"k{number}", READS)) for number in range(30)))
-        assert told(owner.port, "WAIT", "1", "5000") == "1\n"
+        wait_until_replicated(owner.port)
         if how == "killed":
             owner.kill()
         else:

@@ -12,7 +12,7 @@ import pytest
 from service.auth.secrets import hash_of
 from service.redis_access import RedisAccess
 from service.reports.failures import ReportsUnavailable
-from tests.real.redis_groups import MASTER_NAME, SentinelsOfRedis, told
+from tests.real.redis_groups import MASTER_NAME, SentinelsOfRedis, told, wait_until_replicated
 from tests.redis_access.using import READS, USED, WIDGET, opened, soon, use
 from tests.reports.stores import exported, report
 
@@ -38,7 +38,7 @@ async def test_everything_goes_on_by_itself_after_the_master_was_killed(group: S
         await stores.tokens.issue(WIDGET, hash_of("text"))
         await stores.limiter.hit("k", READS)
         # What a failover keeps is what a replica had: here all of it, as nothing was under way.
-        assert told(group.master.port, "WAIT", "1", "5000") == "1\n"
+        wait_until_replicated(group.master.port)
         group.master.kill()
         appended, seconds = await soon(lambda: stores.reports.append(report("s5")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
@@ -59,7 +59,7 @@ async def test_everything_goes_on_by_itself_while_the_old_master_hangs(group: Se
     async with opened(_access(group)) as stores:
         await asyncio.gather(*(stores.reports.append(report(f"s{number}")) for number in range(8)))
         await stores.tokens.issue(WIDGET, hash_of("text"))
-        assert told(group.master.port, "WAIT", "1", "5000") == "1\n"
+        wait_until_replicated(group.master.port)
         group.master.process.pause()
         appended, seconds = await soon(lambda: stores.reports.append(report("s8")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
