@@ -231,6 +231,16 @@ def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
     return (ANY_MARKET,) if home is None else (ANY_MARKET, home)
 
 
+def sells_in(shop: ShopDocument, country: str | None) -> bool:
+    """Whether a country's filter lets it through: unknown is not a no (M7)."""
+    return country is None or country in shop.markets or ANY_MARKET in shop.markets
+
+
+def is_known_to_sell_in(shop: ShopDocument, country: str | None) -> bool:
+    """Whether /suggest prefers it there to shops that state nothing (M9.country)."""
+    return country is None or country in shop.markets or WORLDWIDE in shop.markets
+
+
 def stored_part(document: object) -> dict[str, Any]:
     """The fields of a document that come back with a hit, as an engine returns them."""
     values = {name: getattr(document, name) for name in stored_fields(type(document))}

@@ -28,7 +28,7 @@ from rich.table import Table
 from bench.typeahead.corpus import SEED, write_corpus
 from bench.typeahead.quality import Judged, Questions, questions
 from bench.typeahead.workload import Typed
-from index_mappings.documents import ANY_MARKET, WORLDWIDE, ShopDocument
+from index_mappings.documents import ShopDocument, is_known_to_sell_in, sells_in
 from index_mappings.forms import QueryForms, query_forms
 from index_mappings.tiers import SUGGEST_CUT
 from indexer.project import project_shop
@@ -95,10 +95,10 @@ class Weighed:
         places = []
         for number, weight in weights.items():
             shop = self._shops[number]
-            if not _sells(shop, typed.country):
+            if not sells_in(shop, typed.country):
                 continue
             whole = any(text in shop.names for text in query.texts)
-            known = 1.0 if _is_known_to_sell(shop, typed.country) else ELSEWHERE
+            known = 1.0 if is_known_to_sell_in(shop, typed.country) else ELSEWHERE
             weighed = 0.0 if whole else known * weight * 10 ** (power * (shop.popularity or 0.0))
             places.append((not whole, -weighed, number))
         return [self._shops[number].id for _, _, number in sorted(places)[:most]]
@@ -118,14 +118,6 @@ class Weighed:
             return set()
         sets = [{number for word, number in self._words.begun(whole) if word == whole} for whole in query.words[:-1]]
         return set.intersection(*sets, {number for _, number in self._words.begun(query.words[-1])})
-
-
-def _sells(shop: ShopDocument, country: str | None) -> bool:
-    return country is None or country in shop.markets or ANY_MARKET in shop.markets
-
-
-def _is_known_to_sell(shop: ShopDocument, country: str | None) -> bool:
-    return country is None or country in shop.markets or WORLDWIDE in shop.markets
 
 
 async def _by_tiers(backend: SearchBackend, asked: Questions) -> dict[Typed, list[str]]:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from index_mappings.documents import (
-    ANY_MARKET,
     Category,
     Shop,
     ShopDocument,
     category_from_stored,
+    sells_in,
     shop_from_stored,
     stored_part,
 )
@@ -158,11 +158,11 @@ class ReferenceBackend:
         ranked = [
             (tier, shop)
             for shop in self._shops
-            if _sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs, query.country)) is not None
+            if sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs, query.country)) is not None
         ]
         if forms.words and all(tier < SuggestTier.ONE_TYPO for tier, _ in ranked):
             # Only where no shop is found but in part do two typing errors count.
-            twice = [shop for shop in self._shops if _sells_in(shop, query.country) and typo_tier(shop, forms)]
+            twice = [shop for shop in self._shops if sells_in(shop, query.country) and typo_tier(shop, forms)]
             others = [(tier, shop) for tier, shop in ranked if shop not in twice]
             ranked = [*((SuggestTier.TWO_TYPOS, shop) for shop in twice), *others]
         ranked.sort(key=lambda found: (-found[0], found[1].rank))
@@ -177,7 +177,7 @@ class ReferenceBackend:
         ranked = [
             (tier, shop)
             for shop in self._shops
-            if _sells_in(shop, country)
+            if sells_in(shop, country)
             and (category is None or category in shop.categories)
             and (tier := find_tier(shop, query, slugs)) is not None
         ]
@@ -195,7 +195,7 @@ class ReferenceBackend:
         near = [
             (typo_tier(shop, forms) or 0, shop)
             for shop in self._shops
-            if _sells_in(shop, query.country)
+            if sells_in(shop, query.country)
             and (query.category is None or query.category in shop.categories)
             and typo_tier(shop, forms) is not None
             and shop not in page
@@ -210,10 +210,6 @@ def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:
     for token in text.split():
         typed.setdefault(fold(token), token)
     return tuple(typed.get(word, word) for word in words)
-
-
-def _sells_in(shop: ShopDocument, country: str | None) -> bool:
-    return country is None or country in shop.markets or ANY_MARKET in shop.markets
 
 
 def _suggested(shop: ShopDocument) -> SuggestedShop:

@@ -2,7 +2,7 @@
 
 from rapidfuzz.distance import OSA
 
-from index_mappings.documents import WORLDWIDE, ShopDocument
+from index_mappings.documents import ShopDocument, is_known_to_sell_in
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
@@ -22,7 +22,7 @@ Slugs = dict[str, frozenset[str]]
 
 def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs, country: str | None = None) -> int | None:
     """The tier of /suggest (M9) where two typing errors do not count; of a shop that passes the country's filter."""
-    known = country is None or country in shop.markets or WORLDWIDE in shop.markets
+    known = is_known_to_sell_in(shop, country)
     if not query.texts:
         return SuggestTier.HALF_OF_WORDS
     if any(text in shop.names for text in query.texts):

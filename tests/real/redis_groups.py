@@ -5,7 +5,6 @@ They fail over within a second or two, where servers of an operator would wait l
 
 import re
 import subprocess
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,7 +19,6 @@ MASTER_NAME: Final = "shops"
 _LOOPBACK: Final = "127.0.0.1"
 _NOTICED_AFTER_MS: Final = 600
 _AGREED_BOUND_S: Final = 20.0
-_POLL_S: Final = 0.1
 _MASTER_OFFSET: Final = re.compile(r"^master_repl_offset:(\d+)", re.MULTILINE)
 _REPLICA_OFFSET: Final = re.compile(r"^slave\d+:.*\boffset=(\d+)", re.MULTILINE)
 
@@ -37,34 +35,31 @@ def told(port: int, *command: str) -> str:
     return done.stdout
 
 
-def wait_until(port: int, command: Sequence[str], sign: str) -> None:
+def wait_until(server: RedisServer, command: Sequence[str], sign: str) -> None:
     """Waits until an answer has a sign in it.
 
     Raises:
-        ProcessError: it has not within `_AGREED_BOUND_S`.
+        ProcessError: it died, or has not told it within `_AGREED_BOUND_S`.
     """
-    end = time.monotonic() + _AGREED_BOUND_S
-    while sign not in told(port, *command):
-        if time.monotonic() > end:
-            raise ProcessError(f"{' '.join(command)} never told {sign}: {told(port, *command)}")
-        time.sleep(_POLL_S)
+    what = f"telling {sign} when asked {' '.join(command)}"
+    server.process.wait_for(lambda: sign in told(server.port, *command), what, _AGREED_BOUND_S)
 
 
-def wait_until_replicated(port: int) -> None:
-    """Waits until a replica told the master at this port that it has all that was written until now.
+def wait_until_replicated(master: RedisServer) -> None:
+    """Waits until a replica told its master that it has all that was written until now.
 
     `WAIT` does not serve: it waits for what its own connection wrote, and one of redis-cli has written nothing. A
     replica that just became one gets nothing until it first told how far it is, up to a second later.
 
     Raises:
-        ProcessError: no replica has it within `_AGREED_BOUND_S`.
+        ProcessError: it dies meanwhile, or no replica tells so within `_AGREED_BOUND_S`.
     """
-    written = int(_MASTER_OFFSET.findall(told(port, "INFO", "replication"))[0])
-    end = time.monotonic() + _AGREED_BOUND_S
-    while all(int(had) < written for had in _REPLICA_OFFSET.findall(told(port, "INFO", "replication"))):
-        if time.monotonic() > end:
-            raise ProcessError(f"no replica has all: {told(port, 'INFO', 'replication')}")
-        time.sleep(_POLL_S)
+
+    def offsets(kind: re.Pattern[str]) -> list[int]:
+        return [int(found) for found in kind.findall(told(master.port, "INFO", "replication"))]
+
+    (written,) = offsets(_MASTER_OFFSET)
+    master.process.wait_for(lambda: max(offsets(_REPLICA_OFFSET), default=-1) >= written, "replicated", _AGREED_BOUND_S)
 
 
 class SentinelServer(RedisServer):
@@ -106,10 +101,10 @@ class SentinelsOfRedis:
         with ExitStack() as starting:
             for server in (self.master, self.replica, *self.sentinels):
                 starting.enter_context(server)
-            wait_until(self.master.port, ("INFO", "replication"), "state=online")
+            wait_until(self.master, ("INFO", "replication"), "state=online")
             for sentinel in self.sentinels:
-                wait_until(sentinel.port, ("SENTINEL", "MASTER", MASTER_NAME), "num-other-sentinels\n2")
-                wait_until(sentinel.port, ("SENTINEL", "MASTER", MASTER_NAME), "num-slaves\n1")
+                wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-other-sentinels\n2")
+                wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-slaves\n1")
             self._running = starting.pop_all()
         return self
 
@@ -147,11 +142,11 @@ class ClusterOfRedis:
             made = ["--cluster", "create", *self.addresses, "--cluster-replicas", str(self._replicas), "--cluster-yes"]
             told(self.nodes[0].port, *made)
             for node in self.nodes:
-                wait_until(node.port, ("CLUSTER", "INFO"), "cluster_state:ok")
+                wait_until(node, ("CLUSTER", "INFO"), "cluster_state:ok")
                 follows = told(node.port, "ROLE").startswith("slave")
                 if self._replicas:
                     sign = "master_link_status:up" if follows else "state=online"
-                    wait_until(node.port, ("INFO", "replication"), sign)
+                    wait_until(node, ("INFO", "replication"), sign)
             self._running = starting.pop_all()
         return self
 

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from opensearchpy import OpenSearch
 from tests.real.jdk import Jdk, JdkMissingError, find_jdk
 from tests.real.plugin import NodeFactory
 from tests.real.process import ProcessError
+from tests.real.redis_groups import SentinelsOfRedis, told, wait_until_replicated
 from tests.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
 
 SEVEN_TESTS = """
@@ -207,6 +209,18 @@ def test_the_session_has_one_opensearch(opensearch_url: str) -> None:
     client = OpenSearch(opensearch_url)
     assert client.info()["version"]["number"].startswith("3.")
     client.close()
+
+
+def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: str, tmp_path: Path) -> None:
+    with SentinelsOfRedis(redis_program, tmp_path) as group, ThreadPoolExecutor(1) as waiting:
+        group.replica.process.pause()
+        assert told(group.master.port, "SET", "k", "v") == "OK\n"
+        replicated = waiting.submit(wait_until_replicated, group.master)
+        with pytest.raises(TimeoutError):
+            replicated.result(0.5)
+        group.replica.process.resume()
+        replicated.result()
+        assert told(group.replica.port, "GET", "k") == "v\n"
 
 
 @pytest.mark.redis

@@ -41,7 +41,7 @@ async def test_everything_goes_on_by_itself_after_a_master_is_gone(cluster: Clus
         await stores.tokens.issue(WIDGET, hash_of("text"))
         # What comes before the fault is not what is timed here: a busy machine may need longer for so many connections.
         await asyncio.gather(*(soon(partial(stores.limiter.hit, f"k{number}", READS)) for number in range(30)))
-        wait_until_replicated(owner.port)
+        wait_until_replicated(owner)
         if how == "killed":
             owner.kill()
         else:

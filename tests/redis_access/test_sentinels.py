@@ -38,7 +38,7 @@ async def test_everything_goes_on_by_itself_after_the_master_was_killed(group: S
         await stores.tokens.issue(WIDGET, hash_of("text"))
         await stores.limiter.hit("k", READS)
         # What a failover keeps is what a replica had: here all of it, as nothing was under way.
-        wait_until_replicated(group.master.port)
+        wait_until_replicated(group.master)
         group.master.kill()
         appended, seconds = await soon(lambda: stores.reports.append(report("s5")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
@@ -59,7 +59,7 @@ async def test_everything_goes_on_by_itself_while_the_old_master_hangs(group: Se
     async with opened(_access(group)) as stores:
         await asyncio.gather(*(stores.reports.append(report(f"s{number}")) for number in range(8)))
         await stores.tokens.issue(WIDGET, hash_of("text"))
-        wait_until_replicated(group.master.port)
+        wait_until_replicated(group.master)
         group.master.process.pause()
         appended, seconds = await soon(lambda: stores.reports.append(report("s8")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from index_mappings.documents import ANY_MARKET, ShopDocument
+from index_mappings.documents import ShopDocument, sells_in
 from index_mappings.embedded import generation_directory
 from index_mappings.forms import QueryForms, halves
 from index_mappings.generations import Stamp, first_stamp, new_generation
@@ -122,7 +122,7 @@ def expected(shops: Mapping[str, ShopDocument], forms: QueryForms, country: str 
     several = len(forms.words) > 1
     found: list[tuple[int, ShopDocument]] = []
     for shop in shops.values():
-        if country is not None and country not in shop.markets and ANY_MARKET not in shop.markets:
+        if not sells_in(shop, country):
             continue
         tier = suggest_tier(shop, forms, no_category, country)
         # As shops are projected, a word in common begins a key.
