@@ -13,7 +13,7 @@ from index_mappings.roles import Role, stored_fields
 
 # Raised with every change of a document class, of a role or of the text pipeline: a service refuses a generation of
 # another version (G4).
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 
 # In `markets`: the shop keeps under every country filter, as it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -38,7 +38,7 @@ class ShopDocument:
         offers: the newest few offers, as the offers' own documents show them; `offers_total` counts all (A1).
         redirects: redirects that the source states between this shop's domain and another public shop's (A12).
         registrable, main_label: parts of the domain that merge audits look for.
-        names, leading, begun, full, keys, words, infixes: what it is found by (`index_mappings.forms`, X2).
+        names, leading, full, keys, words, infixes, dotted: what it is found by (`index_mappings.forms`, X2).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -56,13 +56,13 @@ class ShopDocument:
     redirects: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
     registrable: Annotated[str, Role.EXACT]
     main_label: Annotated[str, Role.EXACT]
-    names: Annotated[tuple[str, ...], Role.EXACT]
-    leading: Annotated[tuple[str, ...], Role.PREFIX]
-    begun: Annotated[tuple[str, ...], Role.EXACT]
-    full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
-    keys: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.MISSPELT]
-    words: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX]
+    names: Annotated[tuple[str, ...], Role.TYPEAHEAD]
+    leading: Annotated[tuple[str, ...], Role.TYPEAHEAD]
+    full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]
+    keys: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
+    words: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
+    dotted: Annotated[tuple[str, ...], Role.TYPEAHEAD]
 
 
 @dataclass(frozen=True, slots=True)

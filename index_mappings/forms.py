@@ -12,7 +12,6 @@ from anyascii import anyascii
 
 from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
 from index_mappings.text import fold, has_word_character, is_blank, joined, script_starts, scripts_of
-from index_mappings.tiers import HALF_MIN, SUGGEST_CUT
 
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
@@ -25,33 +24,36 @@ class ShopForms:
     Attributes:
         names: whole names and the whole domain; the main label where a name is spelt like a domain (`CDON.com`).
         leading: of these the name, and aliases that are its last words or in another script: what most people type.
-        begun: of leading names all beginnings that hold half of them or more, from HALF_MIN characters on.
         full: whole names, whole domain, main label.
         keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
         words: single words of the names and of the main label.
         infixes: names without spaces, and the domain without its public suffix.
+        dotted: of full forms and keys those that only a domain with labels left of its main label gives: the typeahead
+            takes their beginnings for evidence only where the query has a dot (M9).
     """
 
     names: tuple[str, ...]
     leading: tuple[str, ...]
-    begun: tuple[str, ...]
     full: tuple[str, ...]
     keys: tuple[str, ...]
     words: tuple[str, ...]
     infixes: tuple[str, ...]
+    dotted: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a suggest request makes some
 class QueryForms:
     """A query in the forms in which it is compared: spaced, joined, and as a domain where it looks like one (X3).
 
     Attributes:
         texts: the distinct forms, the spaced one first; empty for a blank query.
         words: the folded words; empty for punctuation alone.
+        dotted: whether it is one token with a dot, so that it may begin a domain with labels left of its main one (M9).
     """
 
     texts: tuple[str, ...]
     words: tuple[str, ...]
+    dotted: bool = False
 
     @property
     def spaced(self) -> str:
@@ -67,7 +69,7 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
         cut: keep at most so many characters of each form (typeahead).
     """
     if text.isascii() and text.isalnum():
-        # One word that folding makes lower case and nothing else: most key presses.
+        # One word that folding makes lower case and nothing else: most suggest requests.
         word = text.lower()[:cut]
         return QueryForms(texts=(word,), words=(word,))
     if is_blank(text):
@@ -77,9 +79,10 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
         return QueryForms(texts=(spaced,), words=())
     texts = [spaced, joined(spaced)]
     tokens = text.split()
-    if len(tokens) == 1 and has_dot(tokens[0]):
+    dotted = len(tokens) == 1 and has_dot(tokens[0])
+    if dotted:
         texts.append((reduce_host(tokens[0]) or "")[:cut])
-    return QueryForms(texts=tuple(dict.fromkeys(filter(None, texts))), words=tuple(spaced.split()))
+    return QueryForms(texts=tuple(dict.fromkeys(filter(None, texts))), words=tuple(spaced.split()), dotted=dotted)
 
 
 def forms_of_words(words: tuple[str, ...]) -> QueryForms:
@@ -113,23 +116,19 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     by_domain = [text for text in (name, *aliases) if _spells_label(text, parts.main_label)]
     pieces = [piece for part in spelt_main.split("-") for piece in fold(part).split()]
     leading = _unique(_whole_forms((name, *_leading(name, aliases))), main_forms if name in by_domain else ())
+    own_keys = {*named, *(tail for form in spaced for tail in _tails(form)), *unspaced, *main_forms, *pieces}
+    by_labels: set[str] = set()
+    if len(parts.labels) > 1:
+        by_labels = {*domains, *(form for label in parts.labels[:-1] for form in label_forms[label])}
     return ShopForms(
         names=_unique(named, unspaced, domains, main_forms if by_domain else ()),
         leading=leading,
-        begun=_unique(*map(halves, leading)),
         full=_unique(named, unspaced, domains, main_forms),
-        keys=_unique(
-            named, (tail for form in spaced for tail in _tails(form)), unspaced, domains, *label_forms.values(), pieces
-        ),
+        keys=_unique(own_keys, domains, by_labels),
         words=_unique((word for form in spaced for word in form.split()), pieces),
         infixes=_unique(unspaced, [joined(fold(unicode_host(parts.without_suffix)))]),
+        dotted=_unique(by_labels - own_keys),
     )
-
-
-def halves(form: str) -> Iterator[str]:
-    """The beginnings of a name, but itself, that hold half of it or more."""
-    for end in range(max(HALF_MIN, -(-len(form) // 2)), min(len(form), SUGGEST_CUT + 1)):
-        yield form[:end]
 
 
 def _name_forms(text: str) -> Iterator[str]:

@@ -38,6 +38,7 @@ class Stamp:
         built_at: when its data was last changed, RFC 3339 UTC.
         source_position: how far into the source's changes it is, where the source has such a position.
         counts: documents by kind.
+        typeahead: the manifest of its typeahead, by name; empty before it is sealed.
     """
 
     schema_version: int
@@ -46,6 +47,7 @@ class Stamp:
     built_at: str
     source_position: str | None
     counts: Mapping[str, int]
+    typeahead: str = ""
 
     @property
     def readable(self) -> bool:
@@ -80,6 +82,12 @@ class Stamp:
                 built_at=str(document["built_at"]),
                 source_position=document["source_position"],
                 counts=MappingProxyType({str(kind): int(count) for kind, count in document["counts"].items()}),
+                # Stamps of older schema versions have none, and must be readable as such.
+                typeahead=str(
+                    document["typeahead"]
+                    if document["schema_version"] == SCHEMA_VERSION
+                    else document.get("typeahead", "")
+                ),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("not a stamp document") from error

@@ -12,6 +12,9 @@ SUGGEST_CUT: Final = 64
 ONE_TYPO_MIN: Final = 4
 TWO_TYPOS_MIN: Final = 8
 OVERLAP_WORDS: Final = 6
+# Up to so many characters of the spaced form, only one shop is in the best tier: they are more often the beginning of a
+# better-known name (M9).
+ONE_SHOP_MAX: Final = 5
 # From so many characters on, what begins a name holds at least half of it (M9.names).
 HALF_MIN: Final = 6
 # Words of a query that are a whole name, others beside them, hold at least one in so many of its letters.

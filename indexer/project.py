@@ -50,11 +50,11 @@ def project_shop(
         main_label=parts.main_label,
         names=forms.names,
         leading=forms.leading,
-        begun=forms.begun,
         full=forms.full,
         keys=forms.keys,
         words=forms.words,
         infixes=forms.infixes,
+        dotted=forms.dotted,
     )
 
 

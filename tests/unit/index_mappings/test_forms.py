@@ -15,14 +15,9 @@ def _is_whole_name(query: str, name: str, domain: str) -> bool:
     return bool({*query_forms(query).texts} & {*shop_forms(name, (), domain).full})
 
 
-def _without_begun(name: str, aliases: tuple[str, ...], domain: str) -> ShopForms:
-    return replace(shop_forms(name, aliases, domain), begun=())
-
-
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
-    assert _without_begun("Marks & Spencer", (), "marksandspencer.com") == ShopForms(
-        begun=(),
+    assert shop_forms("Marks & Spencer", (), "marksandspencer.com") == ShopForms(
         names=(
             "marks and spencer",
             "marks spencer",
@@ -57,8 +52,7 @@ def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
-    assert _without_begun("Youla / Юла", (), "youla.ru") == ShopForms(
-        begun=(),
+    assert shop_forms("Youla / Юла", (), "youla.ru") == ShopForms(
         names=("youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
         leading=("youla yula", "youla юла", "youlayula", "youlaюла"),
         full=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
@@ -70,8 +64,7 @@ def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_an_international_domain_is_there_in_both_spellings() -> None:
-    assert _without_begun("Müller", (), "xn--mller-kva.de") == ShopForms(
-        begun=(),
+    assert shop_forms("Müller", (), "xn--mller-kva.de") == ShopForms(
         names=("mueller", "muller", "muller de", "müller.de", "xn mller kva de", "xn--mller-kva.de"),
         leading=("mueller", "muller"),
         full=(
@@ -89,8 +82,7 @@ def test_an_international_domain_is_there_in_both_spellings() -> None:
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces() -> None:
-    assert _without_begun("Nord", ("Nordlicht Home",), "nord-licht.myshopify.com") == ShopForms(
-        begun=(),
+    assert shop_forms("Nord", ("Nordlicht Home",), "nord-licht.myshopify.com") == ShopForms(
         names=("nord", "nord licht myshopify com", "nord-licht.myshopify.com", "nordlicht home", "nordlichthome"),
         leading=("nord",),
         full=(
@@ -108,21 +100,26 @@ def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces
 
 @pytest.mark.rule("X2", "X2.keys")
 def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
-    assert _without_begun("Kompass", (), "de.kompass.internal") == ShopForms(
-        begun=(),
+    assert shop_forms("Kompass", (), "de.kompass.internal") == ShopForms(
         names=("de kompass internal", "de.kompass.internal", "kompass"),
         leading=("kompass",),
         full=("de kompass internal", "de.kompass.internal", "kompass"),
         keys=("de", "de kompass internal", "de.kompass.internal", "kompass"),
         words=("kompass",),
         infixes=("dekompass", "kompass"),
+        dotted=("de", "de kompass internal", "de.kompass.internal"),
     )
+
+
+@pytest.mark.rule("M9.dotted")
+def test_what_a_name_gives_as_well_is_begun_by_any_query_whatever_the_domain() -> None:
+    assert shop_forms("Shop", ("de",), "de.kompass.internal").dotted == ("de kompass internal", "de.kompass.internal")
+    assert shop_forms("Shop", (), "kompass.internal").dotted == ()
 
 
 @pytest.mark.rule("X1.last_form", "X2")
 def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
-    assert _without_begun("???", (), "qqq.internal") == ShopForms(
-        begun=(),
+    assert shop_forms("???", (), "qqq.internal") == ShopForms(
         names=("???", "qqq internal", "qqq.internal"),
         leading=("???",),
         full=("???", "qqq", "qqq internal", "qqq.internal"),
@@ -136,7 +133,7 @@ def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
 def test_an_alias_has_the_forms_that_it_would_have_as_a_name() -> None:
     as_alias = shop_forms("Nord", ("Grün+Blau",), "q.internal")
     as_name = shop_forms("Grün+Blau", ("Nord",), "q.internal")
-    assert replace(as_alias, leading=as_name.leading, begun=as_name.begun) == as_name
+    assert replace(as_alias, leading=as_name.leading) == as_name
     assert {"grun blau", "gruen blau", "grun and blau", "gruen and blau", "gruenandblau"} <= {*as_alias.full}
 
 
@@ -196,7 +193,7 @@ def test_a_query_of_words_is_compared_spaced_and_joined_and_without_variants() -
 @pytest.mark.rule("X3")
 def test_a_query_of_one_token_with_a_dot_is_compared_as_a_domain_too() -> None:
     assert query_forms("WWW.Tui.co.uk") == QueryForms(
-        texts=("www tui co uk", "wwwtuicouk", "tui.co.uk"), words=("www", "tui", "co", "uk")
+        texts=("www tui co uk", "wwwtuicouk", "tui.co.uk"), words=("www", "tui", "co", "uk"), dotted=True
     )
 
 
@@ -277,22 +274,3 @@ def test_the_label_is_a_name_where_a_name_is_spelt_like_the_domain(
     forms = shop_forms(name, aliases, domain)
     told = {"names": forms.names, "leading": forms.leading, "full": forms.full}
     assert tuple(sort for sort, texts in told.items() if "cdon" in texts) == of_label
-
-
-@pytest.mark.rule("M9.names")
-@pytest.mark.parametrize(
-    ("name", "begun"),
-    [
-        ("kestrel", {"kestre"}),
-        (
-            "lamps at home",
-            {"lamps at hom"[:end] for end in (7, 8, 9, 10, 11, 12)}
-            | {"lampsa", "lampsat", "lampsath", "lampsatho", "lampsathom"},
-        ),
-        ("wren12", set()),
-        ("x" * 129, set()),
-        ("x" * 128, {"x" * 64}),
-    ],
-)
-def test_a_name_is_begun_by_half_of_it_and_six_characters(name: str, begun: set[str]) -> None:
-    assert {*shop_forms(name, (), "q.internal").begun} == begun

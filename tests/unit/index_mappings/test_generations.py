@@ -23,6 +23,8 @@ from index_mappings.generations import (
 NOW = datetime(2031, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAME = "20310506t070809000010-0a1b2c"
 STAMP = Stamp(SCHEMA_VERSION, NAME, 7, "2031-05-06T07:08:09Z", "pos-9", MappingProxyType({"shops": 2, "categories": 1}))
+# A stamp of an older schema version has no typeahead, and must be read to be told from this one.
+REQUIRED = sorted({*STAMP.as_wire()} - {"typeahead"})
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
 
@@ -85,7 +87,7 @@ def test_a_stamp_survives_the_wire(stamp: Stamp) -> None:
         {**STAMP.as_wire(), "counts": None},
         {**STAMP.as_wire(), "counts": [1, 2]},
         {**STAMP.as_wire(), "counts": {"shops": "many"}},
-        *({field: value for field, value in STAMP.as_wire().items() if field != gone} for gone in STAMP.as_wire()),
+        *({field: value for field, value in STAMP.as_wire().items() if field != gone} for gone in REQUIRED),
     ],
 )
 def test_a_damaged_stamp_is_refused_whole(document: Any) -> None:  # noqa: ANN401 - whatever JSON holds

@@ -1,0 +1,41 @@
+"""What will be live next: written before a publish, so that readers can fetch its typeahead ahead of it.
+
+Over OpenSearch this is a document in the index of the live generation's stamp. No answer depends on it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from index_mappings.generations import is_generation
+from index_mappings.typeahead.manifest import is_name
+
+ANNOUNCED_ID: Final = "announced"
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A generation that is about to be published.
+
+    Attributes:
+        generation: its name.
+        typeahead: the manifest of its typeahead, by name.
+    """
+
+    generation: str
+    typeahead: str
+
+    def to_wire(self) -> dict[str, Any]:
+        """The document; `stamp` is the one field that the strict mapping of that index has."""
+        return {"stamp": {"announced": asdict(self)}}
+
+    @classmethod
+    def from_wire(cls, document: Mapping[str, Any]) -> "Announcement | None":
+        """Read the document; None where it is none, as what it says only saves time."""
+        try:
+            announced = document["stamp"]["announced"]
+            found = cls(announced["generation"], announced["typeahead"])
+        except (KeyError, TypeError):
+            return None
+        names = isinstance(found.generation, str) and isinstance(found.typeahead, str)
+        return found if names and is_generation(found.generation) and is_name(found.typeahead) else None
