@@ -3,33 +3,28 @@
 The stored part of a document travels as one blob of JSON; text columns hold raw terms (X4).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
 from index_mappings.operations import OPERATIONS_FILE
-from index_mappings.roles import LACKING, Form, Role, declared_fields, edges_field, engine_fields
-from index_mappings.tiers import TWO_TYPOS_MIN
+from index_mappings.parts import rows_of_runs, short_parts
+from index_mappings.roles import Form, Role, engine_fields, fields_with
 
 STORED_COLUMN: Final = "stored"
 # A whole number by which hits are ordered much faster than by their rank: a lower band is a better rank, always. Which
 # of one band comes first, the rank itself says, which is stored as well.
 BAND_COLUMN: Final = "band"
-# The best shops' shortest beginnings once more: a prefix that very many shops begin with is mostly answered by them.
-HEAD_EDGE_MAX: Final = 3
 ANCHORS_FILE: Final = "anchors.json"
-
-_HEADS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"shops": ("leading", "full", "keys")})
-# Beginnings that a text with two errors is compared with: it may be longer by two.
-_FAR_MIN: Final = TWO_TYPOS_MIN - 2
-# By how many first characters terms lie apart that are looked into with one error, and with two.
-_NEAR_PARTS: Final = len(LACKING)
-_FAR_PARTS: Final = 1
+# Beginnings of up to so many characters are terms of their own. What begins with longer ones is found in the dictionary
+# of whole values: by then it holds few enough of them for a query of a millisecond or two.
+SHORT_MAX: Final = 3
+# What one value of a column lies behind another one of the same document, as phrase queries count.
+RUN_STEP: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,97 +35,74 @@ class Column:
         name: the field's name.
         whole: whether it holds whole numbers; otherwise raw terms.
         sortable: whether hits can be ordered by it; such a column has one value a document.
-        parted: by how many of their first characters its terms lie apart, at `part_of`; 0 where they don't.
+        ordered: whether it holds the order of a document's terms as well.
     """
 
     name: str
-    whole: bool
-    sortable: bool
-    parted: int = 0
-
-
-def columns(kind: str) -> tuple[Column, ...]:
-    """The columns of a document's own values, in order; STORED_COLUMN and `placing_columns` come on top of them."""
-    parted = {edges_field(name) for name in misspelt(kind)}
-    return tuple(
-        Column(field.name, field.form is Form.WHOLE, field.sortable, _NEAR_PARTS if field.name in parted else 0)
-        for field in engine_fields(DOCUMENTS[kind])
-        if field.indexed or field.sortable
-    )
-
-
-def placing_columns(kind: str) -> tuple[Column, ...]:
-    """The columns that say where in the order a document stands, and what is looked into with typing errors.
-
-    That is its band, beginnings only if it is in the head, and beginnings once more as `misspelt` says.
-    """
-    heads = (Column(head_field(field), whole=False, sortable=False) for field in headed(kind))
-    walked = (Column(far_field(field), whole=False, sortable=False, parted=_FAR_PARTS) for field in misspelt(kind))
-    return (Column(BAND_COLUMN, whole=True, sortable=True), *heads, *walked)
+    whole: bool = False
+    sortable: bool = False
+    ordered: bool = False
 
 
 @cache
-def misspelt(kind: str) -> tuple[str, ...]:
-    """The MISSPELT fields of a kind: the terms that are walked through lie apart by their first characters.
-
-    By the first two of them: an error there needs no walk (`lacking_field`). Two errors are walked for among beginnings
-    apart by the first character only, as the second one may be one of the two.
-    """
-    return tuple(field.name for field in declared_fields(DOCUMENTS[kind]) if Role.MISSPELT in field.roles)
-
-
-def near_part(field: str, text: str) -> str:
-    """Where the beginnings of a misspelt field are that begin with the first characters of this one."""
-    return part_of(edges_field(field), _NEAR_PARTS, text)
-
-
-def far_part(field: str, text: str) -> str:
-    """Where those beginnings of it are that two errors are walked for among."""
-    return part_of(far_field(field), _FAR_PARTS, text)
+def columns(kind: str) -> tuple[Column, ...]:
+    """The columns of one kind's documents, in order; STORED_COLUMN comes on top of them."""
+    document = DOCUMENTS[kind]
+    parted = fields_with(document, Role.INFIX)
+    return (
+        *(
+            Column(field.name, field.form is Form.WHOLE, field.sortable)
+            for field in engine_fields(document)
+            if field.indexed or field.sortable
+        ),
+        *(Column(short_field(name)) for name in (*fields_with(document, Role.PREFIX), *parted)),
+        *(Column(runs_field(name), ordered=True) for name in parted),
+        Column(BAND_COLUMN, whole=True, sortable=True),
+    )
 
 
-def part_of(name: str, parted: int, text: str) -> str:
-    """Where in a column, parted by so many characters, the terms are that begin as this text does."""
-    return f"{name}.{_part(parted, text)}"
+def short_field(name: str) -> str:
+    """Where the short beginnings of a PREFIX field are, or the short parts of an INFIX field."""
+    return f"{name}_short"
 
 
-def parts_of(parted: int, terms: Iterable[str]) -> dict[str, list[str]]:
-    """The terms of a parted column as its document holds them, each part by its name."""
-    parts: dict[str, list[str]] = {}
-    for term in terms:
-        parts.setdefault(_part(parted, term), []).append(term)
-    return parts
+def runs_field(name: str) -> str:
+    """Where the runs of characters of an INFIX field are (`index_mappings.parts`)."""
+    return f"{name}_runs"
 
 
-def _part(parted: int, text: str) -> str:
-    return "_".join([f"{ord(character):x}" for character in text[:parted]])
+def column_values(kind: str, document: object) -> dict[str, Any]:
+    """What the columns of a document hold, all but the band."""
+    values: dict[str, Any] = {}
+    own, prefixed, parted = _plan(kind)
+    for name in own:
+        value = getattr(document, name)
+        values[name] = list(value) if isinstance(value, tuple) else value
+    for name, short in prefixed:
+        values[short] = _short_beginnings(values[name])
+    for name, short, row in parted:
+        texts = getattr(document, name)
+        values[short] = short_parts(texts)
+        values[row] = rows_of_runs(texts)
+    return values
 
 
-def far_field(name: str) -> str:
-    """Where the longer beginnings of a PREFIX field are once more, apart by their first character."""
-    return f"{name}_far"
+@cache
+def _plan(kind: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, str, str], ...]]:
+    """The columns by what becomes of a field: worked out once a kind, as a build asks it of every document."""
+    document = DOCUMENTS[kind]
+    own = tuple(field.name for field in engine_fields(document) if field.indexed or field.sortable)
+    prefixed = tuple((name, short_field(name)) for name in fields_with(document, Role.PREFIX))
+    parted = tuple((name, short_field(name), runs_field(name)) for name in fields_with(document, Role.INFIX))
+    return own, prefixed, parted
 
 
-def far(beginnings: Iterable[str]) -> list[str]:
-    """Those beginnings that are long enough to be looked for with two errors."""
-    return [text for text in beginnings if len(text) >= _FAR_MIN]
-
-
-def headed(kind: str) -> tuple[str, ...]:
-    """The PREFIX fields of a kind whose shortest beginnings are kept for the head."""
-    return _HEADS.get(kind, ())
-
-
-def head_field(name: str) -> str:
-    """Where the beginnings of up to HEAD_EDGE_MAX characters of a PREFIX field are, of documents in the head only.
-
-    The empty beginning is among them: all of the head have it.
-    """
-    return f"{name}_head"
+def _short_beginnings(texts: Iterable[str]) -> list[str]:
+    return list({text[:length] for text in texts for length in range(1, min(len(text), SHORT_MAX) + 1)})
 
 
 def anchors_path(root: Path, generation: str, kind: str) -> Path:
-    """The ranks at which the bands of an index begin, and the first band that is not in the head."""
+    """The ranks at which the bands of an index begin."""
     return index_directory(root, generation, kind) / ANCHORS_FILE
 
 

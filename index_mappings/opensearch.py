@@ -3,26 +3,33 @@
 Every text is a keyword: the terms are finished before they arrive (X4), and a field that is not declared is refused.
 """
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP
-from index_mappings.roles import EngineField, Form, Role, declared_fields, engine_fields, stored_fields
+from index_mappings.roles import EngineField, Form, Role, engine_fields, fields_with, stored_fields
+from index_mappings.text import is_ideographic
+from index_mappings.tiers import INFIX_MIN
+from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_mapping
 
 # M8 lets a caller page this deep; the engine's own window must reach as far.
 RESULT_WINDOW: Final = 100_000
 
 
 def mapping(kind: str) -> dict[str, Any]:
-    """The mapping of one index kind (a key of DOCUMENTS, or STAMP)."""
+    """The mapping of one index kind (a key of DOCUMENTS, STAMP or TYPEAHEAD)."""
     if kind == STAMP:
         # One document, read by its id: nothing of it is searched.
         return {"dynamic": "strict", "properties": {"stamp": {"type": "object", "enabled": False}}}
+    if kind == TYPEAHEAD:
+        return chunk_mapping()
     document = DOCUMENTS[kind]
     return {
         "dynamic": "strict",
         "_source": {"includes": list(stored_fields(document))},
-        "properties": {field.name: _property(field) for field in engine_fields(document)},
+        "properties": {field.name: _property(field) for field in cluster_fields(document)},
     }
 
 
@@ -30,6 +37,9 @@ def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
     """The settings of one index kind while it serves."""
     if kind == STAMP:
         return {"number_of_shards": 1, "number_of_replicas": replicas}
+    if kind == TYPEAHEAD:
+        # Chunks are read by their ids, which needs no refresh.
+        return {"number_of_shards": 1, "number_of_replicas": replicas, "refresh_interval": "-1"}
     return {
         # What is written shows when its writer says so, all of a micro-batch at once.
         "refresh_interval": "-1",
@@ -44,8 +54,45 @@ def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
 
 def sort_field(kind: str) -> str:
     """The field that orders a kind's documents."""
-    (name,) = (field.name for field in declared_fields(DOCUMENTS[kind]) if Role.SORT in field.roles)
+    (name,) = fields_with(DOCUMENTS[kind], Role.SORT)
     return name
+
+
+def suffixes_field(name: str) -> str:
+    """Where the endings of an INFIX field are: a part is the beginning of an ending."""
+    return f"{name}_suffixes"
+
+
+def wire_document(document: object) -> dict[str, Any]:
+    """The finished document as the cluster is given it: field name to value or list of terms."""
+    document_class: type = type(document)
+    own, parted = _plan(document_class)
+    values: dict[str, Any] = {}
+    for name in own:
+        value = getattr(document, name)
+        values[name] = list(value) if isinstance(value, tuple) else value
+    for name, suffixes in parted:
+        values[suffixes] = _suffixes(getattr(document, name))
+    return values
+
+
+def cluster_fields(document: type) -> tuple[EngineField, ...]:
+    """The fields of a document class as the cluster holds them."""
+    suffixes = (suffixes_field(name) for name in fields_with(document, Role.INFIX))
+    return (*engine_fields(document), *(EngineField(name, Form.TERMS, indexed=True) for name in suffixes))
+
+
+@cache
+def _plan(document: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """What becomes of the fields: worked out once a class, as a build asks it of every document."""
+    parted = tuple((name, suffixes_field(name)) for name in fields_with(document, Role.INFIX))
+    return tuple(field.name for field in engine_fields(document)), parted
+
+
+def _suffixes(texts: Iterable[str]) -> list[str]:
+    """The endings of texts that can begin with a part that says something (M3 d), sorted, each once."""
+    endings = {text[start:] for text in texts for start in range(len(text))}
+    return sorted(ending for ending in endings if len(ending) >= INFIX_MIN or is_ideographic(ending))
 
 
 def _property(field: EngineField) -> dict[str, Any]:

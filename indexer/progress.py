@@ -7,43 +7,60 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 _LINE_EVERY: Final = 5.0
+# A stage of unknown length that took less is not worth a line.
+_WORTH_A_LINE: Final = 1.0
 
 Advance = Callable[[int], None]
 
 
 @contextmanager
-def stage(title: str, total: int, unit: str, stream: TextIO | None = None) -> Iterator[Advance]:
-    """Show one stage of the work.
+def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO | None = None) -> Iterator[Advance]:
+    """Show one stage of the work. Stages may be nested.
 
     Args:
         title: what is being done.
-        total: how much there is to do, in `unit`.
+        total: how much there is to do, in `unit`; None where nobody knows.
         unit: such as `bytes` or `shops`.
         stream: standard error by default.
 
     Yields:
-        A function that is told how much was done since it was last called.
+        A function that is called with how much was done since the last call; with 0 it shows that work goes on.
     """
     stream = stream or sys.stderr
     if stream.isatty():
-        with _bar(stream) as bar:
+        with _bar(stream, bounded=total is not None) as bar:
             task = bar.add_task(title, total=total)
             yield lambda done: bar.advance(task, done)
+    elif total is None:
+        yield from _open_end(title, stream)
     else:
         yield from _lines(title, total, unit, stream)
 
 
-def _bar(stream: TextIO) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(show_speed=True),
-        TimeRemainingColumn(),
-        console=Console(file=stream),
-    )
+def _bar(stream: TextIO, *, bounded: bool) -> Progress:
+    console = Console(file=stream)
+    text, bar = TextColumn("{task.description}"), BarColumn()
+    if not bounded:
+        return Progress(text, bar, TimeElapsedColumn(), console=console)
+    return Progress(text, bar, TaskProgressColumn(show_speed=True), TimeRemainingColumn(), console=console)
+
+
+def _open_end(title: str, stream: TextIO) -> Iterator[Advance]:
+    started = shown = time.monotonic()
+
+    def advance(_: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= _LINE_EVERY:
+            shown = now
+            print(f"{title}: for {now - started:.0f} s", file=stream, flush=True)
+
+    yield advance
+    if (took := time.monotonic() - started) >= _WORTH_A_LINE:
+        print(f"{title}: done in {took:.1f} s", file=stream, flush=True)
 
 
 def _lines(title: str, total: int, unit: str, stream: TextIO) -> Iterator[Advance]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from index_mappings.roles import engine_values
+from index_mappings.opensearch import wire_document
 
 
 class Operation(NamedTuple):
@@ -56,7 +56,7 @@ class Chunk:
 def index_operations(documents: Iterable[object]) -> Iterator[Operation]:
     """Operations that write documents of the contract's classes."""
     for document in documents:
-        values = engine_values(document)
+        values = wire_document(document)
         source = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
         yield Operation(values["id"], b'{"index":{"_id":%b}}\n%b' % (orjson.dumps(values["id"]), source))
 

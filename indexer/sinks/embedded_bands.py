@@ -14,30 +14,17 @@ from indexer.sinks.protocol import SinkError
 
 # Documents of a band as it is built: few enough that which of them comes first is quickly told.
 BAND_WIDTH: Final = 16
-# The head is this share of the documents, and at least so many.
-_HEAD_SHARE: Final = 64
-_HEAD_LEAST: Final = 512
 
 
 class Bands:
-    """The bands of one index.
+    """The bands of one index."""
 
-    Attributes:
-        head: the documents of bands below this one are the head.
-    """
-
-    def __init__(self, head: int, width: int = BAND_WIDTH, anchors: list[str] | None = None) -> None:
+    def __init__(self, width: int = BAND_WIDTH, anchors: list[str] | None = None) -> None:
         """Begin with these anchors, ascending; without any there is one band for all."""
-        self.head = head
         self._width = width
         self._anchors = anchors if anchors is not None else []
         self._in_last = 0
         self._highest = ""
-
-    @classmethod
-    def expecting(cls, documents: int, width: int = BAND_WIDTH) -> Self:
-        """The bands of an index that is to be built, of about so many documents."""
-        return cls(-(-max(_HEAD_LEAST, documents // _HEAD_SHARE) // width), width)
 
     def of(self, rank: str) -> int:
         """The band of a document."""
@@ -64,7 +51,7 @@ class Bands:
         Raises:
             SinkError: the file cannot be written.
         """
-        write_whole(path, json.dumps({"head": self.head, "anchors": self._anchors}))
+        write_whole(path, json.dumps({"anchors": self._anchors}))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -75,6 +62,6 @@ class Bands:
         """
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
-            return cls(int(kept["head"]), anchors=[str(anchor) for anchor in kept["anchors"]])
+            return cls(anchors=[str(anchor) for anchor in kept["anchors"]])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SinkError(f"the order of the index, {path}, cannot be read: build a new generation") from error

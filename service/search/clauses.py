@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-# Nobody changes clauses, but they are not frozen: a key press makes a score of them, and that would make each three
-# times as dear.
+# Nobody changes clauses, but they are not frozen: a search makes a score of them, and freezing would make each of them
+# three times as expensive.
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -28,18 +28,6 @@ class Infix:
 
     field: str
     text: str
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Typo:
-    """Some beginning of a text of the field is at most `distance` typing errors away (M9).
-
-    Of two errors none is in the first character.
-    """
-
-    field: str
-    text: str
-    distance: int
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -71,6 +59,6 @@ class AnyOf:
     clauses: tuple["Clause", ...]
 
 
-Clause = Exact | Prefix | Infix | Typo | Below | AllOf | AnyOf | NoneOf
+Clause = Exact | Prefix | Infix | Below | AllOf | AnyOf | NoneOf
 # What every document meets.
 EVERYTHING = AllOf(())

@@ -4,10 +4,9 @@ Order is by rank, tier by tier: Tantivy's own scores and its ties by address tak
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from functools import partial
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import tantivy
@@ -18,27 +17,28 @@ from index_mappings.embedded import STORED_COLUMN, index_directory
 from index_mappings.generations import Stamp
 from index_mappings.opensearch import sort_field
 from service.measures import NOTHING_MEASURED, Measures
-from service.search.clauses import Clause
-from service.search.embedded_order import Address, Documents, Ordered
-from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, head_query_of, query_of
+from service.search.clauses import EVERYTHING, AnyOf, Clause
+from service.search.embedded_order import Address, Ordered
+from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, query_of
 from service.search.embedded_stamps import read_generations, read_live
-from service.search.embedded_typeahead import Typeaheads
-from service.search.engine import Ask, Hit, KeyPresses, Page, Press
+from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
 from service.search.narrowing import union
 from service.search.plan import Plan, exclusive
 from service.search.planned import PlannedBackend
-from service.search.pressed import pressed
-from service.search.protocol import Generations, Suggestion
+from service.search.protocol import Generations
+from service.search.typeahead.local import LocalTypeaheads
 from service.under_way import current
+
+if TYPE_CHECKING:
+    from service.search.typeahead.typeahead import Typeahead
 
 _KEPT_READERS: Final = 3
 # A search for at most so many hits, without counting, takes less than handing it to a thread and back.
 _FEW_HITS: Final = 100
 
 Readers = dict[str, Ordered]
-T = TypeVar("T")
 
 
 class EmbeddedBackend(PlannedBackend):
@@ -59,19 +59,7 @@ class TantivyEngine:
         self._root = root
         # Readers stay open for the snapshots in use, so that a generation answers whole while it is being replaced.
         self._readers: dict[tuple[str, int], Readers] = {}
-        self._typeaheads = Typeaheads(root)
-
-    @property
-    def key_presses(self) -> KeyPresses | None:
-        """This engine itself."""
-        return self
-
-    def suggest(self, stamp: Stamp, press: Press) -> tuple[Suggestion, ...]:
-        """The best shops."""
-        _still_wanted()
-        # Before all else: a generation that is gone is an error, whoever could still answer.
-        reader = self._reader(stamp, "shops")
-        return pressed(press, self._typeaheads.of(stamp), partial(_suggested, reader))
+        self._typeaheads = LocalTypeaheads(root)
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names.
@@ -97,6 +85,10 @@ class TantivyEngine:
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         """For each clause whether any document meets it."""
         return await asyncio.to_thread(self._present, stamp, kind, clauses)
+
+    async def typeahead(self, stamp: Stamp) -> "Typeahead":
+        """Open the stamp's typeahead."""
+        return await self._typeaheads.open(stamp)
 
     async def close(self) -> None:
         """Let go of the readers."""
@@ -162,12 +154,6 @@ def _still_wanted() -> None:
         raise BackendUnavailable("nobody waits for this search any more")
 
 
-def _suggested(reader: Ordered, plan: Plan, limit: int) -> list[Suggestion]:
-    bounds = bounds_of(reader.index, plan.filters, plan.excluded)
-    found = [] if bounds.none else _first_hits(reader, reader.shown, plan, bounds, limit)
-    return [Suggestion(shop, tier) for tier, shop in found]
-
-
 def _page(reader: Ordered, ask: Ask) -> Page:
     _still_wanted()
     index, plan = reader.index, ask.plan
@@ -187,41 +173,26 @@ def _page(reader: Ordered, ask: Ask) -> Page:
         return Page((), total, counts)
     if ask.offset:
         return Page(_later_hits(reader, plan, bounds, ask.offset, wanted), total, counts)
-    hits = tuple([Hit(tier, stored) for tier, stored in _first_hits(reader, reader.whole, plan, bounds, wanted)])
-    return Page(hits, total, counts)
+    return Page(tuple(_first_hits(reader, plan, bounds, wanted)), total, counts)
 
 
-def _first_hits(
-    reader: Ordered, documents: Documents[T], plan: Plan, bounds: Bounds, wanted: int
-) -> list[tuple[int, T]]:
+def _first_hits(reader: Ordered, plan: Plan, bounds: Bounds, wanted: int) -> list[Hit]:
     """Hits tier by tier, until there are as many as are wanted or no tier is left."""
-    hits: list[tuple[int, T]] = []
+    hits: list[Hit] = []
     known: set[Address] = set()
-    for tier, clause in _tiers(plan):
+    for tier, clause in plan.tiers:
         if hits:
             _still_wanted()
-        missing = wanted - len(hits)
-        head = head_query_of(reader.index, clause)
-        found = [] if head is None else reader.best(documents, bounds.around(head), missing, known=known)
-        # The head's shops are the best of a tier: only where they are too few the others are looked for.
-        if len(found) < missing:
-            query = query_of(reader.index, clause)
-            if query is None:
-                continue
-            found = reader.best(documents, bounds.around(query), missing, known=known)
-        hits += [(tier, made) for _, made in found]
+        query = query_of(reader.index, clause)
+        if query is None:
+            continue
+        found = reader.best(bounds.around(query), wanted - len(hits), known=known)
+        hits += [Hit(tier, stored) for _, stored in found]
         if len(hits) >= wanted:
             break
         # All of this tier's hits are known by now: a worse tier holds none that it does not.
         known.update(address for address, _ in found)
     return hits
-
-
-def _tiers(plan: Plan) -> Iterator[tuple[int, Clause]]:
-    """The tiers of a plan; what comes later is made when it is come to."""
-    yield from plan.tiers
-    if plan.later is not None:
-        yield from plan.later()
 
 
 def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted: int) -> tuple[Hit, ...]:
@@ -242,15 +213,19 @@ def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted
         if left and (count := reader.count(whole)) <= left:
             passed += count
             continue
-        found = reader.best(reader.whole, whole, wanted - len(hits), left)
+        found = reader.best(whole, wanted - len(hits), left)
         passed += left
         hits += [Hit(tier, stored) for _, stored in found]
     return tuple(hits)
 
 
 def _count(reader: Ordered, bounds: Bounds, clause: Clause) -> int:
+    if bounds.none:
+        return 0
+    if clause == AnyOf((EVERYTHING,)) and not bounds.needed and not bounds.refused:
+        return int(reader.index.searcher.num_docs)
     query = query_of(reader.index, clause)
-    return 0 if query is None or bounds.none else reader.count(bounds.around(query))
+    return 0 if query is None else reader.count(bounds.around(query))
 
 
 def _stored(document: tantivy.Document) -> dict[str, Any]:

@@ -5,8 +5,8 @@ which are few, are ordered by the rank that is stored with them. Where very many
 thousands of changes, the engine orders by the rank itself: slower, and no less right.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from collections.abc import Collection, Sequence
+from typing import Any, Final, Protocol, cast
 
 import orjson
 import tantivy
@@ -14,17 +14,14 @@ from tantivy import Order, Query
 
 from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN
 from service.search.embedded_queries import OpenIndex
-from service.search.engine import shown_of
-
-T = TypeVar("T")
 
 # A document's segment and its place in it, as one number.
 Address = int
-# How many documents of an index are kept whole, some 5 MB, and how many as suggestions show them, some 20: short
-# prefixes mean the same few thousand shops. Whole ones are dear to keep for another reason as well: a full garbage
-# collection, for which everybody waits, looks at each part of each of them.
-_WHOLE: Final = 2_048
-_SHOWN: Final = 32_768
+# A hit: its address and its stored part.
+Found = tuple[Address, dict[str, Any]]
+# How many documents of an index are cached, some 5 MB: a full garbage collection, which stops every request, looks at
+# each part of each of them.
+_CACHED: Final = 2_048
 # How many hits are fetched beyond those that are wanted, so that the bands at both ends are seen whole: in turn.
 _MARGINS: Final = (16, 512)
 
@@ -36,35 +33,33 @@ class _Counted(Protocol):
     hits: list[tuple[int, tantivy.DocAddress]]
 
 
-class Documents(Generic[T]):
-    """The documents of an index, each made into what its readers need; those that were read lately are kept."""
+class Documents:
+    """The stored parts of an index's documents; those that were read lately are cached."""
 
-    def __init__(self, index: OpenIndex, made: Callable[[dict[str, Any]], T], most: int) -> None:
+    def __init__(self, index: OpenIndex, most: int = _CACHED) -> None:
         """Nothing is read yet.
 
         Args:
-            index: whose they are.
-            made: what is kept of the stored part; nobody changes it, as others read it too.
-            most: how many are kept.
+            index: the documents' index.
+            most: how many are cached.
         """
         self._searcher = index.searcher
         self._rank = index.rank
-        self._made = made
         self._most = most
         # An address means the same document for as long as the searcher is the same. Searches in several threads read
-        # here: what belongs together is kept as one, as another thread may forget everything between two looks.
-        self._kept: dict[Address, tuple[str, T]] = {}
+        # here: rank and stored part are cached as one value, as another thread may clear the cache between two looks.
+        self._cached: dict[Address, tuple[str, dict[str, Any]]] = {}
 
-    def read(self, key: Address, address: tantivy.DocAddress) -> tuple[str, T]:
-        """The rank of a document, and what is made of it."""
-        kept = self._kept.get(key)
-        if kept is None:
+    def read(self, key: Address, address: tantivy.DocAddress) -> tuple[str, dict[str, Any]]:
+        """The rank of a document and its stored part, which nobody may change: others read it too."""
+        cached = self._cached.get(key)
+        if cached is None:
             document = self._searcher.doc(address)
-            if len(self._kept) >= self._most:
-                self._kept.clear()
-            kept = document[self._rank][0], self._made(orjson.loads(document[STORED_COLUMN][0]))
-            self._kept[key] = kept
-        return kept
+            if len(self._cached) >= self._most:
+                self._cached.clear()
+            cached = document[self._rank][0], orjson.loads(document[STORED_COLUMN][0])
+            self._cached[key] = cached
+        return cached
 
 
 class Ordered:
@@ -72,23 +67,17 @@ class Ordered:
 
     Attributes:
         index: it.
-        whole: its documents with all that is stored of them.
-        shown: its shops as suggestions show them.
     """
 
     def __init__(self, index: OpenIndex) -> None:
         self.index = index
         self._searcher = index.searcher
-        self.whole: Documents[dict[str, Any]] = Documents(index, _as_it_is, _WHOLE)
-        self.shown = Documents(index, shown_of, _SHOWN)
+        self._documents = Documents(index)
 
-    def best(
-        self, documents: Documents[T], query: Query, wanted: int, offset: int = 0, known: Collection[Address] = ()
-    ) -> list[tuple[Address, T]]:
+    def best(self, query: Query, wanted: int, offset: int = 0, known: Collection[Address] = ()) -> list[Found]:
         """The hits of a query in order.
 
         Args:
-            documents: reads them.
             query: what is looked for.
             wanted: how many hits at most.
             offset: how many to pass over; 0 where some are known.
@@ -100,13 +89,13 @@ class Ordered:
             hits = self._by_band(query, limit, start)
             complete = len(hits) < limit
             found = (
-                _exactly(documents, hits, complete, start, offset, wanted, known)
+                _exactly(self._documents, hits, complete, start, offset, wanted, known)
                 if offset
-                else _first(documents, hits, complete, wanted, known)
+                else _first(self._documents, hits, complete, wanted, known)
             )
             if found is not None:
                 return found
-        return self._by_rank(documents, query, wanted, offset, known)
+        return self._by_rank(query, wanted, offset, known)
 
     def count(self, query: Query) -> int:
         """How many hits a query has."""
@@ -120,9 +109,7 @@ class Ordered:
         )
         return cast("_Counted", found).hits
 
-    def _by_rank(
-        self, documents: Documents[T], query: Query, wanted: int, offset: int, known: Collection[Address]
-    ) -> list[tuple[Address, T]]:
+    def _by_rank(self, query: Query, wanted: int, offset: int, known: Collection[Address]) -> list[Found]:
         found = self._searcher.search(
             query,
             limit=wanted + len(known),
@@ -132,18 +119,18 @@ class Ordered:
             order=Order.Asc,
         )
         hits = ((_key(address), address) for _, address in cast("_Counted", found).hits)
-        return [(key, documents.read(key, address)[1]) for key, address in hits if key not in known][:wanted]
+        return [(key, self._documents.read(key, address)[1]) for key, address in hits if key not in known][:wanted]
 
 
 def _first(
-    documents: Documents[T],
+    documents: Documents,
     hits: Sequence[tuple[int, tantivy.DocAddress]],
     complete: bool,  # noqa: FBT001 - as below
     wanted: int,
     known: Collection[Address],
-) -> list[tuple[Address, T]] | None:
-    """As `_exactly`, from the first hit on: most of a key press's bands hold one hit each."""
-    found: list[tuple[Address, T]] = []
+) -> list[Found] | None:
+    """As `_exactly`, from the first hit on: most bands hold one hit each."""
+    found: list[Found] = []
     at, count = 0, len(hits)
     while at < count and len(found) < wanted:
         band, address = hits[at]
@@ -161,14 +148,14 @@ def _first(
 
 
 def _exactly(  # noqa: PLR0917 - a window and what is wanted of it
-    documents: Documents[T],
+    documents: Documents,
     hits: Sequence[tuple[int, tantivy.DocAddress]],
     complete: bool,  # noqa: FBT001 - as above
     start: int,
     offset: int,
     wanted: int,
     known: Collection[Address],
-) -> list[tuple[Address, T]] | None:
+) -> list[Found] | None:
     """What is wanted of hits that are ordered by band; None where a band at an end may not be there whole.
 
     Args:
@@ -180,7 +167,7 @@ def _exactly(  # noqa: PLR0917 - a window and what is wanted of it
         wanted: as in `best`.
         known: as in `best`.
     """
-    found: list[tuple[Address, T]] = []
+    found: list[Found] = []
     place, count = start, len(hits)
     at = 0
     while at < count and len(found) < wanted:
@@ -200,19 +187,15 @@ def _exactly(  # noqa: PLR0917 - a window and what is wanted of it
 
 
 def _of_one_band(
-    documents: Documents[T], hits: Sequence[tuple[int, tantivy.DocAddress]], known: Collection[Address]
-) -> list[tuple[Address, T]]:
+    documents: Documents, hits: Sequence[tuple[int, tantivy.DocAddress]], known: Collection[Address]
+) -> list[Found]:
     keyed = ((_key(address), address) for _, address in hits)
     group = [(documents.read(key, address), key) for key, address in keyed if key not in known]
     # By rank, of which no two are the same.
     group.sort(key=lambda found: found[0][0])
-    return [(key, made) for (_, made), key in group]
+    return [(key, stored) for (_, stored), key in group]
 
 
 def _key(address: tantivy.DocAddress) -> Address:
     key: Address = address.segment_ord << 32 | address.doc
     return key
-
-
-def _as_it_is(stored: dict[str, Any]) -> dict[str, Any]:
-    return stored

@@ -10,17 +10,9 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import (
-    HEAD_EDGE_MAX,
-    far_part,
-    head_field,
-    headed,
-    misspelt,
-    near_part,
-)
-from index_mappings.roles import EDGE_MAX, edges_field, long_field, suffixes_field
-from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
-from service.search.misspelling import looked_up
+from index_mappings.embedded import RUN_STEP, SHORT_MAX, runs_field, short_field
+from index_mappings.parts import runs
+from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
 # So many terms are looked up one by one; more of them by one pass over the dictionary, which has its price.
@@ -47,46 +39,6 @@ class OpenIndex:
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
     """The query of a clause; None where no document can meet it."""
     return _COMPILERS[type(clause)](index, clause)
-
-
-def head_query_of(index: OpenIndex, clause: Clause) -> Query | None:
-    """The query for those in the head that meet a clause; None where the head does not know."""
-    fields = headed(index.kind)
-    match clause:
-        case Prefix(field, text) if len(text) <= HEAD_EDGE_MAX and field in fields:
-            return Query.term_query(index.schema, head_field(field), text, _BASIC)
-        case AllOf(()) if fields:
-            return _whole_head(index, fields)
-        case AnyOf(parts) | AllOf(parts) if any(head_query_of(index, part) for part in parts):
-            return _of_head(index, clause, fields)
-        case _:
-            return None
-
-
-def _of_head(index: OpenIndex, clause: AnyOf | AllOf, fields: Sequence[str]) -> Query | None:
-    """The same of several clauses of which the head knows some: others are asked of it as well, if they are plain."""
-    some: list[Query] = []
-    for part in clause.clauses:
-        query = head_query_of(index, part)
-        if query is None and isinstance(part, Exact):
-            known = query_of(index, part)
-            query = (
-                None
-                if known is None
-                else Query.boolean_query([(Occur.Must, _whole_head(index, fields)), (Occur.Must, known)])
-            )
-            if query is None and isinstance(clause, AnyOf):
-                continue  # nobody meets it
-        if query is None:
-            return None
-        some.append(query)
-    together = Occur.Should if isinstance(clause, AnyOf) else Occur.Must
-    return Query.boolean_query([(together, query) for query in some])
-
-
-def _whole_head(index: OpenIndex, fields: Sequence[str]) -> Query:
-    # All of the head have the empty beginning.
-    return Query.term_query(index.schema, head_field(fields[0]), "", _BASIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,29 +97,21 @@ def _exact(index: OpenIndex, clause: Exact) -> Query | None:
 
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    if len(clause.text) <= EDGE_MAX:
-        return _edge(index, clause.field, clause.text)
-    return Query.fuzzy_term_query(index.schema, long_field(clause.field), clause.text, distance=0, prefix=True)
+    if len(clause.text) <= SHORT_MAX:
+        return _term(index, short_field(clause.field), clause.text)
+    # Without an error allowed it is a plain walk through the part of the dictionary that begins so.
+    return Query.fuzzy_term_query(index.schema, clause.field, clause.text, distance=0, prefix=True)
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:
-    return Query.fuzzy_term_query(index.schema, suffixes_field(clause.field), clause.text, distance=0, prefix=True)
-
-
-def _edge(index: OpenIndex, field: str, text: str) -> Query | None:
-    """Those of which a text of the field begins with this one."""
-    return _term(index, near_part(field, text) if field in misspelt(index.kind) else edges_field(field), text)
-
-
-def _typo(index: OpenIndex, clause: Typo) -> Query | None:
-    field, text = clause.field, clause.text
-    if clause.distance > 1:
-        return Query.fuzzy_term_query(index.schema, far_part(field, text), text, distance=clause.distance)
-    found: list[Query | None] = [Query.fuzzy_term_query(index.schema, near_part(field, text), text, distance=1)]
-    lacks, whole = looked_up(field, text)
-    found += [_term(index, column, rest) for column, rests in lacks.items() for rest in rests]
-    found += [_edge(index, field, beginning) for beginning in whole]
-    return _any(found)
+    found = runs(clause.text)
+    if not found:
+        return _term(index, short_field(clause.field), clause.text)
+    column = runs_field(clause.field)
+    terms = [_term(index, column, run) for run in found]
+    if len(terms) == 1 or None in terms:
+        return terms[0] if len(terms) == 1 else None
+    return Query.phrase_query(index.schema, column, [(RUN_STEP * place, run) for place, run in enumerate(found)])
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:
@@ -204,12 +148,10 @@ def _any(found: Sequence[Query | None]) -> Query | None:
     return Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
-_EVERYTHING: Final = AllOf(())
 _COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
     Exact: _exact,
     Prefix: _prefix,
     Infix: _infix,
-    Typo: _typo,
     Below: _below,
     AllOf: _all_of,
     AnyOf: _any_of,

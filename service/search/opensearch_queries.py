@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from index_mappings.opensearch import sort_field
-from index_mappings.roles import EDGE_MAX, LACKING, edges_field, long_field, suffixes_field
-from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix, Typo
+from index_mappings.opensearch import sort_field, suffixes_field
+from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 from service.search.engine import Ask
-from service.search.misspelling import looked_up
 from service.search.plan import Plan, exclusive
 
 
@@ -97,23 +95,16 @@ def clause_body(clause: Clause) -> dict[str, Any]:
             return _look_up(clause)
 
 
-def _look_up(clause: Exact | Prefix | Infix | Typo | Below) -> dict[str, Any]:
+def _look_up(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
     match clause:
         case Exact(field, (text,)):
             return {"term": {field: text}}
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
-        case Prefix(field, text) if len(text) <= EDGE_MAX:
-            return {"term": {edges_field(field): text}}
         case Prefix(field, text):
-            return {"prefix": {long_field(field): text}}
+            return {"prefix": {field: text}}
         case Infix(field, text):
             return {"prefix": {suffixes_field(field): text}}
-        case Typo(field, text, 1):
-            return _one_typo(field, text)
-        case Typo(field, text, distance):
-            # Two errors leave the first character as it is.
-            return {"fuzzy": {edges_field(field): _fuzzy(text, distance, same=distance - 1)}}
         case Below(field, bound):
             return {"range": {field: {"lt": bound}}}
 
@@ -135,22 +126,3 @@ def whole_query(plan: Plan) -> dict[str, Any]:
 @cache
 def _rank(kind: str) -> dict[str, str]:
     return {sort_field(kind): "asc"}
-
-
-def _one_typo(field: str, text: str) -> dict[str, Any]:
-    """A walk behind the first characters, and look-ups for an error in these: less than a walk from the first."""
-    lacks, whole = looked_up(field, text)
-    walked = {"fuzzy": {edges_field(field): _fuzzy(text, 1, same=len(LACKING))}}
-    terms = [{"terms": {column: list(texts)}} for column, texts in ((edges_field(field), whole), *lacks.items())]
-    return {"bool": {"should": [walked, *terms], "minimum_should_match": 1}}
-
-
-def _fuzzy(text: str, distance: int, *, same: int) -> dict[str, Any]:
-    # Without this rewrite the engine would look at 50 terms only.
-    return {
-        "value": text,
-        "fuzziness": distance,
-        "transpositions": True,
-        "prefix_length": same,
-        "rewrite": "constant_score",
-    }

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
-from index_mappings.embedded import columns, placing_columns
+from index_mappings.embedded import columns
 from index_mappings.forms import shop_forms
 from index_mappings.generations import STAMP
 from index_mappings.opensearch import mapping, settings
@@ -36,7 +36,7 @@ SHOPS: Final = (
 
 
 def _columns(kind: str) -> list[dict[str, Any]]:
-    return [asdict(column) for column in (*columns(kind), *placing_columns(kind))]
+    return [asdict(column) for column in columns(kind)]
 
 
 @pytest.mark.rule("X4", "G4.schema")

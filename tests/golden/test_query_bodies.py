@@ -7,24 +7,16 @@ import pytest
 
 from index_mappings.forms import query_forms
 from service.search.belongings import coupon_plan, coupon_sorts
-from service.search.clauses import EVERYTHING, Exact
+from service.search.clauses import EVERYTHING
 from service.search.engine import Ask
 from service.search.narrowing import narrowed
 from service.search.opensearch_queries import every_body, presence_bodies, search_body
-from service.search.plan import (
-    Plan,
-    filter_clauses,
-    find_plan,
-    loose_plan,
-    suggest_plan,
-    whole_query_match,
-    word_evidence,
-)
+from service.search.plan import Plan, filter_clauses, find_plan, whole_query_match, word_evidence
 from service.search.protocol import CouponQuery
 from tests.golden.golden import assert_golden
 
 TIMEOUT_MS: Final = 1_500
-LONG: Final = "a name that goes on and on until it is longer than the edges of any prefix field"
+LONG: Final = "a name that goes on and on until it is longer than what a suggest request compares"
 ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_string", "simple_query_string", "wildcard"}
 
 
@@ -32,11 +24,6 @@ def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filte
     query = query_forms(text)
     meant = {word: (slugs or {}).get(word, ()) for word in query.words}
     return narrowed(find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category"))))
-
-
-def _suggest(text: str, slugs: Mapping[str, tuple[str, ...]]) -> Plan:
-    query = query_forms(text, cut=64)
-    return suggest_plan(query, {word: slugs.get(word, ()) for word in query.words}, "DE")
 
 
 PLANS: Final[Mapping[str, Plan]] = {
@@ -47,10 +34,6 @@ PLANS: Final[Mapping[str, Plan]] = {
     "punctuation": _find("???"),
     "cjk_character": _find("緑"),
     "long_text": _find(LONG.replace(" ", "-")),
-    "suggest_two_words": _suggest("bosch gard", {"gard": ("garden",)}),
-    "suggest_loose": loose_plan(
-        query_forms("gardenna toolz", cut=64), filter_clauses("DE", None), (Exact("id", ("s1",)),)
-    ),
 }
 
 

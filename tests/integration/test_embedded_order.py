@@ -22,7 +22,7 @@ from indexer.records import ShopRecord
 from indexer.sinks.embedded import EmbeddedSink
 from service.search.clauses import EVERYTHING, Clause, Exact, Prefix
 from service.search.embedded import TantivyEngine
-from service.search.embedded_order import Documents as Kept
+from service.search.embedded_order import Documents as Cached
 from service.search.embedded_queries import OpenIndex
 from service.search.engine import Ask
 from service.search.plan import Plan
@@ -47,18 +47,19 @@ def _in_order(documents: Iterable[ShopDocument]) -> list[ShopDocument]:
     return sorted(documents, key=lambda document: rank_key(document.popularity, document.id))
 
 
-def test_searches_in_several_threads_read_documents_while_each_forgets_those_of_the_others(tmp_path: Path) -> None:
+def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_of_the_others(tmp_path: Path) -> None:
     built = [_document(number, None) for number in range(40)]
     world = _World(tmp_path, built)
     directory = index_directory(tmp_path, world.stamp.generation, "shops")
     opened = tantivy.Index.open(str(directory))
     searcher = opened.searcher()
-    kept = Kept(OpenIndex("shops", "rank", opened.schema, searcher), lambda stored: stored["id"], most=20)
+    cached = Cached(OpenIndex("shops", "rank", opened.schema, searcher), most=20)
     addresses = [address for _, address in searcher.search(tantivy.Query.all_query(), limit=40).hits]
     right = {rank_key(None, document.id): document.id for document in built}
 
     def read(_: int) -> set[tuple[str, str]]:
-        return {kept.read(at, address) for _ in range(5_000) for at, address in enumerate(addresses)}
+        found = (cached.read(at, address) for _ in range(5_000) for at, address in enumerate(addresses))
+        return {(rank, stored["id"]) for rank, stored in found}
 
     before = sys.getswitchinterval()
     # Threads take turns as often as they can.

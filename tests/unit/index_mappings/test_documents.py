@@ -1,7 +1,7 @@
-"""The documents: the stored part of one comes back as the shop or the category that went in."""
+"""The documents: the stored part of one comes back as it went in, and each engine is given finished terms."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
@@ -16,9 +16,9 @@ from index_mappings.documents import (
     shop_from_stored,
     stored_part,
 )
-from index_mappings.embedded import STORED_COLUMN, Column, columns
-from index_mappings.opensearch import mapping
-from index_mappings.roles import Form, engine_fields, engine_values
+from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN, Column, column_values, columns
+from index_mappings.opensearch import mapping, wire_document
+from index_mappings.roles import Form, declared_fields, engine_fields
 
 SHOP = ShopDocument(
     id="s1",
@@ -38,18 +38,18 @@ SHOP = ShopDocument(
     main_label="ab",
     names=("ab", "ab.internal"),
     leading=("ab",),
-    begun=(),
     full=("ab", "ab.internal"),
     keys=("ab", "abcd"),
     words=("ab",),
-    infixes=("ab",),
+    infixes=("abc", "緑b"),
+    dotted=(),
 )
 CATEGORY = CategoryDocument(id="books", rank="ff-books", name="Books", count=3)
 
 
 @pytest.mark.rule("X4")
-def test_an_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
-    assert engine_values(SHOP) == {
+def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
+    assert wire_document(SHOP) == {
         "id": "s1",
         "refs": ["s1", "ab.internal"],
         "rank": "ff-s1",
@@ -65,29 +65,54 @@ def test_an_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
         "redirects": [],
         "registrable": "ab.internal",
         "main_label": "ab",
-        "names": ["ab", "ab.internal"],
-        "leading_edges": ["a", "ab"],
-        "leading_long": [],
-        "begun": [],
         "full": ["ab", "ab.internal"],
-        "full_edges": [
-            "a", "ab", "ab.", "ab.i", "ab.in", "ab.int", "ab.inte", "ab.inter", "ab.intern", "ab.interna", "ab.internal"
-        ],
-        "full_long": [],
         "keys": ["ab", "abcd"],
-        "keys_edges": ["a", "ab", "abc", "abcd"],
-        "keys_long": [],
-        "keys_lack_0": ["bcd"],
-        "keys_lack_1": ["acd"],
         "words": ["ab"],
-        "words_edges": ["a", "ab"],
-        "words_long": [],
-        "infixes_suffixes": ["ab", "b"],
-    }  # fmt: skip
+        # Of fewer than three characters only what has a Han, kana or Hangul character says something.
+        "infixes_suffixes": ["abc", "緑b"],
+    }
 
 
-def test_an_engine_is_given_a_category() -> None:
-    assert engine_values(CATEGORY) == {"id": "books", "rank": "ff-books", "name": "Books", "count": 3}
+@pytest.mark.rule("X4")
+def test_the_embedded_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
+    values = column_values("shops", SHOP)
+    several = {name: sorted(value) for name, value in values.items() if name.endswith("_short")}
+    assert values | several == {
+        "id": "s1",
+        "refs": ["s1", "ab.internal"],
+        "rank": "ff-s1",
+        "categories": ["books", "garden"],
+        "markets": ["*"],
+        "registrable": "ab.internal",
+        "main_label": "ab",
+        "full": ["ab", "ab.internal"],
+        "keys": ["ab", "abcd"],
+        "words": ["ab"],
+        "full_short": ["a", "ab", "ab."],
+        "keys_short": ["a", "ab", "abc"],
+        "words_short": ["a", "ab"],
+        "infixes_short": ["緑", "緑b"],
+        "infixes_runs": ["abc", " "],
+    }
+
+
+def test_the_cluster_is_given_a_category() -> None:
+    assert wire_document(CATEGORY) == {"id": "books", "rank": "ff-books", "name": "Books", "count": 3}
+
+
+@pytest.mark.rule("X4")
+def test_an_ending_is_never_cut() -> None:
+    suffixes = wire_document(replace(SHOP, infixes=("緑" * 300,)))["infixes_suffixes"]
+    assert suffixes == ["緑" * length for length in range(1, 301)]
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_what_is_written_has_exactly_the_fields_that_are_declared(kind: str) -> None:
+    samples = {Form.TERMS: "x", Form.WHOLE: 1, Form.NUMBER: 1.0, Form.CARRIED: {}}
+    document = DOCUMENTS[kind](**{field.name: samples[field.form] for field in declared_fields(DOCUMENTS[kind])})
+    assert list(wire_document(document)) == list(mapping(kind)["properties"])
+    assert [*column_values(kind, document), BAND_COLUMN] == [column.name for column in columns(kind)]
 
 
 def test_the_stored_part_of_a_shop_survives_json_and_has_no_term_in_it() -> None:
@@ -116,11 +141,11 @@ def test_the_stored_part_of_a_category_survives_json() -> None:
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_every_text_of_every_index_is_a_keyword_and_an_undeclared_field_is_refused(kind: str) -> None:
     mapped = mapping(kind)
-    terms = {field.name for field in engine_fields(DOCUMENTS[kind]) if field.form is Form.TERMS}
+    others = {field.name for field in engine_fields(DOCUMENTS[kind]) if field.form is not Form.TERMS}
     types = {name: value["type"] for name, value in mapped["properties"].items()}
     assert mapped["dynamic"] == "strict"
-    assert {types[name] for name in terms} == {"keyword"}
-    assert {type_ for name, type_ in types.items() if name not in terms} <= {"long", "double", "object"}
+    assert {type_ for name, type_ in types.items() if name not in others} == {"keyword"}
+    assert {types[name] for name in others} <= {"long", "double", "object"}
 
 
 def test_a_structure_is_carried_along_and_a_bound_can_be_compared() -> None:
@@ -132,10 +157,11 @@ def test_a_structure_is_carried_along_and_a_bound_can_be_compared() -> None:
 @pytest.mark.rule("X4")
 def test_the_embedded_engine_has_term_columns_and_one_blob() -> None:
     assert columns("categories") == (
-        Column("id", whole=False, sortable=True),
-        Column("rank", whole=False, sortable=True),
+        Column("id", sortable=True),
+        Column("rank", sortable=True),
+        Column(BAND_COLUMN, whole=True, sortable=True),
     )
-    assert Column("valid_until_us", whole=True, sortable=False) in columns("coupons")
+    assert Column("valid_until_us", whole=True) in columns("coupons")
     for kind in DOCUMENTS:
         assert STORED_COLUMN not in {column.name for column in columns(kind)}
         assert "view" not in {column.name for column in columns(kind)}

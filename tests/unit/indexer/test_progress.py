@@ -58,3 +58,28 @@ def test_a_stage_that_fails_does_not_claim_to_be_done() -> None:
     broken = ValueError("broken")
     assert not work.__exit__(ValueError, broken, None)
     assert stream.getvalue() == ""
+
+
+def test_a_stage_of_unknown_length_shows_that_it_goes_on_and_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter((0.0, 1.0, 6.0, 7.0, 8.5))
+    monkeypatch.setattr("indexer.progress.time.monotonic", lambda: next(seconds))
+    stream = io.StringIO()
+    with stage("Merging", stream=stream) as advance:
+        for _ in range(3):
+            advance(0)
+    assert stream.getvalue().splitlines() == ["Merging: for 6 s", "Merging: done in 8.5 s"]
+
+
+def test_a_short_stage_of_unknown_length_needs_no_line() -> None:
+    stream = io.StringIO()
+    with stage("Merging", stream=stream) as advance:
+        advance(0)
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_gets_a_bar_for_a_stage_within_a_stage() -> None:
+    stream = Terminal()
+    with stage("Writing out shops", stream=stream), stage("Sorting", 10, "texts", stream) as advance:
+        advance(10)
+    assert "Writing out shops" in stream.getvalue()
+    assert "Sorting" in stream.getvalue()
