@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -15,12 +16,12 @@ from typing import Self, TypeVar
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from index_mappings.operations import Operations
+from indexer.announcing import announce
 from indexer.build_summary import MOST_SHRINK, BuildOptions, BuildSummary, ShrinkError, notes_of
 from indexer.catching_up import CaughtUp, Follower
-from indexer.counted import Counted
 from indexer.keeping_live import KeptLive
 from indexer.operations import accounts_of, hand_over
-from indexer.problems import ProblemLog
+from indexer.problems import CatalogueError, ProblemLog
 from indexer.progress import Advance, stage
 from indexer.projection import Projected, Projector
 from indexer.reading import Reading, read_catalogue
@@ -55,7 +56,8 @@ def build(
         clock: the time.
 
     Raises:
-        CatalogueError: the catalogue cannot be read, or holds bad records and they were not to be skipped.
+        CatalogueError: the catalogue cannot be read, or holds bad records and they were not to be skipped, or no public
+            shop although none is not allowed.
         SinkError: the engine failed, did not hold what was written, or another job has the lease.
     """
     lease = sink.lease()
@@ -113,7 +115,7 @@ class _Build:
         """
         problems = ProblemLog()
         counts = read_catalogue(self._reading(), self._state, problems, self._live.tick)
-        self._refuse_shrinking(counts.public)
+        self._refuse_losses(counts.public)
         stamp, caught_up = self._planned(), counts.changes
         if not self._options.dry_run:
             stamp, more = self._write_and_publish()
@@ -159,7 +161,8 @@ class _Build:
             self._generation = renewed
             writer = self._write()
         try:
-            return self._publish(writer)
+            with stage("Publishing"):
+                return self._publish(writer)
         except BaseException:
             self._discard(writer)
             raise
@@ -172,8 +175,10 @@ class _Build:
             stamp = self._planned()
             self._lease.check()
             writer.write_operations(Operations(accounts_of(self._state), None))
-            writer.merge(self._live.tick)
-            writer.seal(stamp)
+            with stage("Merging") as advance:
+                writer.merge(partial(self._told(advance), 0))
+            with stage("Writing the typeahead and sealing"):
+                stamp = writer.seal(stamp)
             with stage("Verifying", sum(stamp.counts.values()), "documents") as advance:
                 for sample in samples:
                     sample.verify(writer, self._told(advance))
@@ -185,21 +190,29 @@ class _Build:
         return writer
 
     def _write_kind(self, writer: GenerationWriter, projected: Projected) -> Sample:
-        sample = Sample(projected)
-        with stage(f"Indexing {projected.kind}", projected.count, projected.kind) as advance:
-            told = self._told(advance)
-            documents = Counted(projected.count, _each(sample.watch(projected.documents()), told))
-            sample.written = writer.add(projected.kind, documents)
+        sample, kind = Sample(projected), projected.kind
+        with ExitStack() as shown:
+            told = self._told(shown.enter_context(stage(f"Indexing {kind}", projected.count, kind)))
+
+            def documents() -> Iterator[object]:
+                yield from _each(sample.watch(projected.documents()), told)
+                # The engine has them all, and goes on until they are written.
+                shown.close()
+                shown.enter_context(stage(f"Writing out {kind}"))
+
+            sample.written = writer.add(kind, documents())
         return sample
 
     def _publish(self, writer: GenerationWriter) -> tuple[Stamp, CaughtUp]:
         """Bring the verified generation up to the last change, and make it live."""
+        # Before the last changes: what they add is small, and readers fetch it when it is live.
+        announce(self._sink, self._generation, self._meanwhile)
         editor = self._sink.edit(self._generation)
         try:
             follower = Follower(self._state, editor, self._changes, self._letters, self._lease.check, self._clock)
             self._live.tick()
             caught_up = follower.drain()
-            self._refuse_shrinking(self._state.shops.count())
+            self._refuse_losses(self._state.shops.count())
             verify_counts(self._state, editor)
             if self._previous is not None:
                 hand_over(self._sink, self._previous.generation, self._state, editor)
@@ -216,6 +229,10 @@ class _Build:
                 self._sink.retire(self._previous.generation, self._clock())
         return stamp, caught_up
 
+    def _meanwhile(self) -> None:
+        self._lease.check()
+        self._live.tick()
+
     def _discard(self, writer: GenerationWriter) -> None:
         """Remove what was written, unless it is live: publishing may have taken effect although its answer was lost."""
         live = self._sink.live()
@@ -224,15 +241,19 @@ class _Build:
         else:
             writer.discard()
 
-    def _refuse_shrinking(self, public: int) -> None:
-        if self._previous is None or self._options.allow_shrink:
-            return
-        before = self._previous.counts.get("shops", 0)
-        if public < before * (1 - self._options.most_shrink):
-            share = f"{self._options.most_shrink:.0%}"
-            raise ShrinkError(
-                f"{public:,} public shops are left of {before:,}, and no more than {share} may be"
-                " lost: look at the catalogue, or say that it is meant by --allow-shrink"
+    def _refuse_losses(self, public: int) -> None:
+        """Refuse what is more often a mistake than meant: far fewer shops than before, or none at all."""
+        if self._previous is not None and not self._options.allow_shrink:
+            before = self._previous.counts.get("shops", 0)
+            if public < before * (1 - self._options.most_shrink):
+                share = f"{self._options.most_shrink:.0%}"
+                raise ShrinkError(
+                    f"{public:,} public shops are left of {before:,}, and no more than {share} may be"
+                    " lost: look at the catalogue, or say that it is meant by --allow-shrink"
+                )
+        if not public and not self._options.allow_empty and not self._options.dry_run:
+            raise CatalogueError(
+                "the catalogue has no public shop: look at it, or publish a directory without shops by --allow-empty"
             )
 
     def _prune(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

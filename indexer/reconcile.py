@@ -23,6 +23,8 @@ from indexer.update import update
 from indexer.verification import batches
 
 PAGE: Final = 1_000
+# In reports: the kind of a fault of the typeahead's files.
+TYPEAHEAD: Final = "typeahead"
 _LONGEST_SLEEP_S: Final = 1.0
 _OWNED: Final = "SELECT key FROM belongings WHERE owner = ? AND type = ?"
 _LOG: Final = logging.getLogger(__name__)
@@ -87,9 +89,10 @@ class Comparison:
         return found, Place(place.kind + 1) if place.kind + 1 < len(KINDS) else None
 
     def _begin(self) -> Found:
-        """Check what all else follows from: the state's sums, and the stamp's."""
+        """Check what all else follows from: the typeahead's files, the state's sums, and the stamp's."""
         if not self.editor.stamp.readable:
             raise SinkError("the generation has another schema version: build a new one")
+        damaged = self._check_typeahead()
         faults = check_state(self.state)
         counts = ((Fault.STATE, "shops", faults.shops), (Fault.STATE, "categories", faults.categories))
         found = Found(tuple(FaultCount(*count) for count in counts if count[2]))
@@ -98,7 +101,18 @@ class Comparison:
                 settle_state(self.state)
             found = replace(found, repaired=found.total)
             self._update()
-        return found + self._check_counts()
+        return damaged + found + self._check_counts()
+
+    def _check_typeahead(self) -> Found:
+        """A file that readers can't use is written again, with all others, from the stored shops."""
+        damaged = self.editor.typeahead_damaged()
+        if damaged and self.repair:
+            self.check()
+            self.editor.rebuild_typeahead()
+            stamp = self.editor.stamp
+            self.editor.commit(replace(stamp, sequence=stamp.sequence + 1))
+        faults = ((Fault.DAMAGED, TYPEAHEAD) for _ in damaged)
+        return Found.of(faults, repaired=len(damaged) if self.repair else 0)
 
     def _check_counts(self) -> Found:
         """A count is false when it is neither the state's nor, as after a refused document, the index's."""

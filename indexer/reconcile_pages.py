@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from index_mappings.documents import ShopDocument, stored_part
-from index_mappings.typeahead import Shown, shown_part
+from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.projection import Projector
 from indexer.reconcile_found import Fault
-from indexer.sinks.protocol import GenerationEditor
+from indexer.sinks.protocol import GenerationEditor, TypeaheadDamagedError
 from indexer.state.state import State
 
 _SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"
@@ -90,11 +90,18 @@ def _look(state: State, editor: GenerationEditor, kind: str, after: str, most: i
     if end is not None:
         wanted = [found for found in wanted if found <= end]
         there = [(found, stored) for found, stored in there if "id" in stored and stored["id"] <= end]
-    # Beside the index, where a shop is shown from.
-    shown = editor.suggestions(after, end) if kind == "shops" else None
+    shown = _shown(editor, after, end) if kind == "shops" else None
     found = _differences(state, kind, there, wanted, shown)
     findings = tuple(finding for finding in found if not _excused(state, finding))
     return Page(findings, len({document_id for document_id, _ in there}.union(wanted)), end)
+
+
+def _shown(editor: GenerationEditor, after: str, end: str | None) -> Mapping[str, Shown] | None:
+    """What suggestions show of the shops of a page; None where damaged files, a fault of their own, do not say it."""
+    try:
+        return editor.typeahead_shown(after, end)
+    except TypeaheadDamagedError:
+        return None
 
 
 def _wanted(state: State, kind: str, after: str, most: int) -> list[str]:
@@ -135,7 +142,7 @@ def _differences(
 
 
 def _same(document: object | None, stored: dict[str, Any], shown: Shown | None) -> bool:
-    """Whether what is stored, and what is shown if it is kept apart, are a document's."""
+    """Whether what is stored, and of a shop what suggestions show, are a document's."""
     if document is None or stored != stored_part(document):
         return False
     return shown is None or shown == shown_part(cast("ShopDocument", document))

@@ -16,24 +16,30 @@ from indexer.sinks.embedded_bands import BAND_WIDTH
 from indexer.sinks.embedded_files import alone, read_any_stamp, read_pointer, read_stamp, remove_torn, write_whole
 from indexer.sinks.embedded_lease import EmbeddedLease
 from indexer.sinks.embedded_reading import EmbeddedReader
-from indexer.sinks.embedded_writing import EmbeddedEditor, EmbeddedWriter
+from indexer.sinks.embedded_writing import EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.protocol import Generation, SinkError
 from indexer.sinks.renewal import renewed
 from indexer.sinks.roles import role_of
+from indexer.sinks.typeahead.build import rebuild_typeahead
+from indexer.sinks.typeahead.editor import SMALL_SHOPS
+from indexer.sinks.typeahead.folding import Folding
 
 
 class EmbeddedSink:
     """Generations below one directory."""
 
-    def __init__(self, root: Path, band_width: int = BAND_WIDTH) -> None:
+    def __init__(self, root: Path, band_width: int = BAND_WIDTH, small_shops: int = SMALL_SHOPS) -> None:
         """Name the directory.
 
         Args:
             root: the directory.
             band_width: how many documents of a build share a band.
+            small_shops: commits rewrite the last segment of the typeahead while it has fewer shops.
         """
         self._root = root
         self._band_width = band_width
+        self._small_shops = small_shops
+        self._folding = Folding()
 
     @property
     def place(self) -> str:
@@ -68,7 +74,7 @@ class EmbeddedSink:
 
     def edit(self, generation: str) -> EmbeddedEditor:
         """Open a sealed generation."""
-        return EmbeddedEditor(self._root, generation)
+        return EmbeddedEditor(self._root, generation, self._folding, self._small_shops)
 
     def publish(self, generation: str, replaced: str | None) -> None:
         """Point to this generation: one rename, unless another publisher was faster."""
@@ -79,6 +85,10 @@ class EmbeddedSink:
                 raise SinkError("the generation could not be published: its stamp is another one's")
             retired_path(self._root, generation).unlink(missing_ok=True)
             write_whole(pointer_path(self._root), pointer_text(generation, replaced))
+
+    def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
+        """Readers map the files where they are."""
+        return 0.0
 
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark's file."""
@@ -95,7 +105,9 @@ class EmbeddedSink:
         if live is None or not self.misplaced():
             return
         reader = EmbeddedReader(self._root, live)
-        stamp = renewed(read_any_stamp(self._root, live), live, {kind: reader.count(kind) for kind in DOCUMENTS})
+        counts = {kind: reader.count(kind) for kind in DOCUMENTS}
+        typeahead = rebuild_typeahead(reader, generation_store(self._root, live))
+        stamp = renewed(read_any_stamp(self._root, live), live, counts, typeahead)
         write_whole(stamp_path(self._root, live), json.dumps(stamp.as_wire()))
 
     def drop(self, generation: str) -> None:
@@ -114,7 +126,8 @@ class EmbeddedSink:
         return EmbeddedLease(self._root)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """End what merges segments of the typeahead alongside."""
+        self._folding.close()
 
     def _names(self) -> list[str]:
         directory = self._root / "generations"

@@ -5,34 +5,37 @@ kind when they are committed; the stamp, which tells readers to look again, come
 """
 
 import json
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
-from itertools import chain, islice
-from operator import length_hint
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import tantivy
 
-from index_mappings.documents import DOCUMENTS, ShopDocument
+from index_mappings.documents import DOCUMENTS, CategoryDocument, ShopDocument
 from index_mappings.embedded import anchors_path, generation_directory, index_directory, stamp_path
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
-from index_mappings.typeahead import Shown
+from index_mappings.typeahead.manifest import typeahead_directory
+from index_mappings.typeahead.segment import Shown
 from indexer.sinks.embedded_bands import BAND_WIDTH, Bands
-from indexer.sinks.embedded_documents import Finisher, schema
+from indexer.sinks.embedded_documents import finished, schema
 from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_operations, write_whole
 from indexer.sinks.embedded_reading import EmbeddedReader
-from indexer.sinks.embedded_segments import SegmentedBuild
-from indexer.sinks.embedded_typeahead import TypeaheadEditor, built
-from indexer.sinks.protocol import SinkError
-from indexer.sinks.typeahead_shop import Findable
+from indexer.sinks.protocol import SinkError, TypeaheadDamagedError
+from indexer.sinks.typeahead.build import TypeaheadBuild, rebuild_typeahead
+from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadEditor
+from indexer.sinks.typeahead.folding import Folding
+from indexer.sinks.typeahead.reading import damaged_files
+from indexer.sinks.typeahead.store import LocalStore
 
-# The kind that key presses find.
-_SHOPS: Final = "shops"
+# What a build gathers in memory before it writes a segment.
+_HEAP_BYTES: Final = 64_000_000
 _EDIT_HEAP_BYTES: Final = 32_000_000
-# So many documents tell how large they are.
-_SAMPLE: Final = 200
+_LOG: Final = logging.getLogger(__name__)
+
+Document = TypeVar("Document")
 
 
 class EmbeddedWriter(EmbeddedReader):
@@ -50,25 +53,23 @@ class EmbeddedWriter(EmbeddedReader):
         self.publish = publish
         self.discard = discard
         self._band_width = band_width
+        self._typeahead: TypeaheadBuild | None = None
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Write one kind's index, as one segment where the documents say beforehand how many they are."""
-        expected = length_hint(documents)
-        bands = Bands.expecting(expected, self._band_width)
-        if kind == _SHOPS:
-            documents = built(self._root, self._generation, cast("Iterable[ShopDocument]", documents))
-        finished = map(Finisher(kind, bands.head, bands.place).finish, documents)
+        """Write one kind's index."""
+        bands = Bands(self._band_width)
+        documents = self._typeahead_of(kind, documents)
         count = 0
         try:
             directory = index_directory(self._root, self._generation, kind)
             directory.mkdir()
-            sample = list(islice(finished, _SAMPLE))
-            terms_each = sum(terms for _, terms in sample) / max(1, len(sample))
-            build = SegmentedBuild(tantivy.Index(schema(kind), path=str(directory)), expected, terms_each)
-            for document, terms in chain(sample, finished):
-                build.add(document, terms)
+            # One thread keeps the documents in the order in which they come.
+            writer = tantivy.Index(schema(kind), path=str(directory)).writer(heap_size=_HEAP_BYTES, num_threads=1)
+            for document in documents:
+                writer.add_document(finished(kind, document, bands.place))
                 count += 1
-            build.finish()
+            writer.commit()
+            writer.wait_merging_threads()
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be written: {error}") from error
         bands.write(anchors_path(self._root, self._generation, kind))
@@ -81,20 +82,49 @@ class EmbeddedWriter(EmbeddedReader):
     def merge(self, meanwhile: Callable[[], None]) -> None:
         """Done when it was written."""
 
-    def seal(self, stamp: Stamp) -> None:
-        """Write the stamp's file."""
-        write_whole(stamp_path(self._root, self._generation), json.dumps(stamp.as_wire()))
+    def seal(self, stamp: Stamp) -> Stamp:
+        """Write the typeahead's files and, naming these, the stamp's file."""
+        try:
+            name = self._begun_typeahead().finish()
+        except OSError as error:
+            raise SinkError(f"the typeahead could not be written: {error}") from error
+        sealed = replace(stamp, typeahead=name)
+        write_whole(stamp_path(self._root, self._generation), json.dumps(sealed.as_wire()))
+        return sealed
+
+    def _begun_typeahead(self) -> TypeaheadBuild:
+        if self._typeahead is None:
+            self._typeahead = TypeaheadBuild(generation_store(self._root, self._generation))
+        return self._typeahead
+
+    def _typeahead_of(self, kind: str, documents: Iterable[object]) -> Iterable[object]:
+        """The same documents, which the typeahead takes in on their way if it has to do with them."""
+        match kind:
+            case "shops":
+                return _watched(cast("Iterable[ShopDocument]", documents), self._begun_typeahead().add_shop)
+            case "categories":
+                return _watched(cast("Iterable[CategoryDocument]", documents), self._begun_typeahead().add_category)
+            case _:
+                return documents
 
 
 class EmbeddedEditor(EmbeddedReader):
     """A sealed generation that is changed in place; open it only under the lease."""
 
-    def __init__(self, root: Path, generation: str) -> None:
+    def __init__(
+        self, root: Path, generation: str, folding: Folding | None = None, small_shops: int = SMALL_SHOPS
+    ) -> None:
         super().__init__(root, generation)
         self._stamp = read_stamp(root, generation)
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
-        self._finishers: dict[str, Finisher] = {}
-        self._typeahead = TypeaheadEditor(root, generation, partial(self.count, _SHOPS), self._findable)
+        self._bands: dict[str, Bands] = {}
+        self._store = generation_store(root, generation)
+        self._typeahead = TypeaheadEditor(self._store, self._stamp.typeahead, folding, small_shops)
+        self._putting: dict[str, Callable[[Any], None]] = {
+            "shops": self._typeahead.put_shop,
+            "categories": self._typeahead.put_category,
+        }
+        self._removing = {"shops": self._typeahead.remove_shop, "categories": self._typeahead.remove_category}
         directory = generation_directory(root, generation)
         remove_torn((directory, *(path for path in directory.iterdir() if path.is_dir())))
         for kind in DOCUMENTS:
@@ -107,24 +137,38 @@ class EmbeddedEditor(EmbeddedReader):
         """The stamp as it is now."""
         return self._stamp
 
-    def suggestions(self, after: str, end: str | None) -> Mapping[str, Shown] | None:
-        """What the files beside the index say."""
-        return self._typeahead.shown(self._stamp.sequence, after, end)
+    def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
+        """What the generation's files say."""
+        try:
+            return self._typeahead.shown(after, end)
+        except (OSError, ValueError) as error:
+            raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
+
+    def typeahead_damaged(self) -> tuple[str, ...]:
+        """Read all files that the stamp leads to."""
+        return damaged_files(self._store, self._stamp.typeahead)
+
+    def rebuild_typeahead(self) -> None:
+        """Write other files; those that are damaged are left until nobody reads them."""
+        try:
+            self._typeahead.restart(rebuild_typeahead(self, self._store))
+        except OSError as error:
+            raise SinkError(f"the typeahead could not be written: {error}") from error
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Replace and remove documents; the engine refuses none."""
         try:
             _, writer = self._writer(kind)
-            finisher = self._finisher(kind)
+            bands = self._bands_of(kind)
             for document_id in removed:
                 writer.delete_documents_by_term("id", document_id)
-                if kind == _SHOPS:
-                    self._typeahead.remove(document_id)
+                if kind in self._removing:
+                    self._removing[kind](document_id)
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
-                writer.add_document(finisher.finish(document)[0])
-                if kind == _SHOPS:
-                    self._typeahead.put(cast("ShopDocument", document))
+                writer.add_document(finished(kind, document, bands.of))
+                if kind in self._putting:
+                    self._putting[kind](document)
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0
@@ -157,11 +201,11 @@ class EmbeddedEditor(EmbeddedReader):
         if read_stamp(self._root, self._generation) != self._stamp:
             raise SinkError("another job has changed the generation meanwhile")
         try:
-            self._typeahead.commit(self._stamp.sequence, stamp.sequence)
-        except OSError as error:
-            raise SinkError(f"what key presses are answered from could not be written: {error}") from error
-        write_whole(stamp_path(self._root, self._generation), json.dumps(stamp.as_wire()))
-        self._stamp = stamp
+            name = self._commit_typeahead()
+        except (OSError, ValueError) as error:
+            raise SinkError(f"the typeahead could not be written: {error}") from error
+        self._stamp = replace(stamp, typeahead=name)
+        write_whole(stamp_path(self._root, self._generation), json.dumps(self._stamp.as_wire()))
 
     def close(self) -> None:
         """Let merges end, and give the indices free for the next writer."""
@@ -170,15 +214,20 @@ class EmbeddedEditor(EmbeddedReader):
             writer.wait_merging_threads()
         self.reopen()
 
-    def _findable(self) -> Iterator[Findable]:
-        for _, stored in self.scan(_SHOPS):
-            yield Findable.of_stored(stored)
+    def _commit_typeahead(self) -> str:
+        """Write the changes of the typeahead, or all of it where its files can't be read. Returns its new name."""
+        try:
+            return self._typeahead.commit()
+        except (FileNotFoundError, ValueError) as error:
+            # A shop that is under review now must not stay visible until somebody repairs it.
+            _LOG.warning("the typeahead is built again from the index: %s", error)
+            self.rebuild_typeahead()
+            return self._typeahead.commit()
 
-    def _finisher(self, kind: str) -> Finisher:
-        if kind not in self._finishers:
-            bands = Bands.read(anchors_path(self._root, self._generation, kind))
-            self._finishers[kind] = Finisher(kind, bands.head, bands.of)
-        return self._finishers[kind]
+    def _bands_of(self, kind: str) -> Bands:
+        if kind not in self._bands:
+            self._bands[kind] = Bands.read(anchors_path(self._root, self._generation, kind))
+        return self._bands[kind]
 
     def _writer(self, kind: str) -> tuple[tantivy.Schema, tantivy.IndexWriter]:
         if kind not in self._writers:
@@ -187,3 +236,14 @@ class EmbeddedEditor(EmbeddedReader):
             index = tantivy.Index.open(str(index_directory(self._root, self._generation, kind)))
             self._writers[kind] = (index.schema, index.writer(heap_size=_EDIT_HEAP_BYTES, num_threads=1))
         return self._writers[kind]
+
+
+def generation_store(root: Path, generation: str) -> LocalStore:
+    """Where the typeahead of a generation is."""
+    return LocalStore(typeahead_directory(generation_directory(root, generation)))
+
+
+def _watched(documents: Iterable[Document], take: Callable[[Document], None]) -> Iterator[Document]:
+    for document in documents:
+        take(document)
+        yield document

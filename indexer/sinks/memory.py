@@ -8,6 +8,7 @@ from typing import Any
 from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
+from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.sinks.memory_lease import MemoryLease, MemoryLock
 from indexer.sinks.protocol import Generation, Role, SinkError
 
@@ -53,6 +54,10 @@ class MemorySink:
             raise SinkError("the generation could not be published: another one has been meanwhile")
         writer = self._unpublished.pop(generation)
         self.stamp, self.documents, self.told = writer.stamp, writer.documents, writer.told
+
+    def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
+        """Nothing has to be fetched."""
+        return 0.0
 
     def retire(self, generation: str, at: datetime) -> None:
         """Nothing is kept of what is replaced."""
@@ -147,9 +152,10 @@ class MemoryWriter(MemoryReader):
     def merge(self, meanwhile: Callable[[], None]) -> None:
         """Nothing lies apart."""
 
-    def seal(self, stamp: Stamp) -> None:
+    def seal(self, stamp: Stamp) -> Stamp:
         """Keep the stamp."""
         self.stamp = stamp
+        return stamp
 
     def publish(self) -> None:
         """Put this generation in the place of the other."""
@@ -176,8 +182,17 @@ class MemoryEditor(MemoryReader):
             raise SinkError("the generation is not sealed")
         return self._place.stamp
 
-    def suggestions(self, after: str, end: str | None) -> None:
-        """Nothing is kept beside the documents."""
+    def typeahead_shown(self, after: str, end: str | None) -> dict[str, Shown]:
+        """What the documents show: there are no files."""
+        shops = (found for found in self._by_kind.get("shops", ()) if found.id > after)
+        return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}
+
+    def typeahead_damaged(self) -> tuple[str, ...]:
+        """Nothing: there are no files."""
+        return ()
+
+    def rebuild_typeahead(self) -> None:
+        """There is nothing to do."""
 
     def write(self, kind: str, documents: Iterable[Any], removed: Collection[str]) -> int:
         """Replace and remove documents."""

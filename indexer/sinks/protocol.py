@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
-from index_mappings.typeahead import Shown
+from index_mappings.typeahead.segment import Shown
 
 if TYPE_CHECKING:
     from indexer.sinks.lease import Lease
@@ -20,6 +20,10 @@ class SinkError(Exception):
 
 class IndexLostError(SinkError):
     """An index is gone, or a part of it has no copy left: what was written to it is lost."""
+
+
+class TypeaheadDamagedError(SinkError):
+    """A file of the typeahead is missing, or not what its name says."""
 
 
 class Role(Enum):
@@ -95,8 +99,15 @@ class GenerationWriter(GenerationReader, Protocol):
             meanwhile: called again and again while that takes time; its errors are raised.
         """
 
-    def seal(self, stamp: Stamp) -> None:
-        """Make what was written readable, and write the stamp."""
+    def seal(self, stamp: Stamp) -> Stamp:
+        """Make what was written readable, and write the stamp.
+
+        Args:
+            stamp: all of it but the name of the typeahead.
+
+        Returns:
+            The stamp as it was written.
+        """
 
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
@@ -115,16 +126,22 @@ class GenerationEditor(GenerationReader, Protocol):
     def stamp(self) -> Stamp:
         """The stamp as it was when the editor was opened, or as it was committed last."""
 
-    def suggestions(self, after: str, end: str | None) -> Mapping[str, Shown] | None:
-        """What key presses show of shops, by id, where that is kept beside the index; as of the last `commit`.
+    def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
+        """What suggestions show of shops, by id, as of the last `commit`.
 
         Args:
             after: the shops after this id.
             end: and up to this one; None for all that follow.
 
-        Returns:
-            None where the index itself answers key presses.
+        Raises:
+            TypeaheadDamagedError: its files say nothing.
         """
+
+    def typeahead_damaged(self) -> tuple[str, ...]:
+        """The files of the typeahead that are missing, or not what their names say; reads all of them."""
+
+    def rebuild_typeahead(self) -> None:
+        """Write the typeahead again from the shops and categories that readers see; the next `commit` shows it."""
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Put documents in the place of any with their ids, and remove others; returns how many were refused."""
@@ -144,7 +161,10 @@ class GenerationEditor(GenerationReader, Protocol):
         """Let readers see what was written: one refresh."""
 
     def commit(self, stamp: Stamp) -> None:
-        """Replace the stamp.
+        """Write the typeahead of what was written, and replace the stamp.
+
+        Args:
+            stamp: all of it but the name of the typeahead, which follows from what was written.
 
         Raises:
             SinkError: among others, somebody else replaced it meanwhile.
@@ -182,6 +202,13 @@ class Sink(Protocol):
 
         Raises:
             SinkError: another one is live; the publisher was overtaken.
+        """
+
+    def announce(self, generation: str) -> float:
+        """Let readers fetch ahead what they need of a sealed generation that will be published soon.
+
+        Returns:
+            For how many seconds to give them time before that; 0 where they have to fetch nothing.
         """
 
     def retire(self, generation: str, at: datetime) -> None:

@@ -1,4 +1,4 @@
-"""The machine code's functions as plain Python, which tells of a place outside an array and can be watched."""
+"""The kernel's functions as plain Python, which raises for a position outside an array and can be watched."""
 
 import sys
 from collections.abc import Mapping
@@ -8,21 +8,22 @@ from types import ModuleType
 import numba
 import pytest
 
-from service.search import typeahead, typeahead_kernel
+from service.search.typeahead import kernel, segments
 
-_WITHIN = f"{typeahead_kernel.__name__}."
+_WITHIN = f"{kernel.__name__}."
 
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, ModuleType]:
-    """The kernel's modules without compiling, by their names; whoever asks in this test asks them."""
+    """The kernel's modules without compiling, by their names; segments that are asked in this test ask them."""
     compiled = {name: module for name, module in sys.modules.items() if name.startswith(_WITHIN)}
     with monkeypatch.context() as uncompiled:
         uncompiled.setattr(numba.config, "DISABLE_JIT", 1)
         for name, module in compiled.items():
             uncompiled.delitem(sys.modules, name)
             # An import sets it, and it is set back with all else.
-            uncompiled.setattr(typeahead_kernel, name.removeprefix(_WITHIN), module)
+            uncompiled.setattr(kernel, name.removeprefix(_WITHIN), module)
         modules = {name.removeprefix(_WITHIN): import_module(name) for name in compiled}
-    monkeypatch.setattr(typeahead, "suggest", modules["key_press"].suggest)
+    monkeypatch.setattr(segments, "suggest", modules["suggest"].suggest)
+    monkeypatch.setattr(segments, "near", modules["suggest"].near)
     return modules

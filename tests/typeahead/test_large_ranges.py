@@ -13,7 +13,8 @@ import pytest
 
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms, forms_of_words
-from tests.typeahead.kept import Kept, assert_answers, document, forms_of, with_texts
+from service.search.protocol import SuggestQuery
+from tests.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
 
 pytestmark = pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 
@@ -59,19 +60,19 @@ def _catalogue() -> Iterator[ShopDocument]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    return Kept(tmp_path_factory.mktemp("large"), _catalogue())
+def segmented(tmp_path_factory: pytest.TempPathFactory) -> Segmented:
+    return Segmented(tmp_path_factory.mktemp("large"), _catalogue())
 
 
 @pytest.fixture(scope="module")
-def changed(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Segmented:
     """The same, and the best of each range removed, replaced, or found by other texts."""
-    kept = Kept(tmp_path_factory.mktemp("changed"), _catalogue())
-    best = {shop_id for texts in _ASKED for _, shop_id in kept.expected(_forms(texts))[:9]}
+    segmented = Segmented(tmp_path_factory.mktemp("changed"), _catalogue())
+    best = {shop_id for texts in _ASKED for _, shop_id in segmented.expected(_forms(texts))[:9]}
     listed = sorted(best)
     replaced = [with_texts(document(shop_id, popularity=5.0), ["larger"], ["tree"]) for shop_id in listed[1::3]]
-    kept.change(replaced, listed[::3])
-    return kept
+    segmented.change(replaced, listed[::3])
+    return segmented
 
 
 def _forms(texts: tuple[str, ...]) -> QueryForms:
@@ -114,14 +115,14 @@ _ASKED: Final = (
 
 
 @pytest.mark.parametrize("texts", _ASKED, ids="+".join)
-def test_the_best_of_very_many_are_those_that_the_rules_say(kept: Kept, texts: tuple[str, ...]) -> None:
-    typeahead = kept.opened()
+def test_the_best_of_very_many_are_those_that_the_rules_say(segmented: Segmented, texts: tuple[str, ...]) -> None:
+    typeahead = segmented.opened()
     for country in (None, "FR", "JP"):
-        assert assert_answers(kept, typeahead, _forms(texts), country, _LIMITS) > 8
+        assert assert_answers(segmented, typeahead, _forms(texts), country, _LIMITS) > 8
 
 
 @pytest.mark.parametrize("texts", _ASKED, ids="+".join)
-def test_and_where_the_best_of_them_have_changed(changed: Kept, texts: tuple[str, ...]) -> None:
+def test_and_where_the_best_of_them_have_changed(changed: Segmented, texts: tuple[str, ...]) -> None:
     typeahead = changed.opened()
     for country in (None, "DE"):
         assert assert_answers(changed, typeahead, _forms(texts), country, _LIMITS) > 8
@@ -156,7 +157,7 @@ class _Calls:
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )
 def test_this_is_how_they_are_found(
-    kept: Kept,
+    segmented: Segmented,
     plain: Mapping[str, ModuleType],
     monkeypatch: pytest.MonkeyPatch,
     texts: tuple[str, ...],
@@ -164,11 +165,13 @@ def test_this_is_how_they_are_found(
     stacked: bool,  # noqa: FBT001 - a case
     looks: int,
 ) -> None:
-    ranked, nodes, looked = (_Calls(plain.values(), name, monkeypatch) for name in ("_by_rank", "_stacked", "best_of"))
-    typeahead = kept.opened()
+    ranked, nodes, looked = (
+        _Calls(plain.values(), name, monkeypatch) for name in ("_walk_shops", "_push_sorted", "collect_ranges")
+    )
+    typeahead = segmented.opened()
     ranked.number = nodes.number = looked.number = 0
-    found = typeahead.best(_forms(texts), None, 20)
-    assert [(int(one.tier), one.shop.id) for one in found] == kept.expected(_forms(texts))[:20]
+    found = typeahead._best(_forms(texts), SuggestQuery("", None, 20))
+    assert [(int(one.tier), one.shop.id) for one in found] == segmented.expected(_forms(texts))[:20]
     assert (ranked.number > 0, nodes.number > 0, looked.number) == (by_rank, stacked, looks)
 
 
@@ -182,6 +185,6 @@ def test_of_a_large_range_the_few_that_sell_in_a_country_are_all_found(tmp_path:
         )
         for number in range(200)
     ]
-    kept = Kept(tmp_path, shops)
+    segmented = Segmented(tmp_path, shops)
     for country, found in (("AT", len(few)), ("DE", 200 - len(few)), ("FR", 0)):
-        assert assert_answers(kept, kept.opened(), forms_of("lamp"), country, (1, 7, 8, 9, 200)) == found
+        assert assert_answers(segmented, segmented.opened(), forms_of("lamp"), country, (1, 7, 8, 9, 200)) == found

@@ -1,4 +1,4 @@
-"""Sorted texts against the rules as plain as they go: all tiers but 4, and but two typing errors (M9)."""
+"""Segments against the plain rules: all tiers but those that categories add to (M9)."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.tiers import SUGGEST_CUT
-from tests.typeahead.kept import Kept, assert_answers, document, forms_of, with_texts
+from tests.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
 
 pytestmark = pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 
@@ -103,13 +103,13 @@ def _check(
     built: list[ShopDocument], changes: list[_Change], asked: Sequence[tuple[QueryForms, str | None, int]]
 ) -> None:
     with TemporaryDirectory() as directory:
-        kept = Kept(Path(directory), built)
+        segmented = Segmented(Path(directory), built)
         for change in changes:
             taken = {shop.id for shop in change.put}
-            kept.change(change.put, [shop_id for shop_id in change.removed if shop_id not in taken])
-        typeahead = kept.opened()
+            segmented.change(change.put, [shop_id for shop_id in change.removed if shop_id not in taken])
+        typeahead = segmented.opened()
         for forms, country, limit in asked:
-            assert_answers(kept, typeahead, forms, country, (limit,))
+            assert_answers(segmented, typeahead, forms, country, (limit,))
 
 
 @_MANY
@@ -161,12 +161,12 @@ def test_every_error_at_every_place_of_every_beginning_is_found_and_nothing_else
     letters = sorted({*word, "z"})
     near = {_edited for end in range(1, len(word) + 1) for _edited in _all_edited(word[:end], letters)}
     shops = [with_texts(document("word"), (), [word]), with_texts(document("other"), (), [word[2:] + word[:2]])]
-    kept = Kept(tmp_path, shops)
-    typeahead = kept.opened()
+    segmented = Segmented(tmp_path, shops)
+    typeahead = segmented.opened()
     twice = {text for once in sorted(near)[::7] for text in _all_edited(once, letters)}
     for text in sorted((near | twice) - {""}):
-        assert_answers(kept, typeahead, forms_of(text), None, (1, 2))
-    assert sum(kept.expected(forms_of(text)) != [] for text in near - {""}) > 50
+        assert_answers(segmented, typeahead, forms_of(text), None, (1, 2))
+    assert sum(segmented.expected(forms_of(text)) != [] for text in near - {""}) > 50
 
 
 def _all_edited(text: str, letters: Sequence[str]) -> set[str]:
@@ -181,7 +181,7 @@ def _all_edited(text: str, letters: Sequence[str]) -> set[str]:
 
 def test_one_shop_with_many_texts_of_a_beginning_is_there_once_and_with_its_best_tier(tmp_path: Path) -> None:
     many = [f"ab{letter}c" for letter in "abcdefghijklmnopqrstuvwxyz"]
-    kept = Kept(
+    segmented = Segmented(
         tmp_path,
         [
             with_texts(document("both", popularity=1), ["ab", *many], many),
@@ -189,20 +189,20 @@ def test_one_shop_with_many_texts_of_a_beginning_is_there_once_and_with_its_best
             with_texts(document("full", popularity=None), many, ["zz"]),
         ],
     )
-    typeahead = kept.opened()
-    assert kept.expected(forms_of("ab")) == [(8, "both"), (7, "full"), (5, "key")]
+    typeahead = segmented.opened()
+    assert segmented.expected(forms_of("ab")) == [(8, "both"), (7, "full"), (5, "key")]
     for texts in (("ab",), ("ab", "abc"), ("abxc",), ("abzc", "abxc"), ("baac",), ("abcc", "ab", "zz")):
-        assert assert_answers(kept, typeahead, forms_of(*texts), None, range(1, 5))
+        assert assert_answers(segmented, typeahead, forms_of(*texts), None, range(1, 5))
 
 
 def test_where_enough_is_found_nothing_is_looked_for_and_the_answer_is_no_longer(tmp_path: Path) -> None:
     shops = [with_texts(document(f"s{number:02d}"), ["abcd"], ["abcd"]) for number in range(25)]
     near = [with_texts(document(f"n{number:02d}", popularity=9), ["abxd"], ["abxd"]) for number in range(25)]
-    kept = Kept(tmp_path, [*shops, *near])
-    typeahead = kept.opened()
-    assert assert_answers(kept, typeahead, forms_of("abcd"), None, (1, 19, 20, 25, 26, 49, 50, 51)) == 50
-    kept.change([with_texts(document("m0"), ["abcd"], ["abcd"])], ["s00"])
-    assert assert_answers(kept, kept.opened(), forms_of("abcd"), None, (1, 2, 24, 25, 26, 50, 51)) == 50
+    segmented = Segmented(tmp_path, [*shops, *near])
+    typeahead = segmented.opened()
+    assert assert_answers(segmented, typeahead, forms_of("abcd"), None, (1, 19, 20, 25, 26, 49, 50, 51)) == 50
+    segmented.change([with_texts(document("m0"), ["abcd"], ["abcd"])], ["s00"])
+    assert assert_answers(segmented, segmented.opened(), forms_of("abcd"), None, (1, 2, 24, 25, 26, 50, 51)) == 50
 
 
 def test_no_place_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapping[str, ModuleType]) -> None:
@@ -215,12 +215,12 @@ def test_no_place_outside_an_array_is_read_or_written(tmp_path: Path, plain: Map
         made = document(f"s{number}", popularity=chance.choice((None, 1.0, 2.0)))
         return with_texts(made, texts(3), texts(5), texts(4))
 
-    kept = Kept(tmp_path, map(shop, range(60)))
-    kept.change(map(shop, (5, 77)), ["s1", "s59"])
-    typeahead = kept.opened()
+    segmented = Segmented(tmp_path, map(shop, range(60)))
+    segmented.change([shop(5), shop(77)], ["s1", "s59"])
+    typeahead = segmented.opened()
     for _ in range(60):
         words = texts(4)
         for forms in (forms_of(*dict.fromkeys(words)), forms_of_words(tuple(words))):
-            assert_answers(kept, typeahead, forms, chance.choice(("DE", None)), (1, 5, 60))
-    assert isinstance(plain["key_press"].suggest, FunctionType)
-    assert isinstance(plain["places"].begun, FunctionType)
+            assert_answers(segmented, typeahead, forms, chance.choice(("DE", None)), (1, 5, 60))
+    assert isinstance(plain["suggest"].suggest, FunctionType)
+    assert isinstance(plain["lookup"].prefix_range, FunctionType)

@@ -1,0 +1,142 @@
+"""Building the typeahead of a generation from all its shops and categories, which may come in any order."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha256
+from types import TracebackType
+from typing import Final, Self
+
+from index_mappings.documents import Category, CategoryDocument, ShopDocument, category_from_stored
+from index_mappings.typeahead import manifest, segment
+from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
+from indexer.sinks.protocol import GenerationReader
+from indexer.sinks.typeahead.merging import Input, merge
+from indexer.sinks.typeahead.reading import open_segment
+from indexer.sinks.typeahead.run import Run
+from indexer.sinks.typeahead.segment_file import write_segment
+from indexer.sinks.typeahead.shops import SegmentShop, segment_shop, stored_segment_shop
+from indexer.sinks.typeahead.store import PART_SUFFIX, TypeaheadStore, write_named
+
+# Shops that are in memory at a time, and letters of their texts and what is shown of them: some 100 MB.
+_RUN_SHOPS: Final = 25_000
+_RUN_LETTERS: Final = 10_000_000
+
+
+class TypeaheadBuild:
+    """A typeahead that is being built; a context, at whose end nothing is left of an unfinished one."""
+
+    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS) -> None:
+        """Begin without shops.
+
+        Args:
+            store: where its files go.
+            run_shops: how many shops are sorted in memory at a time.
+        """
+        self._store, self._run_shops = store, run_shops
+        self._run = Run()
+        self._runs: dict[str, SegmentUse] = {}
+        self._categories: list[Category] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._drop_runs()
+
+    def add_shop(self, shop: ShopDocument) -> None:
+        """Take a public shop in.
+
+        Raises:
+            OSError: the shops so far can't be written.
+        """
+        self.add(segment_shop(shop))
+
+    def add(self, shop: SegmentShop) -> None:
+        """Take a shop in whose texts are made already. Errors as of `add_shop`."""
+        self._run.add(shop)
+        if len(self._run) >= self._run_shops or self._run.letters >= _RUN_LETTERS:
+            self._end_run()
+
+    def add_category(self, category: CategoryDocument | Category) -> None:
+        """Take a category in."""
+        slug = category.slug if isinstance(category, Category) else category.id
+        self._categories.append(Category(slug, category.name, category.count))
+
+    def finish(self) -> str:
+        """Write and store segment and manifest.
+
+        Returns:
+            The manifest's name.
+
+        Raises:
+            OSError, SinkError: they can't be written.
+        """
+        if len(self._run) or not self._runs:
+            self._end_run()
+        if len(self._runs) == 1:
+            (base,) = self._runs.values()
+            self._runs = {}
+        else:
+            paths = [segment.segment_path(self._store.directory, name) for name in self._runs]
+            base = merge(self._store.directory, [Input(open_segment(path)) for path in paths])
+            self._drop_runs()
+        self._store.put(segment.segment_path(self._store.directory, base.name))
+        return put_manifest(self._store, TypeaheadManifest(((base,),), in_order(self._categories)))
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, Run()
+        use = write_segment(self._store.directory, *run.contents())
+        self._runs[use.name] = use
+
+    def _drop_runs(self) -> None:
+        for name in self._runs:
+            segment.segment_path(self._store.directory, name).unlink(missing_ok=True)
+        self._runs = {}
+
+
+def in_order(categories: Iterable[Category]) -> tuple[Category, ...]:
+    """Categories as a manifest has them (M11)."""
+    return tuple(sorted(categories, key=lambda category: (-category.count, category.slug)))
+
+
+def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
+    """Write and store a manifest. Returns its name. Errors as of `TypeaheadBuild.finish`."""
+    data = contents.to_bytes()
+    name = sha256(data).hexdigest()
+    part = store.directory / f"{os.getpid()}-manifest{PART_SUFFIX}"
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        path = write_named(store.directory, part, name, manifest.SUFFIX)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+    store.put(path)
+    return name
+
+
+def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
+    """Build the typeahead of a generation again from its stored shops and categories.
+
+    Args:
+        reader: of the generation.
+        store: where its typeahead is; damaged files are replaced.
+
+    Returns:
+        The name of the manifest that the stamp must name.
+
+    Raises:
+        OSError, SinkError: the engine failed, or the files can't be written.
+    """
+    with TypeaheadBuild(store) as build:
+        for _, stored in reader.scan("shops"):
+            build.add(stored_segment_shop(stored))
+        for _, stored in reader.scan("categories"):
+            build.add_category(category_from_stored(stored))
+        return build.finish()

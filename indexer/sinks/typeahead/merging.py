@@ -1,0 +1,209 @@
+"""Merging segments: several in, one out that equals the segment made of the same shops directly.
+
+It goes through the texts of all inputs block by block, so that memory holds a few bytes for each shop and each text,
+and never the texts themselves. Sorting a block is merging in truth: Python's sort finds the runs that its inputs are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import compress, islice
+from operator import ne
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from index_mappings.typeahead.manifest import SegmentUse
+from index_mappings.typeahead.segment import ARRAYS, KEY, LACKING, LEADING, POSTING_BITS
+from indexer.sinks.typeahead.arrays import (
+    NO_POSTING,
+    Bools,
+    Ints,
+    Items,
+    Longs,
+    best_postings,
+    best_tree,
+    heads_of,
+    lengths_of,
+    letters_of,
+)
+from indexer.sinks.typeahead.merging_shops import GONE, MergedShops
+from indexer.sinks.typeahead.reading import Segment, live_shops
+from indexer.sinks.typeahead.rounds import Block, rest_reader, rounds, text_reader
+from indexer.sinks.typeahead.segment_file import Spill, write_segment
+
+_MARKS: Final = (1 << POSTING_BITS) - 1
+# A posting within a number that sorts by the number of the text above it.
+_ABOVE: Final = 32
+_BELOW: Final = 0xFFFF_FFFF
+
+
+class Input(NamedTuple):
+    """A segment to be merged.
+
+    Attributes:
+        segment: it.
+        removed: a bitmap of the numbers that are left out, as in a manifest.
+    """
+
+    segment: Segment
+    removed: bytes = b""
+
+
+def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
+    """Write the segment of all shops of some segments.
+
+    Args:
+        directory: where it is written; what does not fit into memory is there meanwhile, without a name.
+        inputs: one or more; no shop is current in two of them.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    with ExitStack() as stack:
+
+        def spill(name: str) -> Spill:
+            return stack.enter_context(Spill(directory, ARRAYS[name]))
+
+        contents = [entry.segment.contents for entry in inputs]
+        shops = MergedShops(contents, [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs])
+        texts = _MergedTexts([found.arrays for found in contents], shops.numbers, spill)
+        arrays: dict[str, Items | Spill] = {**texts.arrays(), **shops.arrays(texts.numbers, spill)}
+        return write_segment(directory, shops.count, shops.countries, shops.categories, arrays)
+
+
+class _MergedTexts:
+    """The texts of a merge.
+
+    Attributes:
+        numbers: of each input the new number of each text; GONE where no current shop has it.
+    """
+
+    def __init__(
+        self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill]
+    ) -> None:
+        """Prepare.
+
+        Args:
+            sources: arrays of each input.
+            shops: of each input the new number of each shop.
+            spill: begins an array in a file.
+        """
+        self._sources, self._shops, self._spill = sources, shops, spill
+        self.numbers = [np.full(len(arrays["firsts"]), GONE, np.int32) for arrays in sources]
+        self._best_key: Ints = np.zeros(0, np.int32)
+
+    def arrays(self) -> dict[str, Items | Spill]:
+        """Merge. Returns all arrays of texts."""
+        arrays = self._merged()
+        for lacking in LACKING:
+            arrays |= self._merged_rests(lacking)
+        return arrays
+
+    def _merged(self) -> dict[str, Items | Spill]:
+        spilt = {name: self._spill(name) for name in ("offsets", "letters", "firsts", "heads", "postings")}
+        for name in ("offsets", "heads"):
+            spilt[name].append(np.zeros(1, np.int32))
+        best: dict[int, list[Ints]] = {LEADING: [np.zeros(0, np.int32)], KEY: [np.zeros(0, np.int32)]}
+        texts = letters = postings = 0
+        readers = list(map(text_reader, self._sources))
+        for blocks in rounds([len(found) for found in self.numbers], readers):
+            merged, firsts, found, heads = self._round(blocks, texts)
+            for mark, bests in best.items():
+                bests.append(best_postings(found, heads, mark))
+            offsets = heads_of(lengths_of(merged))
+            spilt["letters"].append(letters_of(merged))
+            spilt["firsts"].append(firsts)
+            spilt["postings"].append(found)
+            spilt["offsets"].append(offsets[1:] + np.int32(letters))
+            spilt["heads"].append(heads[1:] + np.int32(postings))
+            texts, letters, postings = texts + len(merged), letters + int(offsets[-1]), postings + len(found)
+        self._best_key = np.concatenate(best[KEY])
+        return {
+            **spilt,
+            "best_leading": best_tree(np.concatenate(best[LEADING])),
+            "best_key": best_tree(self._best_key),
+        }
+
+    def _round(self, blocks: list[Block], before: int) -> tuple[list[str], Longs, Ints, Ints]:
+        """Merge the blocks of one round, and note the new numbers of their texts.
+
+        Args:
+            blocks: these.
+            before: how many texts came in earlier rounds.
+
+        Returns:
+            The texts, their first characters, their postings, and where those of each text begin.
+        """
+        current = [self._current(block) for block in blocks]
+        texts = [text for block, (has, _, _) in zip(blocks, current, strict=True) for text in _chosen(block.texts, has)]
+        firsts = [
+            self._sources[block.source]["firsts"][block.low : block.high][has]
+            for block, (has, _, _) in zip(blocks, current, strict=True)
+        ]
+        order, ordered, fresh = _sorted(texts)
+        numbers = np.empty(len(texts), np.int32)
+        numbers[order] = np.cumsum(fresh) - 1
+        keyed: list[Longs] = []
+        start = 0
+        for block, (has, owners, postings) in zip(blocks, current, strict=True):
+            own = np.full(len(has), GONE, np.int32)
+            end = start + int(has.sum())
+            own[has] = numbers[start:end]
+            start = end
+            self.numbers[block.source][block.low : block.high] = np.where(has, own + np.int32(before), own)
+            keyed.append(own[owners].astype(np.int64) << _ABOVE | postings)
+        sorted_postings = np.sort(np.concatenate(keyed))
+        merged = _chosen(ordered, fresh)
+        heads = heads_of(np.bincount(sorted_postings >> _ABOVE, minlength=len(merged)))
+        return merged, np.concatenate(firsts)[order][fresh], (sorted_postings & _BELOW).astype(np.int32), heads
+
+    def _current(self, block: Block) -> tuple[Bools, Longs, Longs]:
+        """Of a block whether each text has a current shop, and of each current posting the text's place, and itself."""
+        arrays = self._sources[block.source]
+        heads = arrays["heads"][block.low : block.high + 1]
+        postings = arrays["postings"][heads[0] : heads[-1]]
+        shops = self._shops[block.source][postings >> POSTING_BITS]
+        current = shops != GONE
+        owners = np.repeat(np.arange(len(block.texts)), np.diff(heads))[current]
+        has = np.zeros(len(block.texts), np.bool_)
+        has[owners] = True
+        return has, owners, shops[current].astype(np.int64) << POSTING_BITS | postings[current] & _MARKS
+
+    def _merged_rests(self, lacking: int) -> dict[str, Items | Spill]:
+        name = f"rests_{lacking}"
+        firsts = self._spill(f"firsts_{lacking}")
+        found: list[Ints] = [np.zeros(0, np.int32)]
+        # The last one is for GONE.
+        is_key = np.append(self._best_key != NO_POSTING, np.False_)
+        readers = [rest_reader(arrays, lacking) for arrays in self._sources]
+        for blocks in rounds([len(arrays[name]) for arrays in self._sources], readers):
+            numbers = [self.numbers[block.source][self._of(block, name)] for block in blocks]
+            # A text may have been a key of shops only that are gone.
+            keys = [is_key[own] for own in numbers]
+            rests = [rest for block, key in zip(blocks, keys, strict=True) for rest in _chosen(block.texts, key)]
+            order, _, fresh = _sorted(rests)
+            own_firsts = [self._of(block, f"firsts_{lacking}")[key] for block, key in zip(blocks, keys, strict=True)]
+            chosen = np.concatenate([own[key] for own, key in zip(numbers, keys, strict=True)])[order]
+            # Keys of one rest are in the order of their numbers, each once.
+            keyed = np.unique((np.cumsum(fresh) - 1) << _ABOVE | chosen)
+            firsts.append(np.concatenate(own_firsts)[order][fresh][keyed >> _ABOVE])
+            found.append((keyed & _BELOW).astype(np.int32))
+        merged = np.concatenate(found)
+        return {name: merged, f"firsts_{lacking}": firsts, f"best_{lacking}": best_tree(self._best_key[merged])}
+
+    def _of(self, block: Block, name: str) -> Items:
+        return self._sources[block.source][name][block.low : block.high]
+
+
+def _sorted(texts: list[str]) -> tuple[list[int], list[str], Bools]:
+    """Sort texts. Returns their places in order, they themselves, and whether each differs from the one before."""
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    ordered = list(map(texts.__getitem__, order))
+    fresh = np.ones(len(ordered), np.bool_)
+    fresh[1:] = np.fromiter(map(ne, ordered, islice(ordered, 1, None)), np.bool_, max(0, len(ordered) - 1))
+    return order, ordered, fresh
+
+
+def _chosen(texts: list[str], flags: Bools) -> list[str]:
+    return texts if flags.all() else list(compress(texts, flags.tolist()))

@@ -1,0 +1,152 @@
+"""Reading segments and manifests back: for whoever writes the next ones, and for comparing them with the index."""
+
+import mmap
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import orjson
+
+from index_mappings.typeahead import manifest, segment
+from index_mappings.typeahead.manifest import TypeaheadManifest
+from index_mappings.typeahead.segment import ARRAYS, Shown, read_header
+from indexer.sinks.typeahead.arrays import Bools, Items, unpack_bits
+from indexer.sinks.typeahead.segment_file import Contents
+from indexer.sinks.typeahead.store import TypeaheadStore
+
+# Files whose hash need not be computed again: those of a few manifests.
+_CHECKED: Final = 32
+
+
+class Segment:
+    """A segment whose arrays are in memory or mapped into it."""
+
+    def __init__(self, contents: Contents) -> None:
+        """Take what was read or made."""
+        self.contents = contents
+        arrays = contents.arrays
+        # Single items of these are read far faster than an array's.
+        self._by_id, self._id_ends = arrays["by_id"].data, arrays["id_ends"].data
+        self._ids = arrays["ids"].data
+        self._shown_ends, self._shown = arrays["shown_ends"].data, arrays["shown"].data
+
+    def number(self, shop_id: str) -> int | None:
+        """The number of a shop; None where the segment has none of this id."""
+        wanted = shop_id.encode()
+        place = bisect_left(self._by_id, wanted, key=self._id)
+        if place < len(self._by_id) and self._id(number := self._by_id[place]) == wanted:
+            return number
+        return None
+
+    def shown(self, after: str, end: str | None, removed: bytes) -> Iterator[Shown]:
+        """What suggestions show of the shops after one id up to another, without those that are removed.
+
+        Args:
+            after: the shops after this id.
+            end: and up to this one; None for all that follow.
+            removed: a bitmap, as in a manifest.
+        """
+        first = bisect_right(self._by_id, after.encode(), key=self._id)
+        last = len(self._by_id) if end is None else bisect_right(self._by_id, end.encode(), key=self._id)
+        for number in self._by_id[first:last]:
+            if not is_removed(removed, number):
+                shop_id, name, domain, category, popularity = orjson.loads(
+                    self._shown[self._shown_ends[number] : self._shown_ends[number + 1]]
+                )
+                yield shop_id, name, domain, category, popularity
+
+    def ids(self, numbers: Iterator[int]) -> Iterator[str]:
+        """The ids of some shops."""
+        return (self._id(number).decode("ascii") for number in numbers)
+
+    def _id(self, number: int) -> bytes:
+        return bytes(self._ids[self._id_ends[number] : self._id_ends[number + 1]])
+
+
+def open_segment(path: Path) -> Segment:
+    """Map a segment's file into memory.
+
+    Raises:
+        OSError, ValueError: it is missing, or not what its name says.
+    """
+    with path.open("rb") as file:
+        found = path.stat()
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    _check(path, found.st_ino, found.st_size, found.st_mtime_ns)
+    header = read_header(data)
+    arrays: Mapping[str, Items] = {
+        name: np.frombuffer(data, np.dtype(dtype), header.parts[name].size, header.parts[name].start)
+        for name, dtype in ARRAYS.items()
+    }
+    return Segment(Contents(header.shops, header.countries, header.categories, arrays))
+
+
+def fetch_segment(store: TypeaheadStore, name: str) -> Segment:
+    """Open a segment of a store. Errors as of the store and of `open_segment`."""
+    return open_segment(store.fetch(name, segment.SUFFIX))
+
+
+def fetch_manifest(store: TypeaheadStore, name: str) -> TypeaheadManifest:
+    """Read a manifest of a store.
+
+    Raises:
+        OSError, ValueError: it is missing or damaged.
+    """
+    return TypeaheadManifest.from_bytes(store.fetch(name, manifest.SUFFIX).read_bytes(), name)
+
+
+def is_removed(removed: bytes, number: int) -> bool:
+    """Whether a bitmap of a manifest has the bit of a number."""
+    byte = number >> 3
+    return byte < len(removed) and bool(removed[byte] >> (number & 7) & 1)
+
+
+def live_shops(shops: int, removed: bytes) -> Bools:
+    """Of each number whether its shop is still current."""
+    return ~unpack_bits(np.frombuffer(removed, np.uint8), shops)
+
+
+@lru_cache(maxsize=_CHECKED)
+def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
+    """Compare a file with its name; a file that is another one is checked again.
+
+    Raises:
+        OSError, ValueError: it can't be read, or is damaged.
+    """
+    del inode, size, changed_ns
+    if file_hash(path) != path.stem:
+        raise ValueError("a segment of the typeahead is damaged")
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    found = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def damaged_files(store: TypeaheadStore, manifest_name: str) -> tuple[str, ...]:
+    """The files of a manifest, itself among them, that are missing or not what their names say; reads all of them.
+
+    Raises:
+        SinkError: the store failed.
+    """
+    try:
+        found = fetch_manifest(store, manifest_name)
+    except (OSError, ValueError):
+        return (f"{manifest_name}{manifest.SUFFIX}",)
+    damaged: list[str] = []
+    for name in found.files():
+        try:
+            is_whole = file_hash(store.fetch(name, segment.SUFFIX)) == name
+        except (OSError, ValueError):
+            is_whole = False
+        if not is_whole:
+            damaged.append(f"{name}{segment.SUFFIX}")
+    return tuple(damaged)

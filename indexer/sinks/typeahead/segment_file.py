@@ -1,0 +1,141 @@
+"""Writing the file of a segment: its arrays in order, its header, and the name that follows from its bytes."""
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import IO, Final, NamedTuple, Self
+
+import numpy as np
+
+from index_mappings.typeahead.manifest import SegmentUse
+from index_mappings.typeahead.segment import ALIGNMENT, ARRAYS, SUFFIX, Header, Part, header_bytes
+from indexer.sinks.typeahead.arrays import Items
+from indexer.sinks.typeahead.store import PART_SUFFIX, write_named
+
+_COPY_BYTES: Final = 1 << 20
+_COUNTER: Final = itertools.count()
+
+
+class Spill:
+    """An array that grows in a file instead of in memory. The file has no name and ends with the object."""
+
+    def __init__(self, directory: Path, dtype: str) -> None:
+        """Begin an empty array.
+
+        Args:
+            directory: of the file.
+            dtype: of its items.
+        """
+        self._dtype = np.dtype(dtype)
+        self._file: IO[bytes] = TemporaryFile(dir=directory)  # noqa: SIM115 - closed by the context
+        self._bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return self._bytes // self._dtype.itemsize
+
+    def append(self, items: Items) -> None:
+        """Add items at the end."""
+        data = np.ascontiguousarray(items, self._dtype).data
+        self._file.write(data)
+        self._bytes += data.nbytes
+
+    def chunks(self) -> Iterator[bytes]:
+        """Read all of it, some bytes at a time."""
+        self._file.seek(0)
+        while chunk := self._file.read(_COPY_BYTES):
+            yield chunk
+
+
+class Contents(NamedTuple):
+    """All that a segment consists of.
+
+    Attributes:
+        shops: how many.
+        countries: of the rows of `markets` and `known`, the first of which is "".
+        categories: slugs, by number.
+        arrays: by the names of ARRAYS.
+    """
+
+    shops: int
+    countries: tuple[str, ...]
+    categories: tuple[str, ...]
+    arrays: Mapping[str, Items]
+
+
+def write_segment(
+    directory: Path,
+    shops: int,
+    countries: tuple[str, ...],
+    categories: tuple[str, ...],
+    arrays: Mapping[str, Items | Spill],
+) -> SegmentUse:
+    """Write a segment into a folder, whole or not at all; it is durable then.
+
+    Args:
+        directory: the folder.
+        shops: how many it holds.
+        countries: of the rows of `markets` and `known`.
+        categories: slugs, by number.
+        arrays: those of ARRAYS, by name.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    part = directory / f"{os.getpid()}-{next(_COUNTER)}{PART_SUFFIX}"
+    try:
+        with part.open("wb") as file:
+            writing = _Hashed(file)
+            parts = {name: writing.array(arrays[name], dtype) for name, dtype in ARRAYS.items()}
+            writing.write(header_bytes(Header(shops, countries, categories, parts), writing.size))
+            file.flush()
+            os.fsync(file.fileno())
+        name = writing.digest()
+        write_named(directory, part, name, SUFFIX)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return SegmentUse(name, writing.size, shops)
+
+
+class _Hashed:
+    """A file whose bytes are hashed while they are written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._hash = sha256()
+        self.size = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        self._file.write(data)
+        self._hash.update(data)
+        self.size += len(data)
+
+    def array(self, items: Items | Spill, dtype: str) -> Part:
+        """Write an array at the next multiple of ALIGNMENT."""
+        self.write(bytes(-self.size % ALIGNMENT))
+        start = self.size
+        chunks = items.chunks() if isinstance(items, Spill) else _chunks(items, dtype)
+        for chunk in chunks:
+            self.write(chunk)
+        return Part(start, (self.size - start) // np.dtype(dtype).itemsize)
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _chunks(items: Items, dtype: str) -> Iterator[bytes]:
+    step = _COPY_BYTES // np.dtype(dtype).itemsize
+    for start in range(0, len(items), step):
+        yield np.ascontiguousarray(items[start : start + step], dtype).tobytes()
