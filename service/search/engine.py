@@ -1,17 +1,20 @@
 """What a search engine must be able to do, so that the rules of matching stand over all of them at once."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from index_mappings.forms import QueryForms
 from index_mappings.generations import Stamp
 from service.search.clauses import Clause
 from service.search.plan import Plan
-from service.search.protocol import Generations, SuggestedShop, Suggestion
+from service.search.protocol import Generations
+
+if TYPE_CHECKING:
+    # It imports numpy and numba, which takes a second: only a process that opens a typeahead needs them.
+    from service.search.typeahead.typeahead import Typeahead
 
 
-@dataclass(slots=True)  # not frozen: a key press makes some
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A document that a plan found: its tier and its stored fields."""
 
@@ -19,7 +22,7 @@ class Hit:
     stored: dict[str, Any]
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One search of several that go to the engine together.
 
@@ -38,7 +41,7 @@ class Ask:
     sorts: tuple[Clause, ...] = ()
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
+@dataclass(frozen=True, slots=True)
 class Page:
     """A page of hits.
 
@@ -53,36 +56,8 @@ class Page:
     counts: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)  # not frozen: a key press makes one
-class Press:
-    """What a key press asks for (M9).
-
-    Attributes:
-        forms: the query.
-        country: an upper-case ISO code, or None.
-        limit: shops to return.
-        slugs: gives the categories that each word means; asked only where it matters.
-    """
-
-    forms: QueryForms
-    country: str | None
-    limit: int
-    slugs: Callable[[], dict[str, tuple[str, ...]]]
-
-
-class KeyPresses(Protocol):
-    """What only an engine in the process can do: answer a key press before anybody else has a turn."""
-
-    def suggest(self, stamp: Stamp, press: Press) -> tuple[Suggestion, ...]:
-        """The best shops, at most as many as are asked for. Errors as in `Snapshot`."""
-
-
 class Engine(Protocol):
     """What a search engine must be able to do. Errors as in `Snapshot`."""
-
-    @property
-    def key_presses(self) -> KeyPresses | None:
-        """Its part that answers key presses at once; None where each search is waited for."""
 
     async def live(self) -> Stamp:
         """The stamp of the live generation, asked now."""
@@ -99,11 +74,13 @@ class Engine(Protocol):
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         """For each clause whether any document meets it."""
 
+    async def typeahead(self, stamp: Stamp) -> "Typeahead":
+        """Open the stamp's typeahead, waiting for its files.
+
+        Raises:
+            BackendUnavailable: its files cannot be had, or are damaged.
+            GenerationGone: the generation was removed meanwhile.
+        """
+
     async def close(self) -> None:
         """Release connections and files."""
-
-
-def shown_of(stored: dict[str, Any]) -> SuggestedShop:
-    """What a suggestion shows of a stored shop."""
-    category: str = stored["categories"][0]
-    return SuggestedShop(stored["id"], stored["name"], stored["domain"], category, stored["popularity"])

@@ -9,6 +9,10 @@ class GenerationGone(BackendUnavailable):
     """The generation that was asked has been removed: ask what is live now, and try once more (C2)."""
 
 
+class TypeaheadUnavailable(BackendUnavailable):
+    """The files of a typeahead could not be had. The text is for operators: no paths or addresses, no last period."""
+
+
 class NotReadable(BackendUnavailable):
     """The engine answers, but not with a generation that this service reads (G4)."""
 

@@ -1,6 +1,7 @@
 """Knowing what is live: the stamp, looked up at most once a second and never trusted for longer than two (C1)."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -13,6 +14,8 @@ from service.under_way import for_nobody_in_particular
 
 FRESH_SECONDS: Final = 1.0
 BOUND_SECONDS: Final = 2.0
+# Within the bound a stamp is confirmed twice, and a few more times where answers make callers look again.
+_REMEMBERED: Final = 8
 
 
 class LiveStamp:
@@ -35,6 +38,8 @@ class LiveStamp:
         self._load = load
         self._clock = clock
         self._confirmed: tuple[float, Stamp] | None = None
+        # When each of the newest stamps was last confirmed to be live.
+        self._confirmations: dict[tuple[str, int], float] = {}
         self._under_way: asyncio.Task[Stamp] | None = None
         self._failed = False
 
@@ -45,7 +50,7 @@ class LiveStamp:
             BackendUnavailable: it could not be confirmed.
             NotReadable: nothing is published, or in another schema version (G4).
         """
-        if (stamp := self.at_hand()) is not None:
+        if (stamp := self.cached()) is not None:
             return stamp
         self._measures.cache("stamp", hit=False)
         try:
@@ -57,7 +62,7 @@ class LiveStamp:
                 return self._confirmed[1]
             raise
 
-    def at_hand(self) -> Stamp | None:
+    def cached(self) -> Stamp | None:
         """The live stamp where nothing has to be asked for it; else None.
 
         Once a second one request asks, and waits for what it is told. Those that come meanwhile go on with what was
@@ -100,7 +105,15 @@ class LiveStamp:
                 f"the live generation has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
             )
         self._confirmed = (started, stamp)
+        self._confirmations.pop(stamp.key, None)
+        self._confirmations[stamp.key] = started
+        while len(self._confirmations) > _REMEMBERED:
+            del self._confirmations[next(iter(self._confirmations))]
         return stamp
+
+    def age_of(self, stamp: Stamp) -> float:
+        """Seconds since a stamp was last confirmed to be live; infinite where that is long ago, or never was."""
+        return self._clock() - self._confirmations.get(stamp.key, -math.inf)
 
     @property
     def _is_asked_for(self) -> bool:

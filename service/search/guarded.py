@@ -8,18 +8,21 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
 from service.breaker import Circuit, CircuitOpen
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.clauses import Clause
-from service.search.engine import Ask, Engine, Hit, KeyPresses, Page, Press
+from service.search.engine import Ask, Engine, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
 from service.search.plan import Plan
-from service.search.protocol import Generations, Suggestion
+from service.search.protocol import Generations
 from service.tracing import asking
 from service.under_way import current
+
+if TYPE_CHECKING:
+    from service.search.typeahead.typeahead import Typeahead
 
 # Answers of an engine that works: the generation is at fault.
 _GONE: Final = (GenerationGone, NotReadable)
@@ -41,33 +44,27 @@ class GuardedEngine:
         self._measures = measures
         self._stamp = Circuit("stamp", (BackendUnavailable,), measures)
         self._searches = Circuit("search", (BackendUnavailable,), measures)
-        self._key_presses = None if engine.key_presses is None else _GuardedKeyPresses(engine.key_presses, self)
-
-    @property
-    def key_presses(self) -> KeyPresses | None:
-        """The engine's, guarded as its other searches are."""
-        return self._key_presses
 
     async def live(self) -> Stamp:
         """The stamp of the live generation, asked now."""
-        with self.asked("stamp"):
+        with self._asked("stamp"):
             return await self._engine.live()
 
     async def generations(self) -> Generations:
         """What operators are told of generations."""
-        with self.asked("stamp"):
+        with self._asked("stamp"):
             return await self._engine.generations()
 
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches in one round trip."""
-        with self.asked("search"):
+        with self._asked("search"):
             return await self._engine.search(stamp, asks)
 
     async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits of a plan, page by page, each a call of its own."""
         async with aclosing(self._engine.every(stamp, plan)) as pages:
             while True:
-                with self.asked("every"):
+                with self._asked("every"):
                     page = await anext(pages, None)
                 if page is None:
                     return
@@ -75,37 +72,28 @@ class GuardedEngine:
 
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         """For each clause whether any document meets it."""
-        with self.asked("present"):
+        with self._asked("present"):
             return await self._engine.present(stamp, kind, clauses)
+
+    async def typeahead(self, stamp: Stamp) -> "Typeahead":
+        """Open the stamp's typeahead.
+
+        No circuit takes part: this is one attempt a second at most, and its failure says nothing of searches.
+        """
+        return await self._engine.typeahead(stamp)
 
     async def close(self) -> None:
         """Release the engine."""
         await self._engine.close()
 
-    def asked(self, operation: str) -> "_Asked":
+    def _asked(self, operation: str) -> "_Asked":
         """One call to the engine, as a context; BackendUnavailable where it is left alone just now."""
         circuit = self._stamp if operation == "stamp" else self._searches
         return _Asked(operation, circuit, self._system, self._measures)
 
 
-class _GuardedKeyPresses:
-    """Key presses by way of their engine's guard."""
-
-    def __init__(self, key_presses: KeyPresses, guard: GuardedEngine) -> None:
-        self._key_presses = key_presses
-        self._guard = guard
-
-    def suggest(self, stamp: Stamp, press: Press) -> tuple[Suggestion, ...]:
-        """The best shops."""
-        with self._guard.asked("search"):
-            return self._key_presses.suggest(stamp, press)
-
-
 class _Asked:
-    """One call: refused by an open circuit, traced, timed, counted, and charged to the request under way.
-
-    A class, as each key press makes one: `contextmanager` takes several times as long.
-    """
+    """One call: refused by an open circuit, traced, timed, counted, and charged to the current request."""
 
     __slots__ = ("_began", "_circuit", "_measures", "_operation", "_probing", "_span", "_system")
 

@@ -4,13 +4,16 @@ An answer is whole or it is an error: an engine that timed out, lost a shard or 
 (E3). One snapshot is one generation: nothing of another generation gets into an answer (C2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from index_mappings.documents import Category, Shop
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
+
+# The number of a shop's offers that can be read, newest first: engines find documents up to this position (M8).
+REACHED_OFFERS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +35,7 @@ class FindQuery:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The answer to a search (M3 to M6).
-
-    Attributes:
-        shops: one page, in order.
-        total: the full number of matches.
-        ignored: words that matched nothing in the corpus, as typed, in query order.
-        category_truncated: whether a word resolves to more categories than are taken.
-        did_you_mean: up to three shops that a typing error away from the whole query, none of them in `shops`.
-    """
-
-    shops: tuple[Shop, ...]
-    total: int
-    ignored: tuple[str, ...]
-    category_truncated: bool
-    did_you_mean: tuple[Shop, ...]
-
-
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: every suggest request makes some
 class SuggestQuery:
     """A typeahead query.
 
@@ -66,7 +50,7 @@ class SuggestQuery:
     limit: int
 
 
-@dataclass(slots=True)  # not frozen: a key press makes some
+@dataclass(slots=True)  # not frozen: every suggest request makes some
 class SuggestedShop:
     """What a suggestion shows of a shop.
 
@@ -83,26 +67,45 @@ class SuggestedShop:
     popularity: float | None
 
 
-@dataclass(slots=True)  # not frozen: there are eight of them for each key press of a user
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a search (M3 to M6).
+
+    Attributes:
+        shops: one page, in order.
+        total: the full number of matches.
+        ignored: words that matched nothing in the corpus, as typed, in query order.
+        category_truncated: whether a word resolves to more categories than are taken.
+        did_you_mean: up to three shops that are a typing error away from the whole query, none of them in `shops`.
+    """
+
+    shops: tuple[Shop, ...]
+    total: int
+    ignored: tuple[str, ...]
+    category_truncated: bool
+    did_you_mean: tuple[SuggestedShop, ...]
+
+
+@dataclass(slots=True)  # not frozen: every suggest request makes eight
 class Suggestion:
     """A suggested shop.
 
     Attributes:
         shop: what is shown of it.
         tier: of its best evidence (M9).
-        told: both as they are sent, as engines keep suggestions; empty before the first time.
+        encoded: the suggestion as JSON bytes, cached with it; empty until it was first sent.
     """
 
     shop: SuggestedShop
     tier: int
-    told: bytes = field(default=b"", compare=False, repr=False)
+    encoded: bytes = field(default=b"", compare=False, repr=False)
 
     def order(self) -> tuple[int, float, str]:
         """What suggestions are sorted by: the better tier, popularity, the id (M1, M2)."""
         return -self.tier, -(self.shop.popularity or 0.0), self.shop.id
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: a key press makes some
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: every suggest request makes some
 class Suggested:
     """The answer to a typeahead query (M9, M10)."""
 
@@ -183,11 +186,19 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class MergeEffects:
-    """What a merge of two shops would touch: coupons and offers of both, and codes that both have."""
+    """What a merge of two shops would touch.
+
+    Attributes:
+        coupons, offers: those of both shops.
+        duplicate_codes: coupon codes that both have.
+        domain_has_others: whether a third shop, which has no name that both have, is on the registrable domain that
+            they share; False where they share no domain or no name.
+    """
 
     coupons: int
     offers: int
     duplicate_codes: int
+    domain_has_others: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +216,20 @@ class Generations:
     operations: Operations | None
 
 
+@dataclass(frozen=True, slots=True)
+class TypeaheadState:
+    """Whether suggest requests can be answered.
+
+    Attributes:
+        status: `ready`; `opening` until its files are there and checked; `failed` when they could not be opened, which
+            is tried again.
+        reason: why it is not ready, for operators, without paths and addresses; empty when it is.
+    """
+
+    status: Literal["ready", "opening", "failed"]
+    reason: str = ""
+
+
 class Snapshot(Protocol):
     """One generation, as of one stamp.
 
@@ -219,23 +244,27 @@ class Snapshot(Protocol):
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M8)."""
 
-    async def suggest(self, query: SuggestQuery) -> Suggested:
-        """Suggest shops and categories (M9, M10)."""
+    def suggest(self, query: SuggestQuery) -> Suggested:
+        """Suggest shops and categories (M9, M10), from the typeahead in the process.
 
-    @property
-    def suggests_at_once(self) -> bool:
-        """Whether `suggest_at_once` may be asked."""
-
-    def suggest_at_once(self, query: SuggestQuery) -> Suggested:
-        """As `suggest`, without giving way to others: for an engine in the process, whose answer takes no longer."""
+        Raises:
+            BackendUnavailable: the typeahead of this generation is not open.
+        """
 
     async def categories(self) -> tuple[Category, ...]:
         """All categories that a public shop carries, most shops first, then slug (M11)."""
 
-    async def shop(self, reference: str, offers: int = 0) -> Shop | None:
+    async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
         """The shop of an id or a reduced domain (R1), with up to `offers` of its offers; None when there is none.
 
-        Without `offers` it carries the few that every shop of a search carries (A1).
+        Without `offers` it carries the few that every shop of a search carries (A1). Offers before `offers_offset` are
+        passed over; the offers from REACHED_OFFERS on are never returned.
+        """
+
+    async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
+        """The shops of ids or reduced domains, each as a search returns it, in the order asked (A14).
+
+        A reference that occurs twice is answered twice; None stands for one that names no shop.
         """
 
     async def coupons(self, query: CouponQuery) -> Coupons | None:
@@ -267,11 +296,14 @@ class SearchBackend(Protocol):
             BackendUnavailable: the engine does not say what is live, or nothing readable is.
         """
 
-    def at_hand(self) -> Snapshot | None:
-        """The live generation if it was confirmed within the last second, without waiting; else None."""
+    def current(self) -> Snapshot | None:
+        """The live generation where it is available without I/O; else None."""
+
+    def typeahead_state(self) -> TypeaheadState:
+        """Whether suggest requests can be answered now."""
 
     async def refresh(self) -> Snapshot:
-        """The live generation, asked anew: for the one retry after GenerationGone (C2)."""
+        """The live generation, looked up again: for the one retry after GenerationGone (C2)."""
 
     async def generations(self) -> Generations:
         """The generations, asked now and never kept: for operators, not for answers.

@@ -20,10 +20,7 @@ from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.text import fold
-from index_mappings.tiers import (
-    SUGGEST_CUT,
-    SuggestTier,
-)
+from index_mappings.tiers import SUGGEST_CUT
 from service.search.categories import CategoryTable
 from service.search.protocol import (
     CouponQuery,
@@ -38,9 +35,10 @@ from service.search.protocol import (
     SuggestedShop,
     Suggestion,
     SuggestQuery,
+    TypeaheadState,
 )
 from service.search.reference_belongings import ReferenceBelongings
-from service.search.reference_tiers import find_tier, suggest_tier, typo_tier, word_tier
+from service.search.reference_tiers import find_tier, suggested_shops, typo_tier, word_tier
 
 
 class ReferenceBackend:
@@ -75,9 +73,13 @@ class ReferenceBackend:
         """The generation."""
         return self
 
-    def at_hand(self) -> "ReferenceBackend | None":
+    def current(self) -> "ReferenceBackend | None":
         """The only generation."""
         return self
+
+    def typeahead_state(self) -> TypeaheadState:
+        """Every query is answered from the shops themselves."""
+        return TypeaheadState("ready")
 
     async def refresh(self) -> "ReferenceBackend":
         """The same generation."""
@@ -94,9 +96,13 @@ class ReferenceBackend:
         """All categories (M11)."""
         return self._table.categories
 
-    async def shop(self, reference: str, offers: int = 0) -> Shop | None:
+    async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
         """The shop of an id or a reduced domain."""
-        return self._belongings.shop(reference, offers)
+        return self._belongings.shop(reference, offers, offers_offset)
+
+    async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
+        """The shops of ids or reduced domains."""
+        return tuple(self._belongings.shop(reference, 0, 0) for reference in references)
 
     async def coupons(self, query: CouponQuery) -> Coupons | None:
         """The balance of coupons (A4)."""
@@ -145,27 +151,11 @@ class ReferenceBackend:
             did_you_mean=self._did_you_mean(query, page) if not shops or ignored else (),
         )
 
-    suggests_at_once = True
-
-    async def suggest(self, query: SuggestQuery) -> Suggested:
-        """Suggest shops and categories (M9, M10)."""
-        return self.suggest_at_once(query)
-
-    def suggest_at_once(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> Suggested:
         """Suggest shops and categories (M9, M10)."""
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         slugs = {word: frozenset(self._table.slugs_of(word)) for word in forms.words}
-        ranked = [
-            (tier, shop)
-            for shop in self._shops
-            if sells_in(shop, query.country) and (tier := suggest_tier(shop, forms, slugs, query.country)) is not None
-        ]
-        if forms.words and all(tier < SuggestTier.ONE_TYPO for tier, _ in ranked):
-            # Only where no shop is found but in part do two typing errors count.
-            twice = [shop for shop in self._shops if sells_in(shop, query.country) and typo_tier(shop, forms)]
-            others = [(tier, shop) for tier, shop in ranked if shop not in twice]
-            ranked = [*((SuggestTier.TWO_TYPOS, shop) for shop in twice), *others]
-        ranked.sort(key=lambda found: (-found[0], found[1].rank))
+        ranked = suggested_shops(self._shops, forms, slugs, query.country)
         return Suggested(
             categories=self._table.suggested(forms, query.limit),
             shops=tuple(Suggestion(_suggested(shop), tier) for tier, shop in ranked[: query.limit]),
@@ -188,7 +178,7 @@ class ReferenceBackend:
         slugs = frozenset(self._table.resolve([word], self._cap).slugs[word])
         return any(word_tier(shop, word, slugs) is not None for shop in self._shops)
 
-    def _did_you_mean(self, query: FindQuery, page: Sequence[ShopDocument]) -> tuple[Shop, ...]:
+    def _did_you_mean(self, query: FindQuery, page: Sequence[ShopDocument]) -> tuple[SuggestedShop, ...]:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:
             return ()
@@ -201,7 +191,7 @@ class ReferenceBackend:
             and shop not in page
         ]
         near.sort(key=lambda found: (-found[0], found[1].rank))
-        return tuple(_shop(shop) for _, shop in near[:3])
+        return tuple(_suggested(shop) for _, shop in near[:3])
 
 
 def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:

@@ -1,13 +1,16 @@
 """The tiers of one shop for one query, written as plainly as possible: what the reference backend orders by."""
 
+from collections.abc import Iterable
+
 from rapidfuzz.distance import OSA
 
-from index_mappings.documents import ShopDocument, is_known_to_sell_in
+from index_mappings.documents import ShopDocument, is_known_to_sell_in, sells_in
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
     HALF_MIN,
     NAMED_PART,
+    ONE_SHOP_MAX,
     ONE_TYPO_MIN,
     OVERLAP_WORDS,
     TWO_TYPOS_MIN,
@@ -20,29 +23,81 @@ from index_mappings.tiers import (
 Slugs = dict[str, frozenset[str]]
 
 
-def suggest_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs, country: str | None = None) -> int | None:
-    """The tier of /suggest (M9) where two typing errors do not count; of a shop that passes the country's filter."""
+def suggested_shops(
+    shops: Iterable[ShopDocument], query: QueryForms, slugs: Slugs, country: str | None
+) -> list[tuple[int, ShopDocument]]:
+    """All shops that /suggest finds, with their tiers, in order (M9, M1).
+
+    Args:
+        shops: all of the generation, in order of rank.
+        query: the query, folded and cut.
+        slugs: the categories that each word says.
+        country: an upper-case ISO code, or None.
+    """
+    passing = [shop for shop in shops if sells_in(shop, country)]
+    leader = next((shop for shop in passing if _leads(shop, query, country)), None)
+    ranked: list[tuple[int, ShopDocument]] = []
+    for shop in passing:
+        may_lead = len(query.spaced) > ONE_SHOP_MAX or shop is leader
+        tier = suggest_tier(shop, query, slugs, country, may_lead=may_lead)
+        if tier is not None:
+            ranked.append((tier, shop))
+    if query.words and all(tier < SuggestTier.ONE_TYPO for tier, _ in ranked):
+        # Two typing errors count only where all that is found shares a part of the query.
+        twice = [shop for shop in passing if typo_tier(shop, query)]
+        others = [(tier, shop) for tier, shop in ranked if shop not in twice]
+        ranked = [*((SuggestTier.TWO_TYPOS, shop) for shop in twice), *others]
+    ranked.sort(key=lambda found: (-found[0], found[1].rank))
+    return ranked
+
+
+def suggest_tier(
+    shop: ShopDocument, query: QueryForms, slugs: Slugs, country: str | None = None, *, may_lead: bool = True
+) -> int | None:
+    """The tier of /suggest (M9) where two typing errors do not count; of a shop that passes the country's filter.
+
+    Args:
+        shop: the shop.
+        query: the query, folded and cut.
+        slugs: the categories that each word says.
+        country: an upper-case ISO code, or None.
+        may_lead: whether the shop may be in the first tier; False for all but one shop where a query is short.
+    """
     known = is_known_to_sell_in(shop, country)
     if not query.texts:
         return SuggestTier.HALF_OF_WORDS
     if any(text in shop.names for text in query.texts):
-        return SuggestTier.EQUALS_NAME
+        tier = SuggestTier.EQUALS_NAME if may_lead else SuggestTier.BEGINS_NAME
+        return tier if known else tier - 1
     if any(text in shop.full for text in query.texts) or any(
         _begins_by_half(name, text) for name in shop.leading for text in query.texts
     ):
         return SuggestTier.BEGINS_NAME if known else SuggestTier.BEGINS_FORM
-    whole_key = any(text in shop.keys for text in query.texts)
-    if known and (whole_key or any(full.startswith(query.texts) for full in shop.full)):
+    keys = _may_be_begun(shop.keys, shop, query)
+    if known and (
+        any(text in keys for text in query.texts)
+        or any(full.startswith(query.texts) for full in _may_be_begun(shop.full, shop, query))
+    ):
         return SuggestTier.BEGINS_FORM
-    if any(key.startswith(query.texts) for key in shop.keys):
+    if any(key.startswith(query.texts) for key in keys):
         return SuggestTier.WORDS
     if not query.words:
         return None
-    if (tier := _word_order_tier(shop, query.words, slugs)) is not None:
-        return tier
+    if (by_words := _word_order_tier(shop, query.words, slugs)) is not None:
+        return by_words
     if typo_tier(shop, query) == SuggestTier.ONE_TYPO:
         return SuggestTier.ONE_TYPO
     return overlap_tier(shop, query.words)
+
+
+def _leads(shop: ShopDocument, query: QueryForms, country: str | None) -> bool:
+    """Whether a shop is one of those of which a short query has only the best in its first tier (M9)."""
+    return is_known_to_sell_in(shop, country) and any(text in shop.names for text in query.texts)
+
+
+def _may_be_begun(texts: Iterable[str], shop: ShopDocument, query: QueryForms) -> tuple[str, ...]:
+    """Full forms or keys without those of labels left of the main one, unless the query has a dot (M9)."""
+    return tuple(text for text in texts if query.dotted or text not in shop.dotted)
 
 
 def _begins_by_half(name: str, text: str) -> bool:
@@ -102,7 +157,8 @@ def typo_tier(shop: ShopDocument, query: QueryForms) -> int | None:
         (SuggestTier.TWO_TYPOS, 2, TWO_TYPOS_MIN),
     ):
         texts = [text for text in query.texts if len(text) >= shortest]
-        if any(_begins_nearly(key, text, distance) for text in texts for key in shop.keys):
+        keys = _may_be_begun(shop.keys, shop, query)
+        if any(_begins_nearly(key, text, distance) for text in texts for key in keys):
             return tier
     return None
 

@@ -61,7 +61,7 @@ async def find(
 
 async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> Suggested:
     """Ask for suggestions."""
-    return await directory.suggest(SuggestQuery(text, country, limit))
+    return directory.suggest(SuggestQuery(text, country, limit))
 
 
 async def found_names(directory: Snapshot, text: str, *, country: str | None = None) -> list[str]:

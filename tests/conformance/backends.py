@@ -1,22 +1,24 @@
-"""The search backends, the embedded one both ways it answers key presses: with a catalogue that the indexer built."""
+"""The search backends with a catalogue that the indexer built, and the typeahead alone over segments cut at random."""
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from random import Random
+from typing import Any, Protocol
 
+from index_mappings.documents import ShopDocument
+from index_mappings.generations import Stamp
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
 from indexer.sinks.opensearch import OpenSearchSink
 from service.search.embedded import EmbeddedBackend
-from service.search.embedded_stamps import read_live
 from service.search.opensearch import OpenSearchBackend
-from service.search.protocol import SearchBackend
+from service.search.protocol import FindQuery, SearchBackend, Suggested, SuggestedShop, SuggestQuery
 from service.search.reference import ReferenceBackend
 from tests.catalogues import Lines, build_into, write_catalogue_directory
-from tests.embedded_engines import by_index, by_texts, engine_of
 from tests.emptying import empty_place
+from tests.typeahead.segmented import cut_at_random
 
 Opened = AbstractAsyncContextManager[SearchBackend]
 
@@ -40,24 +42,36 @@ async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIter
     yield ReferenceBackend(sink.stamp, sink.documents, CATEGORY_CAP)
 
 
+class _BySegments(ReferenceBackend):
+    """The reference, with the typeahead of its shops in segments."""
+
+    def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], directory: Path) -> None:
+        super().__init__(stamp, documents, CATEGORY_CAP)
+        segments = cut_at_random(directory, self._shops, Random(len(self._shops)))  # noqa: S311 - the same each time
+        segments.categories = self._table.categories
+        self._typeahead = segments.opened()
+
+    def suggest(self, query: SuggestQuery) -> Suggested:
+        """Suggest by the kernel."""
+        return self._typeahead.suggest(query)
+
+    def _did_you_mean(self, query: FindQuery, page: Sequence[ShopDocument]) -> tuple[SuggestedShop, ...]:
+        excluded = frozenset(shop.id for shop in page)
+        return self._typeahead.did_you_mean(query.text, query.country, query.category, excluded)
+
+
+@asynccontextmanager
+async def kernel(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
+    """The reference, but for what segments answer, some of whose shops are stale copies that are marked as removed."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+    assert sink.stamp is not None
+    yield _BySegments(sink.stamp, sink.documents, directory)
+
+
 @asynccontextmanager
 async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
-    """The embedded engine in a directory of its own, with the texts for key presses open."""
-    async with _embedded(shops, directory, **others) as backend:
-        by_texts(engine_of(backend), read_live(directory / "index"))
-        yield backend
-
-
-@asynccontextmanager
-async def embedded_index_only(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
-    """The same as it is until they are open, and where there are none."""
-    async with _embedded(shops, directory, **others) as backend:
-        by_index(engine_of(backend), directory / "index")
-        yield backend
-
-
-@asynccontextmanager
-async def _embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[EmbeddedBackend]:
+    """The embedded engine in a directory of its own."""
     build_into(
         EmbeddedSink(directory / "index"), write_catalogue_directory(directory / "catalogue", shops=shops, **others)
     )

@@ -9,7 +9,7 @@ import pytest
 
 from service.search.protocol import Snapshot
 from tests.catalogues import Lines
-from tests.conformance.backends import Opener, embedded, embedded_index_only, opensearch_at, reference
+from tests.conformance.backends import Opener, embedded, kernel, opensearch_at, reference
 
 
 class Directory(Protocol):
@@ -19,14 +19,12 @@ class Directory(Protocol):
         """Build it and return its snapshot."""
 
 
-@pytest.fixture(
-    params=["reference", "embedded", "embedded index only", pytest.param("opensearch", marks=pytest.mark.opensearch)]
-)
+@pytest.fixture(params=["reference", "kernel", "embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
 def opener(request: pytest.FixtureRequest) -> Opener:
     """One backend, by its name."""
     if request.param == "opensearch":
         return opensearch_at(request.getfixturevalue("opensearch_url"))
-    return {"reference": reference, "embedded": embedded, "embedded index only": embedded_index_only}[request.param]
+    return {"reference": reference, "embedded": embedded, "kernel": kernel}[request.param]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.protocol import Snapshot
 from service.tools.list_coupons import LIST_COUPONS
+from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.catalogues import coupon, shop
 from tests.conformance.asking import NOW, call
 from tests.conformance.conftest import Directory
@@ -40,6 +41,24 @@ def _codes(answer: dict[str, Any]) -> list[str]:
 def _numbers(answer: dict[str, Any]) -> tuple[int, ...]:
     """Usable, expired, rejected, reserved, policy."""
     return (len(answer["results"]), *answer["withheld"].values())
+
+
+@pytest.mark.rule("A9", "Q5")
+async def test_codes_of_any_script_are_listed_in_nfc_and_compared_by_their_case_fold(directory: Directory) -> None:
+    shops = [shop("Nord", "nord.internal", id="s1"), shop("Sud", "sud.internal", id="s2")]
+    world = await directory(
+        shops,
+        coupons=[
+            coupon("A\u0308RGER", "s1", id="c1"),
+            coupon("割引10", "s1", id="c2"),
+            coupon("Straße", "s1", id="c3"),
+            coupon("ärger", "s2", id="c4"),
+            coupon("STRASSE", "s2", id="c5"),
+        ],
+    )
+    assert _codes(await _list(world, shop_domain="s1")) == ["ÄRGER", "割引10", "Straße"]
+    audit = await call(world, RESOLVE_CONFLICT, from_shop_id="s1", to_shop_id="s2")
+    assert audit["effects"]["duplicate_codes"] == 2
 
 
 @pytest.mark.rule("A4", "A13", "I16", "I17", "I18", "I39")

@@ -30,6 +30,16 @@ async def test_a_word_means_a_category_by_its_name_or_slug_and_by_a_beginning_fr
     assert {query: await found_names(world, query) for query in found} == found
 
 
+@pytest.mark.rule("M6", "M7")
+async def test_browsing_under_a_filter_that_no_shop_passes_finds_nothing_and_counts_nothing(
+    directory: Directory,
+) -> None:
+    world = await directory([shop("Alder", categories=["tv"], countries=["DE"])])
+
+    for found in (await find(world, "", category="garden"), await find(world, "", country="FR")):
+        assert (found.shops, found.total) == ((), 0)
+
+
 @pytest.mark.rule("M5", "I24")
 async def test_of_too_many_categories_those_with_most_public_shops_are_taken(directory: Directory) -> None:
     slugs = ["lamp-z", "lamp-a", "lamp-b", "lamp-c"]

@@ -100,7 +100,8 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_most_evid
     assert _candidates(answer) == ["twin", "sub", "moved", "alias", "label"]
     assert [len(_agreeing(audit)) for audit in answer["candidates"]] == [4, 2, 1, 1, 1]
     assert [audit["verdict"] for audit in answer["candidates"]] == [
-        "likely_same", "likely_same", "likely_same", "insufficient_evidence", "insufficient_evidence",
+        "insufficient_evidence", "insufficient_evidence", "likely_same", "insufficient_evidence",
+        "insufficient_evidence",
     ]  # fmt: skip
     assert [audit["effects"]["duplicate_codes"] for audit in answer["candidates"]] == [1, 0, 0, 0, 0]
     assert (await _audit(world, "other"))["candidates"] == ()
@@ -129,7 +130,11 @@ async def test_an_absent_shop_is_not_found_on_either_side_and_the_same_shop_twic
     for same in ("s1", "https://www.nord.de/"):
         with pytest.raises(InvalidInputError, match="invalid_input") as error:
             await _audit(world, "nord.de", same)
-        assert [fault.field for fault in error.value.errors] == ["to_shop_id"]
+        (fault,) = error.value.errors
+        assert (fault.field, fault.message) == (
+            "to_shop_id",
+            "refers to the same shop as from_shop_id; name another shop, or leave it out to look for candidates",
+        )
     assert (await _audit(world, "s1"))["candidates"] == ()
 
 
@@ -144,3 +149,54 @@ async def test_effects_are_exact_for_more_codes_than_one_look_takes(directory: D
     )
     effects = (await _audit(world, "s1", "s2"))["effects"]
     assert effects == {"coupons": 1_205 + 649, "offers": 0, "duplicate_codes": 601}
+
+
+@pytest.mark.rule("A12")
+async def test_a_third_shop_without_the_name_on_the_domain_of_a_pair_leaves_the_evidence_insufficient(
+    directory: Directory,
+) -> None:
+    # The third one has the pair's name only as its domain, or transliterated: that is not what its source states.
+    third = shop("Quelle", "quelle.nord.de", id="third")
+    pair = [shop("Nord", "nord.de", id="s1"), shop("NORD", "shop.nord.de", id="s2")]
+    same_name = shop("Nordlicht", "licht.nord.de", id="s3", aliases=["Nord"])
+    transliterated = shop("Норд", "ru.nord.de", id="s4")
+    elsewhere = shop("Quelle", "nord.fr", id="s5")
+    hidden = shop("Quelle", "hidden.nord.de", id="h", visibility="under_review")
+    plain = "nord.de and nord.de"
+    crowded = f"{plain}; a shop of another name is on it too"
+    for others, expected, detail in (
+        ([], "likely_same", plain),
+        ([same_name, elsewhere, hidden], "likely_same", plain),
+        ([same_name, third], "insufficient_evidence", crowded),
+        ([transliterated], "insufficient_evidence", crowded),
+    ):
+        world = await directory([*pair, *others])
+        for start, end in (("s1", "s2"), ("s2", "s1")):
+            audit = await _audit(world, start, end)
+            assert (audit["verdict"], audit["evidence"][0]["detail"]) == (expected, detail)
+        found = {one["to"]["id"]: one["verdict"] for one in (await _audit(world, "s1"))["candidates"]}
+        assert found["s2"] == expected
+
+
+@pytest.mark.rule("A12")
+async def test_a_third_shop_is_found_behind_more_shops_of_the_name_than_one_look_takes(directory: Directory) -> None:
+    many = [shop("Nord", f"n{n}.nord.de", id=f"s{n:03}", popularity=1) for n in range(60)]
+    world = await directory([*many, shop("Quelle", "quelle.nord.de", id="last", popularity=0)])
+    assert (await _audit(world, "s000", "s001"))["verdict"] == "insufficient_evidence"
+    world = await directory(many)
+    assert (await _audit(world, "s000", "s001"))["verdict"] == "likely_same"
+
+
+@pytest.mark.rule("A12")
+async def test_a_pair_with_disjoint_markets_on_one_domain_is_likely_the_same_only_by_a_redirect(
+    directory: Directory,
+) -> None:
+    pair = [
+        shop("Nord", "nord.de", id="s1", countries=["DE"]),
+        shop("Nord", "shop.nord.de", id="s2", countries=["FR"]),
+    ]
+    verdicts = []
+    for redirects in ([], [redirect("shop.nord.de", "nord.de")]):
+        world = await directory(pair, redirects=redirects)
+        verdicts.append((await _audit(world, "s1", "s2"))["verdict"])
+    assert verdicts == ["insufficient_evidence", "likely_same"]

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from service.errors import NoValidCheckoutUrlError, OfferNotFoundError
+from service.errors import NoValidCheckoutUrlError, OfferNotFoundError, ShopNotFoundError
 from service.search.protocol import Snapshot
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shop import GET_SHOP
@@ -40,6 +40,17 @@ async def test_a_shop_comes_with_its_newest_offers_three_in_a_search_and_a_hundr
         assert (_ids(known), known["offers_total"]) == (newest[:100], 150)
     assert {**found, "offers": ()} == {**known, "offers": ()}
     assert found["offers"] == known["offers"][:3]
+
+
+@pytest.mark.rule("A1.offers", "A14")
+async def test_offers_are_read_on_from_an_offset_and_past_the_last_there_are_none(directory: Directory) -> None:
+    world = await directory([NORD], offers=[offer(f"o{n:03}", "s1") for n in range(150)])
+    in_order = [f"o{n:03}" for n in range(150)]
+    for offset in (0, 1, 100, 149, 150, 99_999, 100_000):
+        view = await call(world, GET_SHOP, shop_domain="s1", offers_offset=offset)
+        assert (_ids(view), view["offers_total"]) == (in_order[offset : offset + 100], 150), offset
+    with pytest.raises(ShopNotFoundError):
+        await call(world, GET_SHOP, shop_domain="nobody", offers_offset=100_000)
 
 
 @pytest.mark.rule("M11.other_lists", "A2")

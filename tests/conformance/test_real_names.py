@@ -109,4 +109,6 @@ async def test_shops_of_one_name_all_come_first_the_most_popular_ahead(directory
     )
     for typed, expected in (("coop", ["c2", "c1", "c3", "c4"]), ("jumbo", ["j1", "j2"])):
         assert [found.id for found in (await find(world, typed)).shops] == expected
+    # Of so few characters only one shop is ahead of better-known names that begin so.
+    for typed, expected in (("coop", ["c2", "c4", "c1", "c3"]), ("jumbo", ["j1", "j2"])):
         assert [found.shop.id for found in (await suggest(world, typed)).shops] == expected

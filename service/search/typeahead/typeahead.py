@@ -1,0 +1,192 @@
+"""What the segments of one stamp answer to suggest requests, together (M9, M10)."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from index_mappings.forms import QueryForms, query_forms
+from index_mappings.tiers import ONE_SHOP_MAX, SUGGEST_CUT, TWO_TYPOS_MIN, SuggestTier
+from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
+from index_mappings.typeahead.segment import segment_path
+from service.search.categories import CategoryTable
+from service.search.protocol import Suggested, SuggestedShop, Suggestion, SuggestQuery
+from service.search.typeahead.kernel.arrays import Array
+from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
+from service.search.typeahead.segments import NOTHING, Segment, SegmentPool, read_only
+
+_DID_YOU_MEAN: Final = 3
+# The end of a text. Folding leaves none in a text itself.
+_END: Final = "\0"
+# How many words are cached with the categories that they say.
+_CACHED_WORDS: Final = 4_096
+
+
+class Typeahead:
+    """The shops of one generation as of one stamp.
+
+    Attributes:
+        categories: all of the stamp.
+    """
+
+    def __init__(self, segments: Sequence[tuple[Segment, Array]], categories: CategoryTable) -> None:
+        """Put together.
+
+        Args:
+            segments: each with the bitmap of its shops that are gone, as int32 words; each shop is in one of them only.
+            categories: of the stamp.
+        """
+        self._segments = tuple(segments)
+        self.categories = categories
+        # By word: for each segment the numbers of the categories that it says.
+        self._said: dict[str, tuple[list[int], ...]] = {}
+
+    def suggest(self, query: SuggestQuery) -> Suggested:
+        """Suggest shops and categories."""
+        forms = query_forms(query.text, cut=SUGGEST_CUT)
+        return Suggested(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
+
+    def did_you_mean(
+        self, text: str, country: str | None, category: str | None, excluded: Collection[str]
+    ) -> tuple[SuggestedShop, ...]:
+        """Up to three shops with a key that is one or two typing errors away from a whole query (M6).
+
+        Args:
+            text: the query as typed.
+            country: an upper-case ISO code, or None.
+            category: a slug, or None.
+            excluded: ids of shops that are not to be named.
+        """
+        forms = query_forms(text, cut=SUGGEST_CUT)
+        if not forms.words:
+            return ()
+        asked, flags = _packed(forms.texts), WITH_DOT if forms.dotted else 0
+        wanted = _DID_YOU_MEAN + len(excluded)
+        found = [
+            suggestion
+            for segment, removed in self._segments
+            for suggestion in segment.near(removed, asked, segment.passing(country, category), wanted, flags)
+            if suggestion.shop.id not in excluded
+        ]
+        found.sort(key=Suggestion.order)
+        return tuple(suggestion.shop for suggestion in found[:_DID_YOU_MEAN])
+
+    def _best(self, forms: QueryForms, query: SuggestQuery) -> list[Suggestion]:
+        several = len(forms.words) > 1
+        asked = _packed((*forms.texts, *forms.words) if several else forms.texts)
+        meant = self._meant(forms.words) if several else None
+        short = len(forms.spaced) <= ONE_SHOP_MAX
+        flags = (SHORT if short else 0) | (WITH_DOT if forms.dotted else 0) | (0 if forms.words else PUNCTUATION)
+        found = self._asked(asked, len(forms.texts), meant, query, flags)
+        if not (found and found[0].tier >= SuggestTier.ONE_TYPO) and _may_have_two_errors(forms):
+            found = self._asked(asked, len(forms.texts), meant, query, flags | TWO_ERRORS)
+        return found
+
+    def _asked(
+        self, asked: Array, forms: int, meant: Sequence[Array] | None, query: SuggestQuery, flags: int
+    ) -> list[Suggestion]:
+        """The best shops of all segments."""
+        limit, country = query.limit, query.country
+        if len(self._segments) == 1:
+            ((segment, removed),) = self._segments
+            return segment.best(removed, asked, forms, NOTHING if meant is None else meant[0], limit, country, flags)
+        # One more than are wanted, as the first one of a segment may be demoted.
+        wanted = limit + 1 if flags & SHORT else limit
+        lists = [
+            segment.best(removed, asked, forms, NOTHING if meant is None else meant[number], wanted, country, flags)
+            for number, (segment, removed) in enumerate(self._segments)
+        ]
+        if flags & SHORT:
+            _demote_all_but_one(lists)
+        found = [suggestion for some in lists for suggestion in some]
+        # Each list is in order; so are all, as no two shops have one id (M1).
+        found.sort(key=Suggestion.order)
+        return found[:limit]
+
+    def _meant(self, words: Sequence[str]) -> list[Array] | None:
+        """For each segment the categories that the words say, as the kernel takes them; None where none says any."""
+        said = [self._said_by(word) for word in words]
+        if not any(said):
+            return None
+        return [
+            _as_lists([numbers[place] if numbers else [] for numbers in said]) for place in range(len(self._segments))
+        ]
+
+    def _said_by(self, word: str) -> tuple[list[int], ...]:
+        """For each segment the numbers of the categories that a word says; empty where it says none."""
+        slugs = self.categories.slugs_of(word)
+        if not slugs:
+            return ()
+        said = self._said.get(word)
+        if said is None:
+            if len(self._said) >= _CACHED_WORDS:
+                self._said.clear()
+            said = self._said[word] = tuple(
+                sorted(number for slug in slugs if (number := segment.category(slug)) is not None)
+                for segment, _ in self._segments
+            )
+        return said
+
+
+def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPool) -> Typeahead:
+    """Open the first covering of a manifest of which all files are there.
+
+    Args:
+        directory: where the files are.
+        manifest: of the stamp.
+        pool: shares segments with other stamps.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: no covering is there as a whole, or a segment is damaged.
+    """
+    for covering in manifest.coverings:
+        if all(segment_path(directory, use.name).is_file() for use in covering):
+            return Typeahead(_opened(directory, covering, pool), CategoryTable(manifest.categories))
+    raise ValueError("the typeahead is not there as a whole")
+
+
+def _opened(directory: Path, covering: Covering, pool: SegmentPool) -> list[tuple[Segment, Array]]:
+    opened = []
+    for use in covering:
+        segment = pool.open(directory, use.name)
+        if (segment.bytes, segment.shops) != (use.size, use.shops):
+            raise ValueError("the manifest of the typeahead does not fit a segment")
+        opened.append((segment, _removed(use)))
+    return opened
+
+
+def _removed(use: SegmentUse) -> Array:
+    """The bitmap of the shops that are gone, as int32 words."""
+    removed = bytearray(use.removed)
+    return read_only(np.frombuffer(removed + bytes(-len(removed) % 4), np.int32)) if removed else NOTHING
+
+
+def _packed(texts: Sequence[str]) -> Array:
+    """Texts as the kernel takes them: code points, each text followed by a zero."""
+    if not texts:
+        return NOTHING
+    return np.frombuffer(f"{_END.join(texts)}{_END}".encode("utf-32-le"), np.int32)
+
+
+def _as_lists(lists: Sequence[Sequence[int]]) -> Array:
+    """A list of lists as one array: where each begins, the end of the last one, then all items."""
+    begins = [len(lists) + 1]
+    for some in lists:
+        begins.append(begins[-1] + len(some))
+    return read_only(np.array([*begins, *(item for some in lists for item in some)], np.int32))
+
+
+def _may_have_two_errors(forms: QueryForms) -> bool:
+    return bool(forms.words) and any(len(text) >= TWO_TYPOS_MIN for text in forms.texts)
+
+
+def _demote_all_but_one(lists: Sequence[list[Suggestion]]) -> None:
+    """Leave the best shop alone in the first tier, where each segment may have one (M9)."""
+    first = [some for some in lists if some and some[0].tier == SuggestTier.EQUALS_NAME]
+    if len(first) > 1:
+        best = min(first, key=lambda some: some[0].order())
+        for some in first:
+            if some is not best:
+                some[0] = Suggestion(some[0].shop, SuggestTier.BEGINS_NAME)

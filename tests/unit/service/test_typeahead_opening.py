@@ -1,0 +1,188 @@
+"""Which snapshot answers while the typeahead of a new stamp is being opened, cannot be opened, or is slow (C1, C2)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from index_mappings.generations import Stamp, first_stamp, new_generation
+from service.search.failures import BackendUnavailable
+from service.search.planned import PlannedBackend, PlannedSnapshot
+from service.search.protocol import FindQuery, SuggestQuery, TypeaheadState
+from service.search.typeahead.typeahead import Typeahead
+from tests.typeahead.segmented import Segmented, document
+
+if TYPE_CHECKING:
+    from service.search.engine import Engine
+
+pytestmark = pytest.mark.rule("C1")
+
+_QUERY = SuggestQuery("kestrel", None, 3)
+_OPENING = TypeaheadState("opening", "the files of the live generation are being opened")
+_FAILED = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
+_READY = TypeaheadState("ready")
+
+
+class Publishing:
+    """An engine of which only the stamp and the typeahead are read; the test says when files are there."""
+
+    def __init__(self, typeahead: Typeahead) -> None:
+        self.stamp = _stamp()
+        self.there = asyncio.Event()
+        self.damaged = False
+        self.opened: list[Stamp] = []
+        self._typeahead = typeahead
+
+    async def live(self) -> Stamp:
+        return self.stamp
+
+    async def typeahead(self, stamp: Stamp) -> Typeahead:
+        self.opened.append(stamp)
+        await self.there.wait()
+        if self.damaged:
+            raise BackendUnavailable("its files are damaged")
+        return self._typeahead
+
+    def publish(self) -> Stamp:
+        """Another generation is live, whose files are not there yet."""
+        self.stamp = _stamp()
+        self.there.clear()
+        return self.stamp
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class World:
+    """A backend over it, and the time."""
+
+    def __init__(self, typeahead: Typeahead) -> None:
+        self.now = 0.0
+        self.engine = Publishing(typeahead)
+        engine = cast("Engine", self.engine)  # nothing else of an engine is asked
+        self.backend = PlannedBackend(engine, clock=lambda: self.now)
+
+    async def started(self) -> PlannedSnapshot:
+        """The first snapshot, with its files there."""
+        self.engine.there.set()
+        return await self.backend.snapshot()
+
+    async def files_come(self) -> None:
+        """The files are there, and what waited for them has gone on."""
+        self.engine.there.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+def _stamp() -> Stamp:
+    now = datetime.now(UTC)
+    return first_stamp(new_generation(now), now)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(Segmented(tmp_path, [document("one", "Kestrel")]).opened())
+    yield made
+    await made.backend.close()
+
+
+async def test_the_first_requests_wait_for_the_typeahead_which_is_opened_once(world: World) -> None:
+    asking = [asyncio.create_task(world.backend.snapshot()) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    assert (world.backend.current(), world.backend.typeahead_state()) == (None, _OPENING)
+    assert not any(task.done() for task in asking)
+    world.now += 5
+    await world.files_come()
+    first, *others = await asyncio.gather(*asking)
+    assert [other.stamp for other in others] == [first.stamp] * 2
+    assert [found.shop.id for found in first.suggest(_QUERY).shops] == ["one"]
+    assert len(world.engine.opened) == 1
+
+
+async def test_the_former_snapshot_answers_until_two_seconds_after_it_was_last_confirmed(world: World) -> None:
+    former = await world.started()
+    world.now = 0.9
+    assert world.backend.current() is former
+    later = world.engine.publish()
+    world.now = 1.0
+    # The stamp was confirmed at 0.
+    assert await world.backend.snapshot() is former
+    world.now = 1.999
+    assert (world.backend.current(), world.backend.typeahead_state()) == (former, _READY)
+    world.now = 3.0
+    without = await world.backend.snapshot()
+    assert (without.stamp, world.backend.current(), world.backend.typeahead_state()) == (later, None, _OPENING)
+    with pytest.raises(BackendUnavailable):
+        without.suggest(_QUERY)
+    with pytest.raises(BackendUnavailable):
+        await without.find(FindQuery("kestrel", None, None, 0, 3))
+    with pytest.raises(BackendUnavailable):
+        await without.categories()
+    await world.files_come()
+    snapshot = await world.backend.snapshot()
+    assert (snapshot.stamp, world.backend.current(), world.backend.typeahead_state()) == (later, snapshot, _READY)
+    assert world.engine.opened == [former.stamp, later]
+
+
+async def test_the_new_snapshot_replaces_the_former_as_soon_as_it_can(world: World) -> None:
+    former = await world.started()
+    later = world.engine.publish()
+    world.now = 1.0
+    assert await world.backend.snapshot() is former
+    await world.files_come()
+    current = world.backend.current()
+    assert current is not None
+    assert (current.stamp, current.suggest(_QUERY)) == (later, former.suggest(_QUERY))
+
+
+async def test_after_a_pause_a_request_waits_for_what_was_published_meanwhile(world: World) -> None:
+    await world.started()
+    later = world.engine.publish()
+    world.now = 600.0
+    asking = asyncio.create_task(world.backend.snapshot())
+    await asyncio.sleep(0.01)
+    assert not asking.done()
+    await world.files_come()
+    assert (await asking).stamp == later
+
+
+async def test_a_failed_opening_is_tried_again_once_a_second(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    former = await world.started()
+    world.engine.publish()
+    world.engine.damaged = True
+    world.now = 1.0
+    assert await world.backend.snapshot() is former
+    await world.files_come()
+    assert "its files are damaged" in caplog.text
+    world.now = 1.9
+    assert await world.backend.snapshot() is former
+    await world.files_come()
+    assert len(world.engine.opened) == 2
+    world.now = 2.5
+    without = await world.backend.snapshot()
+    assert world.backend.typeahead_state() == _FAILED
+    with pytest.raises(BackendUnavailable):
+        without.suggest(_QUERY)
+    await world.files_come()
+    assert len(world.engine.opened) == 3
+    world.engine.damaged = False
+    world.now = 4.0
+    await world.backend.snapshot()
+    await world.files_come()
+    assert (await world.backend.snapshot()).suggest(_QUERY) == former.suggest(_QUERY)
+    assert world.backend.typeahead_state() == _READY
+
+
+@pytest.mark.rule("C2")
+async def test_a_generation_that_is_gone_is_not_answered_from_again(world: World) -> None:
+    await world.started()
+    later = world.engine.publish()
+    world.now = 0.5
+    asking = asyncio.create_task(world.backend.refresh())
+    await asyncio.sleep(0.01)
+    assert not asking.done()
+    await world.files_come()
+    assert (await asking).stamp == later
