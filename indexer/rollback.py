@@ -12,10 +12,12 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
+from indexer.announcing import announce
 from indexer.catching_up import CaughtUp, Follower
+from indexer.keeping_live import KeptLive, LiveFollower
 from indexer.operations import hand_over
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.lease import holding
+from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import Generation, Role, Sink, SinkError
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import write_belonging, write_shop
@@ -88,6 +90,11 @@ def roll_back(
             return RolledBack(stamp, live.name, CaughtUp(0, 0, 0), 0)
         letters = DeadLetters(states.dead_letters)
         states.open(live.name).close()  # without it nobody knows what has been hidden
+        kept = KeptLive(sink, states, live.stamp, letters, lease.check).following(changes, shared=True)
+        try:
+            announce(sink, previous.name, lambda: _meanwhile(lease, kept))
+        finally:
+            kept.close()
         state = states.open(previous.name)
         editor = sink.edit(previous.name)
         try:
@@ -106,6 +113,11 @@ def roll_back(
         with suppress(SinkError):
             sink.retire(live.name, clock())
         return RolledBack(stamp, live.name, caught_up, since)
+
+
+def _meanwhile(lease: Lease, live: LiveFollower) -> None:
+    lease.check()
+    live.tick()
 
 
 def _both(sink: Sink) -> tuple[Generation, Generation, Stamp]:

@@ -22,18 +22,26 @@ from index_mappings.generations import (
     is_generation,
     previous_alias,
 )
+from index_mappings.typeahead.announcement import Announcement
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch_alignment import misplaced, realign
+from indexer.sinks.opensearch_announcing import TypeaheadOptions, remove_announcement, write_announcement
 from indexer.sinks.opensearch_bulk import BulkLoader, Pace
+from indexer.sinks.opensearch_cluster import check_cluster
+from indexer.sinks.opensearch_editing import OpenSearchEditor
 from indexer.sinks.opensearch_lease import OpenSearchLease
 from indexer.sinks.opensearch_patience import if_there, patiently
-from indexer.sinks.opensearch_writing import KINDS, OpenSearchEditor, OpenSearchWriter, Shape
+from indexer.sinks.opensearch_typeahead import TypeaheadStores
+from indexer.sinks.opensearch_writing import ALIASED, KINDS, OpenSearchWriter, Shape
 from indexer.sinks.protocol import Generation, SinkError
 from indexer.sinks.roles import role_of
+from indexer.sinks.typeahead.folding import Folding
+from indexer.sinks.typeahead.reading import fetch_manifest
 
 _TIMEOUT: Final = 60.0
 _FIRST_PATIENCE_S: Final = 3.0
 _LETTERS: Final = Path("var/dead-letters.ndjson")
+DEFAULT_TYPEAHEAD: Final = TypeaheadOptions()
 
 
 class OpenSearchSink:
@@ -49,6 +57,7 @@ class OpenSearchSink:
         *,
         replicas: int | None = None,
         access: ClusterAccess = OPEN_ACCESS,
+        typeahead: TypeaheadOptions = DEFAULT_TYPEAHEAD,
     ) -> None:
         """Connect lazily.
 
@@ -60,6 +69,7 @@ class OpenSearchSink:
             pace: sizes and times of bulk requests.
             replicas: copies of each shard; None is one where there is more than one data node, to lose none.
             access: how the cluster lets us in.
+            typeahead: where the files of typeaheads are here, and how long readers are given time to fetch them.
         """
         # The client logs whole requests, and a traceback for each failed one that is tried again.
         logging.getLogger("opensearch").setLevel(logging.ERROR)
@@ -80,12 +90,16 @@ class OpenSearchSink:
         self._replicas = replicas
         self._letters = DeadLetters(letters)
         self._loader = BulkLoader(self._client, self._letters, pace)
+        self._options = typeahead
+        self._folding = Folding()
+        self._typeaheads = TypeaheadStores(self._client, prefix, typeahead.folder)
 
     @property
     def place(self) -> str:
         """The cluster and the prefix."""
         # The first question of every job: a wrong address should be told of soon.
         found = patiently(self._client.info, "the cluster does not answer", _FIRST_PATIENCE_S)
+        check_cluster(self._client)
         return f"the indices {self._prefix} in cluster {found['cluster_uuid']}"
 
     def live(self) -> Stamp | None:
@@ -108,6 +122,7 @@ class OpenSearchSink:
             self._prefix,
             generation,
             self._loader,
+            self._typeaheads.of(generation),
             publish=lambda: self.publish(generation, replaced),
             discard=lambda: self.drop(generation),
         )
@@ -116,12 +131,19 @@ class OpenSearchSink:
 
     def edit(self, generation: str) -> OpenSearchEditor:
         """Open a sealed generation."""
-        return OpenSearchEditor(self._client, self._prefix, generation, self._loader)
+        return OpenSearchEditor(
+            self._client,
+            self._prefix,
+            generation,
+            loader=self._loader,
+            store=self._typeaheads.of(generation),
+            folding=self._folding,
+        )
 
     def publish(self, generation: str, replaced: str | None) -> None:
         """Move all aliases at once."""
         actions: list[dict[str, Any]] = []
-        for kind in KINDS:
+        for kind in ALIASED:
             alias = alias_name(self._prefix, kind)
             if replaced is not None:
                 old = index_name(self._prefix, kind, replaced)
@@ -149,6 +171,16 @@ class OpenSearchSink:
             lambda: self._client.delete(index=index_name(self._prefix, STAMP, generation), id=RETIRED_ID),
             f"generation {generation} is live, but the mark of its retirement could not be removed",
         )
+        remove_announcement(self._client, self._prefix, generation)
+
+    def announce(self, generation: str) -> float:
+        """Name the generation next to the live one's stamp."""
+        stamp, live = self._stamp(index_name(self._prefix, STAMP, generation)), self.live()
+        if stamp is None or live is None or live.generation == generation:
+            return 0.0
+        write_announcement(self._client, self._prefix, live.generation, Announcement(generation, stamp.typeahead))
+        files = fetch_manifest(self._typeaheads.of(generation), stamp.typeahead).files()
+        return self._options.seconds(sum(files.values()))
 
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark beside the stamp."""
@@ -164,12 +196,13 @@ class OpenSearchSink:
 
     def realign(self) -> None:
         """Move the aliases at once, then write the stamp anew if it was another one's."""
-        realign(self._client, self._prefix)
+        realign(self._client, self._prefix, self._typeaheads.of)
 
     def drop(self, generation: str) -> None:
         """Delete the indices, as far as they are there; the stamp's last, so that an interruption shows."""
         for kind in KINDS:
             self._delete(index_name(self._prefix, kind, generation), generation)
+        self._typeaheads.drop(generation)
 
     def prune(self, keep: Collection[str]) -> tuple[str, ...]:
         """Delete the indices of other generations."""
@@ -185,6 +218,8 @@ class OpenSearchSink:
     def close(self) -> None:
         """Close the connections."""
         self._letters.close()
+        self._folding.close()
+        self._typeaheads.close()
         self._client.close()
 
     def _copies(self) -> int:

@@ -4,7 +4,7 @@ Publishing moves all aliases at once, so only somebody else can have torn them a
 Where it is gone or leads to several places, what all other aliases agree on is.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,11 @@ from opensearchpy.exceptions import NotFoundError, OpenSearchException
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name, is_generation
 from indexer.sinks.opensearch_reading import OpenSearchReader
+from indexer.sinks.opensearch_typeahead import local_files
 from indexer.sinks.protocol import SinkError
 from indexer.sinks.renewal import renewed
+from indexer.sinks.typeahead.build import rebuild_typeahead
+from indexer.sinks.typeahead.store import TypeaheadStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,13 @@ def misplaced(client: OpenSearch, prefix: str) -> tuple[str, ...]:
     return astray if _stamp(client, prefix, aliases.live).generation == aliases.live else (*astray, STAMP)
 
 
-def realign(client: OpenSearch, prefix: str) -> None:
-    """Lead all aliases to the live generation in one step, and write its stamp anew if it is another one's.
+def realign(client: OpenSearch, prefix: str, store_of: Callable[[str], TypeaheadStore]) -> None:
+    """Lead all aliases to the live generation in one step, and write its stamp again if it is another one's.
+
+    Args:
+        client: asks the cluster.
+        prefix: what all index names begin with.
+        store_of: gives the store of a generation's typeahead.
 
     Raises:
         SinkError: that can't be done; the aliases are as they were.
@@ -57,7 +65,7 @@ def realign(client: OpenSearch, prefix: str) -> None:
         if actions:
             client.indices.update_aliases(body={"actions": actions})
         if aliases.live is not None:
-            _mend_stamp(client, prefix, aliases.live)
+            _mend_stamp(client, prefix, aliases.live, store_of)
     except OpenSearchException as error:
         raise SinkError(f"the aliases could not be put right: {type(error).__name__}") from error
 
@@ -72,12 +80,14 @@ def _actions(aliases: _Aliases, astray: Collection[str], prefix: str) -> list[di
     return actions
 
 
-def _mend_stamp(client: OpenSearch, prefix: str, live: str) -> None:
+def _mend_stamp(client: OpenSearch, prefix: str, live: str, store_of: Callable[[str], TypeaheadStore]) -> None:
     found = _stamp(client, prefix, live)
     if found.generation == live:
         return
     reader = OpenSearchReader(client, prefix, live)
-    stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS})
+    with local_files():
+        typeahead = rebuild_typeahead(reader, store_of(live))
+    stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS}, typeahead)
     body, params = {"stamp": stamp.as_wire()}, {"refresh": "true"}
     client.index(index=index_name(prefix, STAMP, live), id=STAMP_ID, body=body, params=params)
 

@@ -1,28 +1,33 @@
-"""Writing OpenSearch generations: a whole one, and changes of one that is sealed.
+"""Writing a whole OpenSearch generation.
 
 Nothing shows before it is refreshed, and a generation refreshes only when its writer says so: all of a micro-batch is
 seen at once.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from opensearchpy import OpenSearch
-from opensearchpy.exceptions import ConflictError, RequestError
+from opensearchpy.exceptions import RequestError
 
-from index_mappings.documents import DOCUMENTS
+from index_mappings.documents import DOCUMENTS, CategoryDocument, ShopDocument
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, index_name
 from index_mappings.opensearch import mapping, settings
 from index_mappings.operations import OPERATIONS_ID, Operations
+from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.sinks.opensearch_bulk import BulkLoader
 from indexer.sinks.opensearch_merging import merge
 from indexer.sinks.opensearch_patience import PATIENCE_S, IncompleteError, patiently
 from indexer.sinks.opensearch_reading import OpenSearchReader
+from indexer.sinks.opensearch_typeahead import OpenSearchTypeahead, local_files
 from indexer.sinks.protocol import IndexLostError, SinkError
+from indexer.sinks.typeahead.build import TypeaheadBuild
 
-KINDS: Final = (*DOCUMENTS, STAMP)
+# What the aliases lead to; the typeahead is asked for by the generation of the stamp.
+ALIASED: Final = (*DOCUMENTS, STAMP)
+KINDS: Final = (TYPEAHEAD, *ALIASED)
 _GREEN_S: Final = 120.0
 _THERE_ALREADY: Final = "resource_already_exists_exception"
 _LOOK_EVERY_S: Final = 0.2
@@ -46,12 +51,14 @@ class OpenSearchWriter(OpenSearchReader):
         prefix: str,
         generation: str,
         loader: BulkLoader,
+        store: OpenSearchTypeahead,
         *,
         publish: Callable[[], None],
         discard: Callable[[], None],
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
+        self._typeahead = TypeaheadBuild(store)
         self.publish = publish
         self.discard = discard
 
@@ -66,7 +73,7 @@ class OpenSearchWriter(OpenSearchReader):
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Send the documents, a few requests at a time; those that are refused for good are dead letters."""
-        return self._loader.load(self._index(kind), documents).written
+        return self._loader.load(self._index(kind), self._with_typeahead(documents)).written
 
     def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
         """Replace the document beside the stamp."""
@@ -76,8 +83,10 @@ class OpenSearchWriter(OpenSearchReader):
         """Make one segment of each kind's documents; `meanwhile` is called while that takes time."""
         merge(self._client, [self._index(kind) for kind in DOCUMENTS], meanwhile)
 
-    def seal(self, stamp: Stamp) -> None:
-        """Write the stamp, refresh, and wait until every copy is there."""
+    def seal(self, stamp: Stamp) -> Stamp:
+        """Write the typeahead, then the stamp that leads to it, refresh, and wait until every copy is there."""
+        with local_files(), self._typeahead as typeahead:
+            stamp = replace(stamp, typeahead=typeahead.finish())
         patiently(
             lambda: self._client.index(
                 index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params={"refresh": "true"}
@@ -86,6 +95,17 @@ class OpenSearchWriter(OpenSearchReader):
         )
         refresh(self._client, self._prefix, self._generation)
         self._wait_until_whole()
+        return stamp
+
+    def _with_typeahead(self, documents: Iterable[object]) -> Iterator[object]:
+        """The same documents, of which the typeahead takes its part as they pass."""
+        for document in documents:
+            with local_files():
+                if isinstance(document, ShopDocument):
+                    self._typeahead.add_shop(document)
+                elif isinstance(document, CategoryDocument):
+                    self._typeahead.add_category(document)
+            yield document
 
     def _create(self, kind: str, shape: Shape) -> None:
         body = {
@@ -118,86 +138,6 @@ class OpenSearchWriter(OpenSearchReader):
             if time.monotonic() > until:
                 raise IndexLostError("a part of the new generation has no copy left")
             time.sleep(_LOOK_EVERY_S)
-
-
-class OpenSearchEditor(OpenSearchReader):
-    """A sealed generation that is changed in place; open it only under the lease."""
-
-    def __init__(self, client: OpenSearch, prefix: str, generation: str, loader: BulkLoader) -> None:
-        super().__init__(client, prefix, generation)
-        self._loader = loader
-        found = patiently(
-            lambda: client.get(index=self._index(STAMP), id=STAMP_ID), f"the stamp of {generation} could not be read"
-        )
-        self._fence = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-        try:
-            self._stamp = Stamp.from_wire(found["_source"]["stamp"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SinkError(f"the stamp of {generation} is damaged") from error
-
-    @property
-    def stamp(self) -> Stamp:
-        """The stamp as it is now."""
-        return self._stamp
-
-    def suggestions(self, after: str, end: str | None) -> None:
-        """Nothing is kept beside the indices."""
-
-    def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
-        """Remove, then replace documents."""
-        refused = self._loader.delete(self._index(kind), removed).refused if removed else 0
-        listed = list(documents)
-        return refused + (self._loader.load(self._index(kind), listed).refused if listed else 0)
-
-    def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
-        """Remove what a search finds by the shops' ids; what was never shown is removed by its own id."""
-        if not shop_ids:
-            return
-        body = {"query": {"terms": {"shop_refs": list(shop_ids)}}}
-
-        def remove() -> None:
-            answer = self._client.delete_by_query(index=self._index(kind), body=body, params={"conflicts": "proceed"})
-            if answer["failures"] or answer["timed_out"]:
-                raise IncompleteError
-
-        patiently(remove, f"the {kind} of hidden shops could not be removed")
-
-    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
-        """Replace the document beside the stamp."""
-        write_operations(self._client, self._index(STAMP), operations, patient=patient)
-
-    def show(self) -> None:
-        """One refresh of all indices."""
-        refresh(self._client, self._prefix, self._generation)
-
-    def commit(self, stamp: Stamp) -> None:
-        """Replace the stamp's document, unless somebody else did."""
-        try:
-            done = patiently(
-                lambda: self._client.index(
-                    index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params=self._fence
-                ),
-                "the stamp could not be replaced",
-            )
-        except SinkError as error:
-            if isinstance(error.__cause__, ConflictError) and self._is_ours(stamp):
-                return  # the answer to an earlier try was lost
-            raise
-        self._fence = {"if_seq_no": done["_seq_no"], "if_primary_term": done["_primary_term"]}
-        self._stamp = stamp
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-    def _is_ours(self, stamp: Stamp) -> bool:
-        found = patiently(
-            lambda: self._client.get(index=self._index(STAMP), id=STAMP_ID), "the stamp could not be read"
-        )
-        if found["_source"]["stamp"] != stamp.as_wire():
-            return False
-        self._fence = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-        self._stamp = stamp
-        return True
 
 
 def write_operations(client: OpenSearch, index: str, operations: Operations, *, patient: bool) -> None:

@@ -3,30 +3,36 @@
 A timed-out search, a failed shard or an inexact total comes with status 200 and is an error all the same (E3).
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from opensearchpy.exceptions import ConnectionTimeout, NotFoundError, OpenSearchException, TransportError
+from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
-from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
+from index_mappings.generations import Stamp, index_name
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.clauses import Clause
 from service.search.engine import Ask, Hit, Page
-from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
+from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
-from service.search.opensearch_generations import generations_body, generations_of
+from service.search.opensearch_generations import generations_body, generations_of, live_body, live_of
 from service.search.opensearch_nodes import connect
 from service.search.opensearch_queries import every_body, presence_bodies, search_body, tier_of
 from service.search.opensearch_requests import search_target, searches_body
+from service.search.opensearch_typeahead import FetchedTypeaheads
 from service.search.plan import Plan
 from service.search.planned import PlannedBackend
 from service.search.protocol import Generations
+from service.search.typeahead.fetching import TypeaheadFetcher
+from service.search.typeahead.folder import DEFAULT_PLACE, FolderPlace
 from service.under_way import time_left
+
+if TYPE_CHECKING:
+    from service.search.typeahead.typeahead import Typeahead
 
 _EVERY_PAGE: Final = 5_000
 _STAMP_TRIES: Final = 3
@@ -44,6 +50,7 @@ class OpenSearchBackend(PlannedBackend):
         measures: Measures = NOTHING_MEASURED,
         *,
         access: ClusterAccess = OPEN_ACCESS,
+        place: FolderPlace = DEFAULT_PLACE,
     ) -> None:
         """Connect lazily.
 
@@ -54,8 +61,9 @@ class OpenSearchBackend(PlannedBackend):
             timeout: seconds that one request may take.
             measures: are told of every request.
             access: how the cluster lets us in.
+            place: where files of typeaheads are, and how large they may be.
         """
-        engine = OpenSearchEngine(urls, prefix, timeout, access)
+        engine = OpenSearchEngine(urls, prefix, timeout, access, place=place, measures=measures)
         super().__init__(GuardedEngine(engine, "opensearch", measures), category_cap, measures)
 
 
@@ -67,54 +75,59 @@ class OpenSearchEngine:
     """
 
     shards_share = 0.9
-    key_presses = None
 
-    def __init__(self, urls: Sequence[str], prefix: str, timeout: float, access: ClusterAccess = OPEN_ACCESS) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        prefix: str,
+        timeout: float,
+        access: ClusterAccess = OPEN_ACCESS,
+        *,
+        place: FolderPlace = DEFAULT_PLACE,
+        measures: Measures = NOTHING_MEASURED,
+    ) -> None:
         self._prefix = prefix
         self._timeout = timeout
         self._stamp_timeout = timeout / _STAMP_TRIES
         self._client = connect(urls, timeout, access)
+        self._fetcher = TypeaheadFetcher(self._client, prefix, place.folder(prefix), place.most_bytes, measures)
+        self._typeaheads = FetchedTypeaheads(self._fetcher, measures)
 
     async def live(self) -> Stamp:
-        """The stamp document behind the alias."""
+        """The stamp document behind the alias; what is announced next to it is fetched ahead."""
         try:
-            found = await self._stamp()
-        except NotFoundError as error:
-            raise NothingPublished("nothing is published under the stamp's alias") from error
+            stamp, announced = live_of(await self._documents(live_body(self._prefix)))
         except OpenSearchException as error:
             raise BackendUnavailable("the stamp could not be read") from error
-        try:
-            return Stamp.from_wire(found["_source"]["stamp"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise BackendUnavailable("the stamp's document is damaged") from error
+        if announced is not None:
+            self._fetcher.fetch_ahead(announced)
+        return stamp
 
-    async def _stamp(self) -> dict[str, Any]:
-        """The stamp's document.
+    async def _documents(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Some small documents by their ids.
 
-        A copy on a node that hangs would hold up everybody, and a small document is had at once or not at all: the time
-        for it is that of several tries, of which another may meet another copy.
+        A copy on a node that hangs would hold up everybody, and small documents are had at once or not at all: the time
+        for them is that of several tries, of which another may meet another copy.
         """
-        alias, params = alias_name(self._prefix, STAMP), {"request_timeout": self._stamp_timeout}
-
-        async def ask() -> dict[str, Any]:
-            found: dict[str, Any] = await self._client.get(index=alias, id=STAMP_ID, params=dict(params))
-            return found
-
-        return await _several_times(ask)
-
-    async def generations(self) -> Generations:
-        """Both stamps and the operations document, in one request and so as of one moment."""
-        body = generations_body(self._prefix)
 
         async def ask() -> dict[str, Any]:
             params = {"request_timeout": self._stamp_timeout}
             found: dict[str, Any] = await self._client.mget(body=body, params=params)
             return found
 
+        again = retry_if_exception_type(ConnectionTimeout)
+        return await AsyncRetrying(retry=again, stop=stop_after_attempt(_STAMP_TRIES), reraise=True)(ask)
+
+    async def generations(self) -> Generations:
+        """Both stamps and the operations document, in one request and so as of one moment."""
         try:
-            return generations_of(await _several_times(ask))
+            return generations_of(await self._documents(generations_body(self._prefix)))
         except OpenSearchException as error:
             raise BackendUnavailable("the generations could not be read") from error
+
+    async def typeahead(self, stamp: Stamp) -> "Typeahead":
+        """Open the stamp's typeahead, once its files are in the folder."""
+        return await self._typeaheads.open(stamp)
 
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches in one request."""
@@ -154,6 +167,7 @@ class OpenSearchEngine:
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._typeaheads.close()
         await self._client.close()
 
     async def _ask(
@@ -215,11 +229,6 @@ class OpenSearchEngine:
 
 def _milliseconds(seconds: float) -> int:
     return max(1, int(seconds * 1000))
-
-
-async def _several_times(ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-    again = retry_if_exception_type(ConnectionTimeout)
-    return await AsyncRetrying(retry=again, stop=stop_after_attempt(_STAMP_TRIES), reraise=True)(ask)
 
 
 def _page(ask: Ask, answer: dict[str, Any]) -> Page:

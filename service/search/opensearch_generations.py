@@ -1,4 +1,4 @@
-"""What the cluster is asked for operators, and what its answer says: stamps and the operations document, by their ids.
+"""What the cluster is asked about generations, and what it answers: stamps and other documents, by their ids.
 
 Getting a document by its id sees what was written last without any refresh. A part of the answer that failed is a
 failure; only what is plainly not there is taken for absent (E3).
@@ -9,10 +9,31 @@ from typing import Any, Final
 
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, previous_alias
 from index_mappings.operations import OPERATIONS_ID, Operations
+from index_mappings.typeahead.announcement import ANNOUNCED_ID, Announcement
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations
 
 _NO_INDEX: Final = "index_not_found_exception"
+
+
+def live_body(prefix: str) -> dict[str, Any]:
+    """The body of a request for the live stamp and what is announced."""
+    live = alias_name(prefix, STAMP)
+    return {"docs": [{"_index": live, "_id": STAMP_ID}, {"_index": live, "_id": ANNOUNCED_ID}]}
+
+
+def live_of(answer: Mapping[str, Any]) -> tuple[Stamp, Announcement | None]:
+    """What the answer says.
+
+    Raises:
+        NothingPublished: there is no live generation.
+        BackendUnavailable: its stamp could not be read.
+    """
+    live, announced = answer["docs"]
+    stamp = _stamp(live)
+    if stamp is None:
+        raise NothingPublished("nothing is published under the stamp's alias")
+    return stamp, Announcement.from_wire(announced.get("_source", {}))
 
 
 def generations_body(prefix: str) -> dict[str, Any]:

@@ -24,9 +24,10 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import holding
 from indexer.sinks.memory import MemorySink
 from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.opensearch_editing import OpenSearchEditor
 from indexer.sinks.opensearch_errands import Errands
 from indexer.sinks.opensearch_reading import OpenSearchReader
-from indexer.sinks.opensearch_writing import OpenSearchEditor, OpenSearchWriter
+from indexer.sinks.opensearch_writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from tests.cluster.nodes import asked, make_whole, manager, others

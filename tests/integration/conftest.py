@@ -15,6 +15,7 @@ from service.search.engine import Engine as PlannedEngine
 from service.search.opensearch import OpenSearchEngine
 from service.search.planned import PlannedBackend
 from service.search.protocol import SearchBackend
+from service.search.typeahead.folder import FolderPlace
 from tests.emptying import empty_place
 
 
@@ -52,7 +53,8 @@ async def opensearch_engine(opensearch_place: OpenSearchPlace, tmp_path: Path) -
     """OpenSearch with nothing published; emptied at the end."""
     letters = tmp_path / "dead-letters.ndjson"
     sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix, letters=letters)
-    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0)
+    folder = FolderPlace(tmp_path / "fetched")
+    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0, place=folder)
     backend = PlannedBackend(reader)
     yield Engine(sink, backend, reader)
     await backend.close()

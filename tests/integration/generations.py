@@ -40,8 +40,7 @@ def sealed(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VER
     for kind, of_kind in documents.by_kind.items():
         writer.add(kind, of_kind)
     stamp = replace(first_stamp(generation, now).counted(documents.counts), schema_version=schema_version)
-    writer.seal(stamp)
-    return stamp, writer
+    return writer.seal(stamp), writer
 
 
 def replace_live(sink: Sink, stamp: Stamp, writer: GenerationWriter, *, keep_previous: bool = True) -> None:

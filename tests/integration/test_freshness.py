@@ -92,21 +92,21 @@ async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirm
     clock, published = HandClock(), Published(_FIRST)
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST
-    assert live.at_hand() == _FIRST
+    assert live.cached() == _FIRST
 
     published.says = _SECOND
     published.begun.clear()
     published.answering.clear()
     clock.now += 1.0
     # Nobody asks yet: whoever comes has to.
-    assert live.at_hand() is None
+    assert live.cached() is None
     asking = asyncio.create_task(live.current())
     await published.begun.wait()
-    assert (live.at_hand(), await live.current()) == (_FIRST, _FIRST)
+    assert (live.cached(), await live.current()) == (_FIRST, _FIRST)
     clock.now += 0.999
-    assert live.at_hand() == _FIRST
+    assert live.cached() == _FIRST
     clock.now += 0.001
-    assert live.at_hand() is None
+    assert live.cached() is None
     waiting = asyncio.create_task(live.current())
     await asyncio.sleep(0)
     assert not waiting.done()

@@ -17,8 +17,8 @@ from opensearchpy import OpenSearch
 from typer.testing import CliRunner
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import STORED_COLUMN, columns, index_directory, part_of, placing_columns
-from index_mappings.roles import engine_fields
+from index_mappings.embedded import STORED_COLUMN, columns, index_directory
+from index_mappings.opensearch import cluster_fields
 from indexer.__main__ import index
 from indexer.sinks.embedded import EmbeddedSink
 from tests.catalogues import (
@@ -153,14 +153,9 @@ def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
     """Every term of every column and every stored document of a generation."""
     for kind in DOCUMENTS:
         searcher = tantivy.Index.open(str(index_directory(root, generation, kind))).searcher()
-        for column in (*columns(kind), *placing_columns(kind)):
+        for column in columns(kind):
             if column.whole:
                 continue  # a number holds no text
-            if column.parted:
-                # The engine lists no terms of such a column; a key that begins as a canary has it as a beginning.
-                if searcher.doc_freq(part_of(column.name, column.parted, CANARY), CANARY):
-                    yield f"{column.name}: {CANARY}"
-                continue
             yield from (term for term, _ in searcher.terms_with_prefix(column.name, ""))
         found = searcher.search(tantivy.Query.all_query(), limit=EVERYTHING)
         assert len(found.hits) == searcher.num_docs
@@ -180,13 +175,13 @@ def _embedded_canaries(root: Path) -> set[str]:
 def _opensearch_canaries(client: OpenSearch, prefix: str) -> set[str]:
     """Where a canary is: documents, mappings and settings as they are read, and the terms of every indexed field."""
     names = list(client.indices.get(index=f"{prefix}-*"))
-    assert len(names) == len(DOCUMENTS) + 1
+    assert len(names) == len(DOCUMENTS) + 2  # the stamp, and the files of the typeahead
     everything = client.search(index=f"{prefix}-*", body={"query": {"match_all": {}}, "size": EVERYTHING})
     assert everything["hits"]["total"]["value"] == len(everything["hits"]["hits"])
     found = {json.dumps(hit) for hit in everything["hits"]["hits"]}
     found.add(json.dumps(client.indices.get(index=f"{prefix}-*")))
     for kind, document in DOCUMENTS.items():
-        for field in engine_fields(document):
+        for field in cluster_fields(document):
             found |= set(_opensearch_terms(client, f"{prefix}-{kind}", field.name, sortable=field.sortable))
     return {text for text in found if CANARY in text.lower()}
 
@@ -228,7 +223,6 @@ def test_the_search_of_the_embedded_index_sees_canaries_that_are_public(
     assert {f"{CANARY}reviewname", f"{CANARY}loseralias", f"{CANARY}removedslug"} <= canaries
     assert any(f'"name":"{CANARY}oldername"' in canary for canary in canaries)
     assert any(canary.endswith(".store") for canary in canaries)
-    assert f"keys_edges: {CANARY}" in canaries
     assert _unseen(canaries) == []
 
 
@@ -273,7 +267,7 @@ def test_the_search_of_opensearch_sees_canaries_that_are_public(
     _build(tmp_path, _catalogue(public=True), caplog, _environment(opensearch_url, prefix))
     canaries = _opensearch_canaries(client, prefix)
     fields = {canary.removeprefix(f"{prefix}-").partition(":")[0] for canary in canaries}
-    assert {"shops.full", "shops.full_edges", "shops.keys_edges", "shops.words", "shops.words_edges"} <= fields
+    assert {"shops.full", "shops.keys", "shops.words"} <= fields
     assert {"shops.categories", "shops.infixes_suffixes", "categories.id"} <= fields
     assert {"coupons.id", "coupons.folded_code", "offers.id"} <= fields
     assert _unseen(canaries) == []

@@ -35,8 +35,6 @@ _QUESTIONS: Final[Mapping[str, Callable[[Snapshot], Awaitable[object]]]] = {
     "find": lambda directory: find(directory, "lamp"),
     "find nothing": lambda directory: find(directory, "qqxx"),
     "browse": lambda directory: find(directory, ""),
-    "suggest": lambda directory: suggest(directory, "lamp"),
-    "suggest nothing": lambda directory: suggest(directory, "qqxx"),
     "shop": lambda directory: directory.shop("lamp.internal"),
     "unknown shop": lambda directory: directory.shop("nobody.internal"),
     "shop with offers": lambda directory: directory.shop("lamp.internal", 100),

@@ -13,7 +13,9 @@ from opensearchpy.exceptions import RequestError
 
 from index_mappings.documents import DOCUMENTS, CategoryDocument
 from index_mappings.generations import STAMP, Stamp, alias_name, index_name, previous_alias
-from index_mappings.roles import Role, engine_values
+from index_mappings.opensearch import wire_document
+from index_mappings.roles import Role
+from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.sinks.opensearch import OpenSearchSink
 from indexer.sinks.protocol import SinkError
 from service.search.failures import BackendUnavailable
@@ -56,6 +58,10 @@ def _all_on(prefix: str, stamp: Stamp) -> set[tuple[str, str]]:
     return {(alias_name(prefix, kind), index_name(prefix, kind, stamp.generation)) for kind in _KINDS}
 
 
+def _indices(prefix: str, stamp: Stamp) -> set[str]:
+    return {index_name(prefix, kind, stamp.generation) for kind in (*_KINDS, TYPEAHEAD)}
+
+
 @dataclass(frozen=True, slots=True)
 class _WiderCategory(CategoryDocument):
     """A category with a field that no mapping declares."""
@@ -72,7 +78,7 @@ async def test_a_field_that_is_not_declared_is_refused(
         index = index_name(opensearch_place.prefix, kind, stamp.generation)
         declared = client.indices.get_mapping(index=index)[index]["mappings"]
         with pytest.raises(RequestError, match="strict_dynamic_mapping_exception"):
-            client.index(index=index, body={**engine_values(of_kind[0]), "colour": "red"})
+            client.index(index=index, body={**wire_document(of_kind[0]), "colour": "red"})
         assert client.indices.get_mapping(index=index)[index]["mappings"] == declared
 
     category = documents.by_kind["categories"][0]
@@ -131,7 +137,7 @@ async def test_a_build_that_fails_leaves_the_live_generation_and_no_remains(
     client.indices.delete_alias(index=index_name(prefix, "shops", live.generation), name=alias_name(prefix, "shops"))
     with pytest.raises(SinkError):
         build_into(opensearch_engine.sink, overtaken)
-    assert set(client.indices.get(index=f"{prefix}-*")) == {index for _, index in _all_on(prefix, live)}
+    assert set(client.indices.get(index=f"{prefix}-*")) == _indices(prefix, live)
     assert (await opensearch_engine.backend.refresh()).stamp == live
 
 
@@ -155,8 +161,7 @@ async def test_a_cluster_holds_each_generation_twice_and_a_lost_shard_is_a_failu
             sink = OpenSearchSink(cluster.urls[:1], "replicated", shards=2)
             stamp = publish(sink, documents)
             sink.close()
-            indices = {index for _, index in _all_on("replicated", stamp)}
-            assert _rows(client, "replicated") == dict.fromkeys(indices, ("green", "1"))
+            assert _rows(client, "replicated") == dict.fromkeys(_indices("replicated", stamp), ("green", "1"))
 
             # Without its replicas each node has one of the two shards.
             shops = index_name("replicated", "shops", stamp.generation)
@@ -185,4 +190,4 @@ async def test_a_lone_node_holds_each_generation_once(opensearch_node: NodeFacto
         sink = OpenSearchSink([node.url], "alone")
         stamp = publish(sink, documents)
         sink.close()
-        assert _rows(client, "alone") == {index: ("green", "0") for _, index in _all_on("alone", stamp)}
+        assert _rows(client, "alone") == dict.fromkeys(_indices("alone", stamp), ("green", "0"))

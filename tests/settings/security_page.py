@@ -34,7 +34,7 @@ def kind_of(asked: Asked, prefix: str) -> str:
     path = asked.path.partition("?")[0].replace("%2C", ",").replace("%2A", "*")
     name = rf"{re.escape(prefix)}-[a-z0-9*-]+"
     path = re.sub(rf"/{name}(,{name})*(?=/|$)", "/<index>", path)
-    path = re.sub(r"/_doc/[a-z]+$", "/_doc/<id>", path)
+    path = re.sub(r"/_doc/[a-z0-9-]+$", "/_doc/<id>", path)
     path = re.sub(r"/_tasks/[A-Za-z0-9_-]+:[0-9]+$", "/_tasks/<id>", path.replace("%3A", ":"))
     return f"{asked.method} {re.sub(r'/_settings/[a-z.]+$', '/_settings/<name>', path)}"
 

@@ -15,7 +15,7 @@ from service.app import create_app
 from service.settings import Settings
 from tests.catalogues import coupon, shop, write_catalogue_directory
 from tests.e2e.callers import issue
-from tests.e2e.served import Reply, get, post, served
+from tests.e2e.served import Reply, get, post, served, until_ready
 from tests.emptying import empty_place
 from tests.integration.conftest import OpenSearchPlace, opensearch_place
 from tests.real.certificates import Authority
@@ -142,6 +142,7 @@ def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_
     assert _strangers(world, "indexer") == []
     del world.door.asked[:]
     with served(create_app(_service(world, bare))) as base:
+        until_ready(base)
         replies = [*_asked_of_all(base), *_asked_with(base, issue(world.folder / "tokens.sqlite").text)]
         found = post(base, "/tool/find_shop", {"query": "lum"}).json
     assert [found["name"] for found in found["results"]] == ["Lumen", "Lumina"]

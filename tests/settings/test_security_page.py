@@ -8,6 +8,7 @@ import pytest
 from index_mappings.documents import DOCUMENTS
 from index_mappings.environment.places import PlaceSettings
 from index_mappings.generations import STAMP
+from index_mappings.typeahead.chunks import TYPEAHEAD
 from tests.settings.security_page import SIDES, actions, role
 
 PREFIX: Final[str] = PlaceSettings.model_fields["index_prefix"].default
@@ -24,7 +25,7 @@ def test_the_services_role_reads_and_does_nothing_else() -> None:
     (of_indices,) = granted["index_permissions"]
     assert all(one.startswith("indices:data/read/") for one in granted["cluster_permissions"])
     assert all(one.startswith("indices:data/read/") for one in of_indices["allowed_actions"])
-    assert of_indices["index_patterns"] == [f"{PREFIX}-{kind}-*" for kind in (*DOCUMENTS, STAMP)]
+    assert of_indices["index_patterns"] == [f"{PREFIX}-{kind}-*" for kind in (*DOCUMENTS, STAMP, TYPEAHEAD)]
 
 
 def test_the_indexers_role_is_bound_to_its_prefix() -> None:
