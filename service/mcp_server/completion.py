@@ -1,6 +1,7 @@
-"""Completion of what is typed into an argument: shops as on /suggest, categories, countries; counted as key presses.
+"""Completion of what is typed into an argument: shops as on /suggest, categories, countries.
 
-Where the directory can't be asked the answer is an error, never an empty completion (E3, M10).
+It is counted as a suggest request. Where the directory can't be asked the answer is an error, never an empty completion
+(E3, M10).
 """
 
 import re
@@ -26,7 +27,8 @@ from service.mcp_server.prompts import Completes, argument_of
 from service.mcp_server.resources import DOMAIN, SHOP
 from service.mcp_server.working import Call, Context, OwnError, Working, note_outcome, told_of
 from service.search.protocol import SuggestQuery
-from service.suggest import MAX_Q, MAX_SUGGESTIONS
+from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
+from service.suggest.responder import SuggestResponder
 from service.tools.fields import spaced
 from service.tools.list_categories import LIST_CATEGORIES
 from service.tools.request import invalid
@@ -41,8 +43,9 @@ _TYPED: Final = "argument.value"
 class Completing:
     """Completes the arguments of the prompts and of the resource template."""
 
-    def __init__(self, dispatcher: Dispatcher, working: Working) -> None:
+    def __init__(self, dispatcher: Dispatcher, responder: SuggestResponder, working: Working) -> None:
         self._dispatcher = dispatcher
+        self._responder = responder
         self._working = working
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
@@ -82,7 +85,7 @@ class Completing:
 
     async def _shops(self, typed: str, call: Call) -> CompleteResult:
         # One more than is shown tells whether there are more; how many in all, /suggest does not count either.
-        answered = await self._dispatcher.suggest(SuggestQuery(typed, None, MAX_SUGGESTIONS + 1), call.caller)
+        answered = await self._responder.suggest(SuggestQuery(typed, None, MAX_SUGGESTIONS + 1), call.caller.request_id)
         if isinstance(answered.result, ServiceError):
             raise answered.result
         domains = [suggestion.shop.domain for suggestion in answered.result.shops]

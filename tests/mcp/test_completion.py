@@ -178,7 +178,7 @@ def test_nothing_of_a_hidden_shop_is_completed(
 
 @pytest.mark.rule("Q2")
 @pytest.mark.parametrize("era", ERAS)
-def test_completions_count_as_key_presses_and_not_as_reads(tmp_path: Path, era: Era) -> None:
+def test_completions_count_as_suggest_requests_and_not_as_reads(tmp_path: Path, era: Era) -> None:
     with limited(tmp_path) as base:
         replies = [complete(base, era, ref, argument, "") for ref, argument in ((COMPARE, "category"), SHOPS[0])]
         assert [reply.headers["ratelimit"].partition(";t=")[0] for reply in replies] == [

@@ -1,24 +1,24 @@
-"""What an answer writes within one turn of the event loop, its head and its body above all, goes out in one write.
+"""A transport that sends what a response writes within one event-loop tick, its head and body above all, in one write.
 
-Each write costs the system more than most answers cost here, and wakes whoever reads it.
+Each write costs the system more than most responses cost here, and wakes the process that reads it.
 """
 
 from asyncio import AbstractEventLoop, Transport
 from typing import Final
 
-# A body that is as long as this alone costs more than a write of its own.
-_MOST: Final = 64 * 1024
+# For a longer body a write of its own costs little.
+_MAX_HELD: Final = 64 * 1024
 
 
-class WrittenTogether:
-    """A connection's transport, as one answer after the other writes to it."""
+class CoalescingTransport:
+    """The transport of a connection, as one response after the other writes to it."""
 
     def __init__(self, loop: AbstractEventLoop, transport: Transport) -> None:
-        """Hold nothing yet.
+        """Start with nothing to write.
 
         Args:
-            loop: whose turns count.
-            transport: to be written to.
+            loop: the loop whose ticks count.
+            transport: what is written to.
         """
         self._loop = loop
         self._transport = transport
@@ -26,16 +26,16 @@ class WrittenTogether:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Write at the end of this turn, or sooner: when the answer is whole, or when it is much."""
+        """Write at the end of this tick, or sooner: when the response is complete, or when much is held."""
         if not self._held:
             self._loop.call_soon(self.flush)
         self._held.append(data)
         self._size += len(data)
-        if self._size >= _MOST:
+        if self._size >= _MAX_HELD:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held now: before anything else is written past this, or the connection ends."""
+        """Write what is held now: before something else is written to the connection, or it ends."""
         if not self._held:
             return
         held, self._held, self._size = self._held, [], 0

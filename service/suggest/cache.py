@@ -1,0 +1,132 @@
+"""Responses of /suggest that are ready in memory: of one stamp, within a bound of bytes, least recently used go (C1).
+
+Results depend on the folded text, the country and the limit; a response also on how the query was typed. So results are
+cached once by the former, as encoded bytes, and whole responses by the raw query string.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from service.wire import JSON
+
+V = TypeVar("V")
+
+# What an entry costs besides its bytes: the objects of the key and the value, and their slot in the table.
+_ENTRY_BYTES: Final = 500
+# The share of responses by raw query string: most look-ups end there.
+_RESPONSE_SHARE: Final = 0.5
+# Nobody types a query string that is longer than this.
+_MAX_RAW: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class CachedResponse:
+    """A whole response.
+
+    Attributes:
+        tag: the entity tag, with quotes.
+        query: the first part of the body.
+        results: the second part, shared by responses with the same results.
+        head: the lines of the head that belong to this response alone, to the blank line, and `query` behind them.
+    """
+
+    tag: bytes
+    query: bytes
+    results: bytes
+    head: bytes
+
+    @classmethod
+    def of(cls, tag: bytes, query: bytes, results: bytes) -> "CachedResponse":
+        """A response of these parts, with its head made once for all callers."""
+        size = len(query) + len(results)
+        head = b"etag: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b" % (tag, JSON, size, query)
+        return cls(tag, query, results, head)
+
+
+class BoundedCache(Generic[V]):
+    """A least-recently-used cache with a bound in bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """Start empty; with a bound of 0 nothing is cached."""
+        self._max = max_bytes
+        self._entries: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+        self.size = 0
+
+    def __len__(self) -> int:
+        """How many values are cached."""
+        return len(self._entries)
+
+    def get(self, key: Hashable) -> V | None:
+        """A cached value, which is then the last to go."""
+        found = self._entries.get(key)
+        if found is None:
+            return None
+        self._entries.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Hashable, value: V, size: int) -> None:
+        """Cache a value of `size` bytes; a value that alone exceeds the bound is not cached."""
+        size += _ENTRY_BYTES
+        if size > self._max:
+            return
+        self.size += size - (self._entries.pop(key)[1] if key in self._entries else 0)
+        self._entries[key] = (value, size)
+        while self.size > self._max:
+            _, (_, freed) = self._entries.popitem(last=False)
+            self.size -= freed
+
+    def clear(self) -> None:
+        """Remove everything."""
+        self._entries.clear()
+        self.size = 0
+
+
+class ResponseCache:
+    """The responses and results of the newest stamp that was asked for."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """Start empty.
+
+        Args:
+            max_bytes: the bound on all of it; 0 caches nothing.
+        """
+        self._responses = BoundedCache[CachedResponse](int(max_bytes * _RESPONSE_SHARE))
+        self._results = BoundedCache[bytes](max_bytes - int(max_bytes * _RESPONSE_SHARE))
+        self._stamp: tuple[str, int] | None = None
+        self.enabled = max_bytes > 0
+
+    @property
+    def size(self) -> int:
+        """What is cached, in bytes."""
+        return self._responses.size + self._results.size
+
+    def response(self, stamp: tuple[str, int], raw: bytes) -> CachedResponse | None:
+        """The response to a raw query string."""
+        return self._responses.get(raw) if stamp == self._stamp else None
+
+    def put_response(self, stamp: tuple[str, int], raw: bytes, response: CachedResponse) -> None:
+        """Cache a response."""
+        if self.enabled and len(raw) <= _MAX_RAW:
+            self._clear_older(stamp)
+            # The results may be shared, or referred to by this response alone: counted here, the bound always holds.
+            parts = (raw, response.query, response.results, response.tag, response.head)
+            self._responses.put(raw, response, sum(map(len, parts)))
+
+    def results(self, stamp: tuple[str, int], query: Hashable) -> bytes | None:
+        """The encoded results of a folded query."""
+        return self._results.get(query) if stamp == self._stamp else None
+
+    def put_results(self, stamp: tuple[str, int], query: Hashable, results: bytes) -> None:
+        """Cache encoded results."""
+        if self.enabled:
+            self._clear_older(stamp)
+            self._results.put(query, results, len(results))
+
+    def _clear_older(self, stamp: tuple[str, int]) -> None:
+        if stamp != self._stamp:
+            # Nobody asks for an older stamp any more.
+            self._responses.clear()
+            self._results.clear()
+            self._stamp = stamp

@@ -1,0 +1,42 @@
+"""The bytes of a response to /suggest, and its entity tag, without models built for each request (M9, M10, C1)."""
+
+from hashlib import blake2b
+
+from index_mappings.generations import Stamp
+from index_mappings.rank import suggestion_score
+from service.search.protocol import Suggested, Suggestion
+from service.suggest.query import ParsedQuery
+from service.wire import encode
+
+
+def encode_query(parsed: ParsedQuery) -> bytes:
+    """Encode the first part of a body: the query. It and `encode_results` together are one JSON object."""
+    return b'{"query":' + encode(parsed.echo)
+
+
+def encode_results(suggested: Suggested) -> bytes:
+    """Encode the second part of a body: the categories and the shops."""
+    categories = b",".join(
+        [
+            encode({"category": category.name, "slug": category.slug, "count": category.count})
+            for category in suggested.categories
+        ]
+    )
+    shops = b",".join([found.encoded or _encode_shop(found) for found in suggested.shops])
+    return b',"categories":[%b],"shops":[%b]}' % (categories, shops)
+
+
+def entity_tag(stamp: Stamp, parsed: ParsedQuery) -> bytes:
+    """The strong entity tag of a response, with quotes: the same tag means the same bytes (C1)."""
+    query = parsed.query
+    asked = f"{stamp.generation}\n{stamp.sequence}\n{query.limit}\n{query.country}\n{parsed.echo}"
+    return b'"%b"' % blake2b(asked.encode(), digest_size=16).hexdigest().encode()
+
+
+def _encode_shop(found: Suggestion) -> bytes:
+    """Encode a suggested shop, and store the bytes with it: the typeahead caches suggestions."""
+    shop, score = found.shop, suggestion_score(found.tier, found.shop.popularity)
+    wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category, "score": score}
+    # Copied, as it may be cached for long: what the encoder returns holds some four kilobytes, however short it is.
+    found.encoded = b"%b" % encode(wire)
+    return found.encoded

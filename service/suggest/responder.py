@@ -1,0 +1,239 @@
+"""The one responder of suggest requests: the fast path, the endpoint and MCP completion send what it decides.
+
+Each step of a request is done once, whichever way the request takes: what has been decided is stored in the request. So
+a request that has to wait continues from there. The steps are in R5's order: the quota, the query, the search.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+from index_mappings.forms import query_forms
+from index_mappings.generations import Stamp
+from index_mappings.tiers import SUGGEST_CUT
+from service.admission import Admission
+from service.caller import Caller, Channel
+from service.errors import OverloadedError, ServiceError
+from service.limits.headers import Headers
+from service.limits.policy import Bucket
+from service.live import Answered, LiveData, unavailable
+from service.measures import NOTHING_MEASURED, Measures
+from service.overload import Gate
+from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.protocol import Snapshot, Suggested, SuggestQuery
+from service.suggest.cache import CachedResponse, ResponseCache
+from service.suggest.encoding import encode_query, encode_results, entity_tag
+from service.suggest.query import ParsedQuery, parse
+from service.under_way import UnderWay, working_on
+
+_MEBIBYTE: Final = 1024 * 1024
+
+
+@dataclass(slots=True)
+class SuggestRequest:
+    """A suggest request, and how far the responder has got with it.
+
+    Attributes:
+        raw: the query string as received.
+        context: the request's id, deadline and costs.
+        address: the caller's.
+        token: the text of the token that came with it; None without one.
+        tags: the entity tags that the caller has.
+        quota: the headers of the quota, once the request has been counted.
+        parsed: the query, once it has been parsed.
+        generation_gone: whether the generation that was confirmed last turned out to be removed.
+    """
+
+    raw: bytes
+    context: UnderWay
+    address: str
+    token: str | None = None
+    tags: frozenset[str] = frozenset()
+    quota: Headers | None = None
+    parsed: ParsedQuery | None = None
+    generation_gone: bool = False
+
+
+@dataclass(slots=True)
+class Suggestions:
+    """A response with suggestions, or with the news that the caller has them already.
+
+    Attributes:
+        snapshot: of the generation that they come from.
+        quota: the headers of the quota.
+        tag: the entity tag, with quotes.
+        cached: the response; None for "not modified".
+    """
+
+    snapshot: Snapshot
+    quota: Headers
+    tag: bytes
+    cached: CachedResponse | None
+
+
+@dataclass(slots=True)
+class Refused:
+    """A response with an error.
+
+    Attributes:
+        error: what the caller is told.
+        quota: the headers of the quota; empty where the request was not counted, or where the error brings them.
+        stamp: of the generation that the error comes from; None where it comes from none.
+    """
+
+    error: ServiceError
+    quota: Headers = ()
+    stamp: Stamp | None = None
+
+
+_OVERLOADED: Final = Refused(OverloadedError())
+
+
+class SuggestResponder:
+    """Decides what a suggest request is answered."""
+
+    def __init__(
+        self, live: LiveData, admission: Admission, cache_mb: int, measures: Measures = NOTHING_MEASURED
+    ) -> None:
+        """Start with an empty cache.
+
+        Args:
+            live: the live generation.
+            admission: counts the requests.
+            cache_mb: mebibytes that cached responses may take; 0 caches nothing.
+            measures: count hits of the caches.
+        """
+        self._live = live
+        self._admission = admission
+        self._quota = admission.addresses(Bucket.SUGGEST)
+        self._cache = ResponseCache(cache_mb * _MEBIBYTE)
+        self._measures = measures
+        self._hits = 0
+
+    def current(self) -> Snapshot | None:
+        """The live generation if it is available without I/O."""
+        return self._live.current()
+
+    def respond_now(
+        self, request: SuggestRequest, snapshot: Snapshot, gate: Gate | None = None
+    ) -> Suggestions | Refused | None:
+        """Respond without I/O.
+
+        Args:
+            request: the request; the steps that are done are stored in it.
+            snapshot: what `current` returned in this event-loop tick.
+            gate: its room limits what is not cached; None where the caller has entered the gate already.
+
+        Returns:
+            None where `respond` has to wait for something.
+        """
+        cached = self._cache.response(snapshot.stamp.key, request.raw)
+        # A cached response costs no more than the refusal would: it is sent at a full gate too.
+        if cached is None and gate is not None and not gate.passes_at_once():
+            return _OVERLOADED
+        try:
+            if request.quota is None:
+                request.quota = None if request.token else self._quota.admit(request.address)
+                if request.quota is None:
+                    return None
+            return self._suggestions(snapshot, request, request.quota, cached)
+        except ServiceError as error:
+            return Refused(error, request.quota or ())
+        except GenerationGone:
+            request.generation_gone = True
+            return None
+        except BackendUnavailable as error:
+            return Refused(unavailable(error, request.context.request_id), request.quota or ())
+
+    async def respond(self, request: SuggestRequest) -> Suggestions | Refused:
+        """Respond, and wait where that is necessary: for a token, the quota, or the live generation."""
+        try:
+            quota = request.quota
+            if quota is None:
+                quota = request.quota = await self._counted(request)
+            snapshot = None if request.generation_gone else self.current()
+            if snapshot is not None and (response := self.respond_now(request, snapshot)) is not None:
+                return response
+            if request.parsed is None:
+                request.parsed = parse(request.raw)
+        except ServiceError as error:
+            return Refused(error, request.quota or ())
+
+        async def work(snapshot: Snapshot) -> Suggestions:
+            return self._suggestions(snapshot, request, quota, None)
+
+        answered = await self._live.ask(work, request.context.request_id, gone=request.generation_gone)
+        if isinstance(answered.result, ServiceError):
+            return Refused(answered.result, quota, answered.stamp)
+        return answered.result
+
+    async def suggest(self, query: SuggestQuery, request_id: str) -> Answered[Suggested]:
+        """Search for a transport that encodes suggestions in its own way; the caller has been admitted."""
+
+        async def work(snapshot: Snapshot) -> Suggested:
+            return snapshot.suggest(query)
+
+        return await self._live.ask(work, request_id)
+
+    def flush_metrics(self) -> None:
+        """Report cache hits and counted requests since the last time: one report for many costs as much as for one."""
+        if self._hits:
+            self._measures.cache("suggest", hit=True, times=self._hits)
+            self._hits = 0
+        self._quota.flush_metrics()
+
+    async def _counted(self, request: SuggestRequest) -> Headers:
+        if request.token is None and (quota := self._quota.admit(request.address)) is not None:
+            return quota
+        caller = Caller(Channel.REST, request.context.request_id, request.token, request.address)
+        return (await self._admission.admit(caller, Bucket.SUGGEST)).headers
+
+    def _suggestions(
+        self, snapshot: Snapshot, request: SuggestRequest, quota: Headers, cached: CachedResponse | None
+    ) -> Suggestions:
+        """The suggestions of a snapshot for a counted request.
+
+        Raises:
+            InvalidInputError: the query is invalid.
+            BackendUnavailable, GenerationGone: as the snapshot does.
+        """
+        if cached is not None:
+            request.context.generation = snapshot.stamp.generation
+            if self._matches(request.tags, cached.tag):
+                return Suggestions(snapshot, quota, cached.tag, None)
+            self._hits += 1
+            return Suggestions(snapshot, quota, cached.tag, cached)
+        if request.parsed is None:
+            request.parsed = parse(request.raw)
+        request.context.generation = snapshot.stamp.generation
+        tag = entity_tag(snapshot.stamp, request.parsed)
+        if self._matches(request.tags, tag):
+            return Suggestions(snapshot, quota, tag, None)
+        return Suggestions(snapshot, quota, tag, self._searched(snapshot, request, request.parsed, tag))
+
+    def _matches(self, tags: frozenset[str], tag: bytes) -> bool:
+        """Whether the caller has the response already."""
+        if not tags:
+            return False
+        hit = "*" in tags or tag.decode() in tags
+        self._measures.cache("etag", hit=hit)
+        return hit
+
+    def _searched(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
+        cache, stamp = self._cache, snapshot.stamp.key
+        key = _results_key(parsed.query) if cache.enabled else None
+        results = cache.results(stamp, key)
+        if cache.enabled:
+            self._measures.cache("suggest", hit=results is not None)
+        if results is None:
+            with working_on(request.context):
+                results = encode_results(snapshot.suggest(parsed.query))
+            cache.put_results(stamp, key, results)
+        response = CachedResponse.of(tag, encode_query(parsed), results)
+        cache.put_response(stamp, request.raw, response)
+        return response
+
+
+def _results_key(query: SuggestQuery) -> Hashable:
+    """All of a query that its results depend on."""
+    return query_forms(query.text, cut=SUGGEST_CUT).texts, query.country, query.limit
