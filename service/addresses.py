@@ -110,6 +110,11 @@ def origin_of(peer: str | None, headers: _RawHeaders, believed: Proxies) -> Orig
     return Origin(_forwarded(headers, believed) or own, _country(headers, believed))
 
 
+def is_trusted_peer(peer: str, believed: Proxies) -> bool:
+    """Whether the address at the other end of a connection is that of a configured proxy."""
+    return _is_trusted(_address_of_peer(peer), believed)
+
+
 def _forwarded(headers: _RawHeaders, believed: Proxies) -> str | None:
     """The right-most address that is no proxy's; the left-most one when all are; None when that can't be read."""
     whole = ",".join(_values(headers, believed.header.value))

@@ -16,7 +16,7 @@ from service.errors import (
     TokenInvalidError,
     TokenRequiredError,
 )
-from service.limits.headers import Headers, quota_headers, quota_lines
+from service.limits.headers import Headers, quota_headers, quota_pattern
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
 from service.limits.protocol import Decision, Limiter, LimiterUnavailable
 from service.measures import NOTHING_MEASURED, Measures
@@ -45,23 +45,30 @@ class AddressQuota:
         self._quota = quota
         self._measures = measures
         self._key = lru_cache(_KNOWN_ADDRESSES)(lambda address: quota_key(quota.bucket, None, address))
-        self._lines = quota_lines(quota)
+        self._policy_header, self._pattern = quota_pattern(quota)
         self._allowed = 0
 
-    def take(self, address: str) -> bytes | None:
-        """Count an anonymous call: the lines of its answer's head that tell of the quota.
+    def admit(self, address: str) -> Headers | None:
+        """Count an anonymous call.
 
         Returns:
-            None where only `Admission.admit` can tell; then nothing was counted.
+            The headers of its quota; None where only `Admission.admit` can decide; then nothing was counted.
+
+        Raises:
+            QuotaExceededError: it is one too many.
         """
         decision = self._limiter.take(self._key(address), self._quota)
-        if decision is None or not decision.allowed:
+        if decision is None:
             return None
+        headers = self._policy_header, (b"ratelimit", self._pattern % (decision.remaining, decision.reset_seconds))
+        if not decision.allowed:
+            self._measures.quota(self._quota.bucket, "refused")
+            raise QuotaExceededError(decision.retry_after or 1, headers)
         self._allowed += 1
-        return self._lines % (decision.remaining, decision.reset_seconds)
+        return headers
 
-    def tell(self) -> None:
-        """Tell the measures of the calls that were counted, all since the last time at once."""
+    def flush_metrics(self) -> None:
+        """Report the calls that were allowed since the last time: one report for many costs as much as for one."""
         if self._allowed:
             self._measures.quota(self._quota.bucket, "allowed", self._allowed)
             self._allowed = 0
@@ -97,12 +104,30 @@ class Admission:
             QuotaExceededError: it is one too many.
         """
         token = await self._token(caller, required=token_required)
+        return Admitted(token, await self.charge(caller, token, bucket, 1))
+
+    async def charge(self, caller: Caller, token: Token | None, bucket: Bucket, units: int) -> Headers:
+        """Count units for a call: all of them or none.
+
+        Args:
+            caller: whose call it is.
+            token: the confirmed token; None for an anonymous call.
+            bucket: what the call is counted as.
+            units: at least 1.
+
+        Returns:
+            What its answer says of the quota now.
+
+        Raises:
+            BackendUnavailableError: it is a report that can't be counted.
+            QuotaExceededError: fewer units are left; the error's headers say how many.
+        """
         quota = self._policy.quota(bucket, token)
-        decision = await self._hit(quota_key(bucket, token, caller.address), quota)
+        decision = await self._hit(quota_key(bucket, token, caller.address), quota, units)
         headers = quota_headers(quota, decision)
         if not decision.allowed:
             raise QuotaExceededError(decision.retry_after or 1, headers)
-        return Admitted(token, headers)
+        return headers
 
     def admit_at_once(self, address: str, bucket: Bucket) -> Headers | None:
         """Let an anonymous call go on without waiting: what its answer says of the quota.
@@ -122,7 +147,7 @@ class Admission:
         return quota_headers(quota, decision)
 
     def addresses(self, bucket: Bucket) -> "AddressQuota":
-        """What `admit_at_once` decides by, for one bucket and for the wire."""
+        """The quota of addresses in one bucket."""
         return AddressQuota(self._limiter, self._policy.quota(bucket, None), self._measures)
 
     async def count_refused(self, caller: Caller) -> None:
@@ -147,9 +172,9 @@ class Admission:
             case _:
                 return None
 
-    async def _hit(self, key: str, quota: Quota) -> Decision:
+    async def _hit(self, key: str, quota: Quota, units: int = 1) -> Decision:
         try:
-            decision = await self._limiter.hit(key, quota)
+            decision = await self._limiter.hit(key, quota, units)
         except LimiterUnavailable as error:
             raise BackendUnavailableError("Reports can't be taken just now; try again in 1 second.") from error
         self._measures.quota(quota.bucket, "allowed" if decision.allowed else "refused")

@@ -4,9 +4,15 @@ Without it, everybody waits behind everybody, until each waits for longer than i
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from service.errors import OverloadedError
 from service.measures import NOTHING_MEASURED, Measures
+
+# Requests that wait for stores work on nothing, but go on all together when the stores answer.
+_WAITING_PER_PLACE: Final = 4
 
 
 class Gate:
@@ -22,6 +28,7 @@ class Gate:
         self._most = most
         self._measures = measures
         self._under_way = 0
+        self._given_back = 0
         self._in_turn = 0
 
     @property
@@ -71,3 +78,56 @@ class Gate:
         """Give a place back."""
         self._under_way -= 1
         self._measures.under_way(-1)
+
+    def give_back(self) -> bool:
+        """Give a place back for a while; whether that could be done, as only so many may wait outside."""
+        if self._given_back >= _WAITING_PER_PLACE * self._most:
+            return False
+        self._given_back += 1
+        self.leave()
+        return True
+
+    def take_again(self) -> None:
+        """End what `give_back` began; it works even when all places are taken: what was begun is not thrown away."""
+        self._given_back -= 1
+        self._under_way += 1
+        self._measures.under_way(1)
+
+
+class Place:
+    """The place of one request at the gate."""
+
+    __slots__ = ("_gate", "_inside", "_left")
+
+    def __init__(self, gate: Gate) -> None:
+        """Take it.
+
+        Raises:
+            OverloadedError: all are taken.
+        """
+        gate.enter()
+        self._gate = gate
+        self._inside = True
+        self._left = False
+
+    def leave(self) -> None:
+        """Give it back for good; more than once changes nothing."""
+        self._left = True
+        if self._inside:
+            self._inside = False
+            self._gate.leave()
+
+    @contextmanager
+    def given_back(self) -> Iterator[None]:
+        """Let others have it while the request does nothing but wait."""
+        if not self._inside or not self._gate.give_back():
+            yield
+            return
+        self._inside = False
+        try:
+            yield
+        finally:
+            self._gate.take_again()
+            self._inside = True
+            if self._left:
+                self.leave()

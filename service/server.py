@@ -1,51 +1,31 @@
-"""The HTTP server under the application: how it is set up, and the shortest way to answer a key press."""
+"""The HTTP server under the application: how it is set up, and where the fast path of /suggest begins."""
 
 from asyncio import Transport
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from fastapi import FastAPI
 
 from service.bounded_protocol import BoundedProtocol
-from service.rest.suggest_at_once import TARGET, SuggestAtOnce
+from service.connections import ConnectionBounds, ConnectionTable
+from service.suggest.fast_path import TARGET, SuggestFastPath
 
 _KEEP_ALIVE_SECONDS: Final = 30
 _SHUTDOWN_SECONDS: Final = 10
-# How a key press begins, and what is behind its target.
-_KEY_PRESS: Final = b"GET " + TARGET
-_TARGETS_END: Final = b" HTTP/1.1\r\n"
-_LONGEST_REMEMBERED: Final = 2_048
+_BOUNDS: Final = ConnectionBounds()
 
 
 class HttpProtocol(BoundedProtocol):
-    """The protocol that answers plain key presses itself, and hands everything else to the application."""
+    """The protocol that answers plain suggest requests itself, and passes everything else to the application."""
 
-    _at_once: SuggestAtOnce | None = None
+    _fast_path: SuggestFastPath | None = None
     _answered = False
-    _address: str | None = None
-    _begun_in_chunk = 0
-    # The last request that was answered at once, if it came alone: its head behind the target, and whose it was.
-    _like_before: tuple[bytes, str] | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """A client is there."""
+        """A client has connected."""
         super().connection_made(transport)
-        # The application's own; one that is wrapped into another has none.
-        self._at_once = getattr(getattr(self.app, "state", None), "suggest_at_once", None)
-
-    def data_received(self, data: bytes) -> None:
-        """Take what came."""
-        if self._like_before is not None and data.startswith(_KEY_PRESS) and self._asks_again(data, *self._like_before):
-            return
-        self._begun_in_chunk = 0
-        self._address = None
-        super().data_received(data)
-        self._remember(data)
-
-    def on_message_begin(self) -> None:
-        """A head begins."""
-        super().on_message_begin()
-        self._begun_in_chunk += 1
+        # The application's own; an application that is wrapped into another one has none.
+        self._fast_path = getattr(getattr(self.app, "state", None), "suggest_fast_path", None)
 
     def on_message_complete(self) -> None:
         """The request is whole."""
@@ -57,23 +37,23 @@ class HttpProtocol(BoundedProtocol):
         self.on_response_complete()
 
     def shutdown(self) -> None:
-        """The server ends: what is answered already is sent before the connection closes."""
+        """The server ends: responses that wait are sent before the connection closes."""
         self._flush()
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what could not be parsed, behind what was answered before."""
+        """Refuse what could not be parsed, behind the responses to what came before."""
         self._flush()
         super().send_400_response(msg)
 
     def _take(self) -> None:
-        if not self._answers_at_once():
+        if not self._takes_fast_path():
             super()._take()
 
-    def _answers_at_once(self) -> bool:
-        """Answer a plain key press here and now, if it is one and nothing that came before is still to be answered."""
+    def _takes_fast_path(self) -> bool:
+        """Answer a plain suggest request here, if it is one and no earlier request waits for its response."""
         if (
-            self._at_once is None
+            self._fast_path is None
             or not self.url.startswith(TARGET)
             or (self.cycle is not None and not self.cycle.response_complete)
             or self.parser.get_method() != b"GET"
@@ -84,56 +64,49 @@ class HttpProtocol(BoundedProtocol):
         ):
             return False
         peer = self.client[0] if self.client else None
-        sent = self._at_once.answer(self.url, self.headers, peer, self.server_state.default_headers)
-        if sent is None:
+        # A dictionary that every layer adds to; the server's type names its own keys alone.
+        scope = cast("dict[str, Any]", self.scope)
+        response = self._fast_path.respond(self.url, self.headers, peer, self.server_state.default_headers, scope)
+        if response is None:
             return False
         self._answered = True
-        self._address = sent.address
-        self._at_once.send(self.loop, self.transport, sent)
-        return True
-
-    def _remember(self, data: bytes) -> None:
-        """Keep the head of a key press that was all of a chunk: the parser has seen to every byte of it."""
-        if self._address is None or not self._whole:
-            return
-        if self._begun_in_chunk == 1 and len(data) <= _LONGEST_REMEMBERED and data.startswith(_KEY_PRESS):
-            self._like_before = (data.partition(_TARGETS_END)[2], self._address)
-
-    def _asks_again(self, data: bytes, rest: bytes, address: str) -> bool:
-        """Answer a key press whose head is that of the one before but for its target, without parsing it once more."""
-        if (
-            self._at_once is None
-            or not self._whole
-            or (self.cycle is not None and not self.cycle.response_complete)
-            or self.flow.write_paused
-            or self.transport.is_closing()
-        ):
-            return False
-        line, _, behind = data.partition(_TARGETS_END)
-        if behind != rest:
-            return False
-        sent = self._at_once.again(line[len(_KEY_PRESS) :], address, self.server_state.default_headers)
-        if sent is None:
-            return False
-        self._request_is_there()
-        self._at_once.send(self.loop, self.transport, sent)
-        self.on_response_complete()
+        self._fast_path.send(self.loop, self.transport, response)
         return True
 
     def _flush(self) -> None:
-        if self._at_once is not None:
-            self._at_once.flush()
+        if self._fast_path is not None:
+            self._fast_path.flush()
 
 
 class ServerConfig(uvicorn.Config):
-    """The server's configuration, with what its own refusals say of TLS; workers are handed it as it is."""
+    """The server's configuration, with what its own refusals say of TLS; workers are handed it as it is.
 
-    def __init__(self, app: FastAPI | str, *, hsts_seconds: int = 0, **options: Any) -> None:  # noqa: ANN401 - the library's
+    Attributes:
+        connections: those of the process that serves.
+    """
+
+    def __init__(
+        self,
+        app: FastAPI | str,
+        *,
+        hsts_seconds: int = 0,
+        bounds: ConnectionBounds = _BOUNDS,
+        **options: Any,  # noqa: ANN401 - the library's
+    ) -> None:
         super().__init__(app, **options)
         self.hsts_seconds = hsts_seconds
+        self.connections = ConnectionTable(bounds)
 
 
-def server_config(app: FastAPI | str, host: str, port: int, *, workers: int = 1, hsts_seconds: int = 0) -> ServerConfig:
+def server_config(
+    app: FastAPI | str,
+    host: str,
+    port: int,
+    *,
+    workers: int = 1,
+    hsts_seconds: int = 0,
+    bounds: ConnectionBounds = _BOUNDS,
+) -> ServerConfig:
     """How the application is served.
 
     Args:
@@ -142,10 +115,12 @@ def server_config(app: FastAPI | str, host: str, port: int, *, workers: int = 1,
         port: port to listen on; 0 takes a free one.
         workers: processes.
         hsts_seconds: for how long browsers shall come by TLS only; 0 says nothing of it.
+        bounds: of the connections of each process.
     """
     return ServerConfig(
         app,
         hsts_seconds=hsts_seconds,
+        bounds=bounds,
         factory=isinstance(app, str),
         workers=workers,
         host=host,

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from ipaddress import IPv6Address, ip_address
 from socket import socket
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -21,11 +22,13 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from service.addresses import proxies
 from service.app import create_app
+from service.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.draining import Draining
 from service.observing.logs import log_by
 from service.server import server_config
-from service.settings import PREFIX, Settings, load_settings
+from service.settings import PREFIX, Settings, SettingsError, load_settings
 
 # Where workers count together: the metrics library looks for it when it is imported.
 METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -43,10 +46,26 @@ Things to try:
 """
 
 
+def refuse_open_operations(settings: Settings) -> None:
+    """Refuse to open operations endpoints without a key to other machines, unless the settings allow it.
+
+    Raises:
+        SettingsError: naming both ways out.
+    """
+    if settings.ops_key is not None or settings.open_operations or _is_loopback(settings.host):
+        return
+    raise SettingsError(
+        f"{PREFIX}HOST is {settings.host}, so other machines would read /metrics, /metrics/resources and "
+        f"/api/ops/state: set a key for them in {PREFIX}OPS_KEY, or {PREFIX}OPEN_OPERATIONS=true if that is meant."
+    )
+
+
 def serve_alone(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
     """Serve in this process until a signal ends it."""
     app = drained_on_sigterm(create_app(settings), settings.drain_seconds)
-    config = server_config(app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds)
+    config = server_config(
+        app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds, bounds=_connection_bounds(settings)
+    )
     _Server(config, hints=hints, as_json=as_json).run()
 
 
@@ -66,6 +85,7 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
             settings.port,
             workers=settings.workers,
             hsts_seconds=settings.hsts_seconds,
+            bounds=_connection_bounds(settings),
         )
         listening = config.bind_socket()
         # Already here, so that who comes before the first worker waits a moment and is not refused.
@@ -75,6 +95,25 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether an address to listen on is reached from this machine only; a name may stand for any address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def _connection_bounds(settings: Settings) -> ConnectionBounds:
+    """Of each process; workers have the limits of the one that begins them."""
+    trusted = proxies(settings.trusted_proxies, settings.forwarding_header)
+    wanted = ConnectionBounds(settings.max_connections, settings.max_connections_per_address, trusted)
+    return bounds_within(raise_descriptor_limit(), wanted)
 
 
 def worker() -> FastAPI:

@@ -1,8 +1,10 @@
 """Whether a token counts, asked for every call that carries one (Q1).
 
 What the store said is believed for 1.5 s, so a revocation counts everywhere within 2 s, the look-up's own time
-included. With the store away a token that it confirmed in the last ten minutes counts; of any other nothing is known,
-and nothing known is not a refusal. A token is compared by the look-up of its hash alone, never text by text.
+included. With the store away a token that it confirmed in the last ten minutes counts, without waiting: look-ups go on
+in the background. The store is away when a look-up failed or took longer than a request has patience for. Of any other
+token nothing is known then, and nothing known is not a refusal. A token is compared by the look-up of its hash alone,
+never text by text.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from typing import Final
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, is_token_text
 from service.measures import NOTHING_MEASURED, Measures
+from service.store_waits import patience, wait_for_store
 from service.under_way import for_nobody_in_particular, time_left
 
 BELIEVED_SECONDS: Final = 1.5
@@ -25,8 +28,10 @@ GRACE_SECONDS: Final = 600.0
 _ANSWER_SECONDS: Final = 1.0
 # A look-up ends by its own time-out long before.
 _NO_LIMIT_SECONDS: Final = 60.0
-# While the store is away only one look-up in this time waits for it.
+# While the store is away one look-up begins in this time.
 _RETRY_SECONDS: Final = 0.5
+# Without any traffic for a moment longer than a look-up takes, the next caller waits again: the store may be back.
+_MARGIN_SECONDS: Final = 0.1
 _CAPACITY: Final = 10_000
 _LOG: Final = logging.getLogger(__name__)
 
@@ -110,7 +115,7 @@ class TokenVerifier:
         self._confirmed: OrderedDict[SecretHash, _Answer] = OrderedDict()
         self._refused: OrderedDict[SecretHash, _Answer] = OrderedDict()
         self._asking: dict[SecretHash, asyncio.Task[_Answer | None]] = {}
-        self._away_until = float("-inf")
+        self._away_until = self._retry_at = float("-inf")
 
     async def verify(self, text: str) -> Verdict:
         """Judge a token's text; nothing is raised, and nothing of the text is kept or logged."""
@@ -120,9 +125,7 @@ class TokenVerifier:
         answer = self._remembered(secret, BELIEVED_SECONDS)
         self._measures.cache("tokens", hit=answer is not None)
         if answer is None:
-            answer = await self._asked(secret)
-        if answer is None:
-            answer = self._remembered(secret, GRACE_SECONDS)
+            answer = await self._asked(secret) or self._remembered(secret, GRACE_SECONDS)
         if answer is None:
             return StoreAway()
         if answer.token is None or self._expired(answer.token):
@@ -144,17 +147,43 @@ class TokenVerifier:
         return answer
 
     async def _asked(self, secret: SecretHash) -> _Answer | None:
-        """The store's answer, one look-up at a time for a secret; None when the store is away."""
+        """The store's answer; None when it is away, or is not waited for as memory knows the token."""
+        task = self._look_up(secret)
+        if task is None:
+            return None
+        if self._remembered(secret, GRACE_SECONDS) is None:
+            return task.result() if await wait_for_store(task, time_left(_NO_LIMIT_SECONDS)) else None
+        if self._is_away:
+            return None
+        seconds = patience()
+        left = time_left(seconds)
+        if await wait_for_store(task, left):
+            return task.result()
+        if left == seconds:
+            self._note_away()
+        return None
+
+    def _look_up(self, secret: SecretHash) -> "asyncio.Task[_Answer | None] | None":
+        """The look-up of a secret, one at a time; None when it is too soon for another one while the store is away."""
         task = self._asking.get(secret)
         if task is None:
-            if self._clock.steady() < self._away_until:
+            now = self._clock.steady()
+            if now < self._retry_at:
                 return None
+            if self._is_away:
+                self._retry_at = now + _RETRY_SECONDS
             # Others join it: neither the deadline of its first caller nor that one's going away ends it.
             with for_nobody_in_particular():
                 task = self._asking[secret] = asyncio.create_task(self._ask(secret))
             task.add_done_callback(lambda _: self._asking.pop(secret, None))
-        done, _ = await asyncio.wait({task}, timeout=time_left(_NO_LIMIT_SECONDS))
-        return task.result() if done else None
+        return task
+
+    @property
+    def _is_away(self) -> bool:
+        return self._clock.steady() < self._away_until
+
+    def _note_away(self) -> None:
+        self._away_until = self._clock.steady() + _RETRY_SECONDS + self._timeout + _MARGIN_SECONDS
 
     async def _ask(self, secret: SecretHash) -> _Answer | None:
         as_of = self._clock.steady()
@@ -162,8 +191,10 @@ class TokenVerifier:
             token = await self._found(secret)
         except (TokensUnavailable, TimeoutError) as error:
             _LOG.warning("the token store is away: %s", error or "timed out")
-            self._away_until = self._clock.steady() + _RETRY_SECONDS
+            self._retry_at = self._clock.steady() + _RETRY_SECONDS
+            self._note_away()
             return None
+        self._away_until = self._retry_at = float("-inf")
         answer = _Answer(token, as_of)
         kept, dropped = (self._refused, self._confirmed) if token is None else (self._confirmed, self._refused)
         dropped.pop(secret, None)

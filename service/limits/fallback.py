@@ -1,8 +1,10 @@
 """With the shared limiter away, reads go on under a local one; reports do not (Q4).
 
-A lost limiter is asked again once a retry time, by one call only: the others are decided locally without waiting.
+A call waits for the shared limiter no longer than its request has patience for stores, and is decided locally then. A
+lost limiter is asked again once a retry time, in the background: no call waits for it.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -12,6 +14,8 @@ from service.breaker import Circuit, CircuitOpen
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, LimiterUnavailable
 from service.measures import NOTHING_MEASURED, Measures
+from service.store_waits import patience, store_answer, wait_for_store
+from service.under_way import time_left
 
 _RETRY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
@@ -45,6 +49,7 @@ class FallbackLimiter:
         self._clock = clock
         self._away = False
         self._retry_at = 0.0
+        self._tasks: set[asyncio.Task[Decision | None]] = set()
         self._reports = Circuit("limiter", (LimiterUnavailable,), measures, clock)
 
     @property
@@ -53,7 +58,7 @@ class FallbackLimiter:
         return self._away
 
     def take(self, key: str, quota: Quota) -> Decision | None:
-        """Take one unit at once from whichever limiter decides now; None when the shared one must be asked."""
+        """Take one unit at once from whichever limiter decides now; None when only `hit` can tell."""
         if not self._away:
             return self._shared.take(key, quota)
         if quota.bucket is Bucket.REPORTS or self._clock() >= self._retry_at:
@@ -71,31 +76,55 @@ class FallbackLimiter:
         """
         if quota.bucket is Bucket.REPORTS:
             return await self._report_hit(key, quota, cost)
-        if not self._away or self._clock() >= self._retry_at:
-            # Before it is asked: whoever comes meanwhile must not wait for it as well.
-            self._retry_at = self._clock() + self._retry_seconds
-            try:
-                decision = await self._shared_hit(key, quota, cost)
-            except LimiterNotWaitedFor:
-                pass
-            except LimiterUnavailable as error:
-                self._lost(error)
-            else:
-                self._found()
+        if not self._away:
+            task = self._start(key, quota, cost)
+            if await wait_for_store(task, time_left(patience())) and (decision := task.result()) is not None:
                 return decision
+        elif self._clock() >= self._retry_at:
+            # Nobody waits for it, and nobody else asks meanwhile.
+            self._retry_at = self._clock() + self._retry_seconds
+            self._start(key, quota, cost)
         decision = await self._local.hit(key, quota, cost)
         self._measures.quota(quota.bucket, "local")
         return decision
 
     async def close(self) -> None:
-        """Close both."""
+        """Close both; what is asked of the shared one is given up."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         await self._shared.close()
         await self._local.close()
+
+    def _start(self, key: str, quota: Quota, cost: int) -> "asyncio.Task[Decision | None]":
+        """Ask the shared limiter; a caller who stops waiting for it is counted there all the same."""
+        task = asyncio.get_running_loop().create_task(self._asked(key, quota, cost))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[Decision | None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("the shared limiter failed in an unforeseen way: %s", type(error).__name__)
+
+    async def _asked(self, key: str, quota: Quota, cost: int) -> Decision | None:
+        """The shared limiter's decision; None when it made none."""
+        try:
+            decision = await self._shared_hit(key, quota, cost)
+        except LimiterNotWaitedFor:
+            return None
+        except LimiterUnavailable as error:
+            self._lost(error)
+            return None
+        self._found()
+        return decision
 
     async def _report_hit(self, key: str, quota: Quota, cost: int) -> Decision:
         """Nobody else can decide on a report: it is worth a longer wait, unless waiting has been in vain just now."""
         try:
-            decision = await self._reports.call(lambda: self._shared_hit(key, quota, cost))
+            decision = await store_answer(self._reports.call(lambda: self._shared_hit(key, quota, cost)))
         except CircuitOpen:
             raise LimiterUnavailable("the shared limiter failed just now and is left alone for a second") from None
         self._found()

@@ -17,14 +17,8 @@ def quota_headers(quota: Quota, decision: Decision) -> Headers:
 
     `q` units are allowed in `w` seconds; `r` of them are left, and more come back after `t` seconds.
     """
-    policy, left = _constant(quota)
-    return policy, (b"ratelimit", left % (decision.remaining, decision.reset_seconds))
-
-
-def quota_lines(quota: Quota) -> bytes:
-    """The same as lines of a head, as a pattern of what is left and of the seconds."""
-    (name, policy), left = _constant(quota)
-    return b"%b: %b\r\nratelimit: %b\r\n" % (name, policy.replace(b"%", b"%%"), left)
+    policy, pattern = quota_pattern(quota)
+    return policy, (b"ratelimit", pattern % (decision.remaining, decision.reset_seconds))
 
 
 def retry_headers(decision: Decision) -> Headers:
@@ -35,8 +29,8 @@ def retry_headers(decision: Decision) -> Headers:
 
 
 @lru_cache(maxsize=256)
-def _constant(quota: Quota) -> tuple[tuple[bytes, bytes], bytes]:
-    """What all answers of a quota have in common: the policy's header, and the other one's pattern."""
+def quota_pattern(quota: Quota) -> tuple[tuple[bytes, bytes], bytes]:
+    """What all answers of a quota have in common: the policy's header, and the pattern of the other one's value."""
     name = quota.bucket.value
     policy = f'"{name}";q={quota.limit};w={quota.window}'.encode()
     return (b"ratelimit-policy", policy), f'"{name}";r=%d;t=%d'.encode()

@@ -76,6 +76,10 @@ def _quota(bucket: Bucket, limit: int, window: int) -> Quota:
     return Quota(bucket, limit, window)
 
 
+# A count that nobody reads: that a Redis answers but takes no writes is found out by it.
+READINESS_KEY: Final = "readiness"
+READINESS_QUOTA: Final = Quota(Bucket.READS, 1_000_000, _MINUTE)
+
 # Nobody reports without a token: dispatch refuses that before it counts (R5).
 ANONYMOUS: Final = QuotaClass(reads=120, suggest=1_200, reports=0)
 WITH_TOKEN: Final = QuotaClass(reads=1_200, suggest=12_000, reports=60)

@@ -3,8 +3,8 @@
 The promise of every limiter: no stretch of `window` seconds, wherever it begins, holds more than `limit` allowed units
 of a key; and after `window` seconds of quiet the whole quota is there at once. To keep both in a few bytes a key, units
 that come within a sixtieth of the window are forgotten together, when the last of them is a window old: an early one
-counts up to that sixtieth too long, never too short. What is refused does not count. A limiter that lends units ahead
-(`service.limits.leased`) keeps the first half as it is, and the second but for a bound that it states.
+counts up to that sixtieth too long, never too short. What is refused does not count. A limiter that takes units in
+blocks (`service.limits.blocks`) keeps both but for a bound that it states.
 
 Why our own: the library `limits` (5.8) decides by `hit` and tells what is left by `get_window_stats`, two calls that
 another caller's can come between, where headers on every answer need one; its extra for Redis wants a client below

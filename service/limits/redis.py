@@ -1,15 +1,15 @@
 """Quotas in Redis, one count for all workers: the arithmetic of the memory limiter as one atomic script (Q2).
 
-The same script lends: units that a worker may use later count from now on, as if they came when the lease ends.
+The same script hands out blocks of units that a worker may use later (`service.limits.blocks`).
 
 A key is a hash from slots to `units:latest`, some sixty at most, and goes by itself when its quota is whole again. The
 time is the server's, so that workers with different clocks count alike.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
-from service.limits.lending import Lent
+from service.limits.blocks import Taken
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import (
     Decision,
@@ -25,16 +25,15 @@ _CONNECTIONS: Final = 32
 _CONNECTIONS_OF_REPORTS: Final = 8
 _HIT: Final = """
 local limit, window, slot_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local least, ahead = tonumber(ARGV[5]), tonumber(ARGV[6])
-local now = tonumber(ARGV[7])
+local least, now = tonumber(ARGV[5]), tonumber(ARGV[6])
 if now == nil then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 local entries, gone, used = {}, {}, 0
-local slot = string.format('%.0f', math.floor((now + ahead) / slot_ms))
-local in_slot, newest = 0, now + ahead
+local slot = string.format('%.0f', math.floor(now / slot_ms))
+local in_slot, newest = 0, now
 local first, last
 local stored = redis.call('HGETALL', KEYS[1])
 for i = 1, #stored, 2 do
@@ -62,7 +61,7 @@ if used + units <= limit then
   redis.call('HSET', KEYS[1], slot, string.format('%.0f:%.0f', in_slot + units, newest))
   if #gone > 0 then redis.call('HDEL', KEYS[1], unpack(gone)) end
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', last + window - now))
-  return {1, limit - used - units, first + window - now, 0, units, slot}
+  return {1, limit - used - units, first + window - now, 0, units}
 end
 
 table.sort(entries, function(a, b) return a[1] < b[1] end)
@@ -75,19 +74,7 @@ for _, entry in ipairs(entries) do
   end
 end
 local oldest = entries[1] and entries[1][1] or now
-return {0, math.max(0, limit - used), oldest + window - now, retry, 0, slot}
-"""
-_GIVE_BACK: Final = """
-local stored = redis.call('HGET', KEYS[1], ARGV[1])
-if not stored then return 0 end
-local units, latest = string.match(stored, '^(%d+):(%d+)$')
-units = tonumber(units) - tonumber(ARGV[2])
-if units > 0 then
-  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f:%s', units, latest))
-else
-  redis.call('HDEL', KEYS[1], ARGV[1])
-end
-return 1
+return {0, math.max(0, limit - used), oldest + window - now, retry, 0}
 """
 
 
@@ -118,7 +105,6 @@ class RedisLimiter:
             access, connections=_CONNECTIONS_OF_REPORTS, timeout=report_timeout, purpose="limiter"
         )
         self._scripts = {redis: redis.script(_HIT) for redis in (self._reads, self._reports)}
-        self._return = self._reads.script(_GIVE_BACK)
         self._prefix = f"{prefix}:quota:"
         self._clock = clock
 
@@ -133,37 +119,28 @@ class RedisLimiter:
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         """Take units from a key's quota if they are there."""
-        return (await self._counted(key, quota, cost, cost, 0.0)).decision
+        return (await self._counted(key, quota, cost, cost)).decision
 
-    async def lend(self, key: str, quota: Quota, units: int, seconds: float) -> Lent:
-        """Count units that may be used within some seconds: of what is left at most an eighth, but one at least."""
-        return await self._counted(key, quota, units, 1, seconds)
-
-    async def give_back(self, key: str, slot: str, units: int) -> None:
-        """Forget units of a lease that were not used."""
-        await self._asked(self._reads, lambda: self._return([self._prefix + key], [slot, units]), twice=False)
+    async def take_block(self, key: str, quota: Quota, units: int) -> Taken:
+        """Count units that may be used later: of what is left at most an eighth, but one at least."""
+        return await self._counted(key, quota, units, 1)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._reads.close()
         await self._reports.close()
 
-    async def _counted(self, key: str, quota: Quota, units: int, least: int, ahead: float) -> Lent:
+    async def _counted(self, key: str, quota: Quota, units: int, least: int) -> Taken:
         redis = self._reports if quota.bucket is Bucket.REPORTS else self._reads
         now = "" if self._clock is None else round(self._clock() * 1000)
-        slot_ms = slot_milliseconds(quota)
-        arguments = [quota.limit, quota.window * 1000, slot_ms, units, least, round(ahead * 1000), now]
-        # Twice: units that were counted before their connection died count twice.
-        allowed, remaining, reset, retry, lent, slot = await self._asked(
-            redis, lambda: self._scripts[redis]([self._prefix + key], arguments), twice=True
-        )
-        retry_after = None if allowed else whole_seconds(retry)
-        decision = Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after)
-        return Lent(decision, lent, slot)
-
-    async def _asked(self, redis: RedisConnection, ask: Callable[[], Awaitable[Any]], *, twice: bool) -> Any:  # noqa: ANN401 - a script's answer
+        arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), units, least, now]
         try:
-            return await redis.asked(ask, twice=twice)
+            # Twice: units that were counted before their connection died count twice.
+            allowed, remaining, reset, retry, taken = await redis.asked(
+                lambda: self._scripts[redis]([self._prefix + key], arguments), twice=True
+            )
         except RedisAway as away:
             kind = LimiterNotWaitedFor if away.late else LimiterUnavailable
             raise kind(f"Redis: {away}") from None
+        retry_after = None if allowed else whole_seconds(retry)
+        return Taken(Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after), taken)

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from service.breaker import Circuit, CircuitOpen
 from service.measures import NOTHING_MEASURED, Measures
-from service.reports.failures import ReportsUnavailable
+from service.reports.failures import Reason, ReportsUnavailable
 from service.reports.protocol import Recheck, Report, ReportQueue, Waiting
+from service.store_waits import store_answer
 
 T = TypeVar("T")
 
@@ -20,6 +21,8 @@ class GuardedQueue:
         self._queue = queue
         self._measures = measures
         self._circuit = Circuit("reports", (ReportsUnavailable,), measures)
+        # Of the last failure.
+        self._reason = Reason.NO_ANSWER
 
     async def append(self, report: Report) -> bool:
         """Keep a report and queue its re-check, in one step."""
@@ -45,15 +48,23 @@ class GuardedQueue:
         """How many re-checks nobody has acknowledged."""
         return await self._asked("depth", self._queue.depth)
 
+    async def check(self) -> None:
+        """Whether a report could be kept now."""
+        await self._asked("check", self._queue.check)
+
     async def close(self) -> None:
         """Close the queue."""
         await self._queue.close()
 
     async def _asked(self, operation: str, ask: Callable[[], Awaitable[T]]) -> T:
         try:
-            return await self._circuit.call(lambda: self._measured(operation, ask))
+            return await store_answer(self._circuit.call(lambda: self._measured(operation, ask)))
         except CircuitOpen:
-            raise ReportsUnavailable("the queue failed just now and is left alone for a second") from None
+            text = "the queue failed just now and is left alone for a second"
+            raise ReportsUnavailable(text, self._reason) from None
+        except ReportsUnavailable as error:
+            self._reason = error.reason
+            raise
 
     async def _measured(self, operation: str, ask: Callable[[], Awaitable[T]]) -> T:
         began, outcome = time.monotonic(), "unavailable"

@@ -11,6 +11,8 @@ from hashlib import sha256
 from json import dumps
 from typing import Literal, Protocol
 
+from index_mappings.coupon_codes import folded_code
+
 ReportKind = Literal["code", "shop", "fact"]
 
 
@@ -22,7 +24,7 @@ class Report:
         source: the name of the token it came with (Q5).
         kind: a wrong coupon code, a wrong shop, or a wrong fact about one.
         shop_id: the id of a shop that was public when the report came.
-        code: the coupon's code as sent; None unless the kind is "code".
+        code: the coupon's code as sent, in NFC; None unless the kind is "code".
         reason: one of the fixed reasons of its kind.
         reported_at: when it came, in UTC.
     """
@@ -37,7 +39,7 @@ class Report:
     @property
     def mark(self) -> str:
         """What two reports have in common when they are the same one again: 64 hexadecimal digits."""
-        code = None if self.code is None else self.code.casefold()
+        code = None if self.code is None else folded_code(self.code)
         # JSON keeps the borders between the parts, which joining them would lose.
         same = dumps([self.source, self.shop_id, self.kind, code, self.reason])
         return sha256(same.encode()).hexdigest()
@@ -130,6 +132,9 @@ class ReportQueue(Protocol):
 
     async def depth(self) -> int:
         """How many re-checks nobody has acknowledged."""
+
+    async def check(self) -> None:
+        """Find out whether a report could be kept now; raises ReportsUnavailable with the reason where not."""
 
     async def close(self) -> None:
         """Release connections and files."""

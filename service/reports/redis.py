@@ -111,6 +111,10 @@ class RedisReports:
         """How many re-checks nobody has acknowledged."""
         return int(await self._asked(lambda: self._client.xlen(self._rechecks), twice=True))
 
+    async def check(self) -> None:
+        """Whether it answers. One that takes no writes is found out by the limiter, which is in Redis too then."""
+        await self.depth()
+
     async def close(self) -> None:
         """Close the connections; what is under way is given up."""
         await self._redis.close()

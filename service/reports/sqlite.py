@@ -6,6 +6,7 @@ loop never waits for a disk or a lock, and no longer than the deadline for eithe
 """
 
 import asyncio
+import errno
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -14,12 +15,29 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from service.reports import sqlite_statements as statements
-from service.reports.failures import ReportsUnavailable
+from service.reports.failures import Reason, ReportsUnavailable
 from service.reports.protocol import Recheck, Report, Waiting
 
 _PAGE: Final = 500
 _BUSY_WAIT: Final = 0.01
 _PRIMARY_CODE: Final = 0xFF
+_SQLITE_REASONS: Final = {
+    sqlite3.SQLITE_FULL: Reason.FULL,
+    sqlite3.SQLITE_READONLY: Reason.READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: Reason.READ_ONLY,
+    sqlite3.SQLITE_PERM: Reason.READ_ONLY,
+    sqlite3.SQLITE_IOERR: Reason.FAILING,
+}
+_SYSTEM_REASONS: Final = {
+    errno.ENOSPC: Reason.FULL,
+    errno.EDQUOT: Reason.FULL,
+    errno.EROFS: Reason.READ_ONLY,
+    errno.EACCES: Reason.READ_ONLY,
+    errno.EEXIST: Reason.READ_ONLY,
+    errno.ENOTDIR: Reason.READ_ONLY,
+    errno.EPERM: Reason.READ_ONLY,
+    errno.EIO: Reason.FAILING,
+}
 _Answer = TypeVar("_Answer")
 
 
@@ -83,6 +101,10 @@ class SqliteReports:
         """How many re-checks nobody has acknowledged."""
         return await self._run(statements.depth)
 
+    async def check(self) -> None:
+        """Write and sync a page: a disk that is full or read-only is seen by nothing less."""
+        await self._run(statements.write_page)
+
     async def close(self) -> None:
         """Close the file; what is under way ends first."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
@@ -98,7 +120,8 @@ class SqliteReports:
             async with asyncio.timeout(self._timeout):
                 return await asyncio.get_running_loop().run_in_executor(self._thread, self._until, end, work)
         except (sqlite3.Error, OSError, TimeoutError) as error:
-            raise ReportsUnavailable(f"the file of reports did not confirm: {type(error).__name__}") from error
+            text = f"the file of reports did not confirm: {type(error).__name__}"
+            raise ReportsUnavailable(text, _reason_of(error)) from error
 
     def _until(self, end: float, work: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
         while True:
@@ -146,3 +169,9 @@ class SqliteReports:
         if self._opened is not None:
             self._opened[0].close()
             self._opened = None
+
+
+def _reason_of(error: Exception) -> Reason:
+    if isinstance(error, sqlite3.Error):
+        return _SQLITE_REASONS.get((getattr(error, "sqlite_errorcode", 0) or 0) & _PRIMARY_CODE, Reason.NO_ANSWER)
+    return _SYSTEM_REASONS.get(getattr(error, "errno", None) or 0, Reason.NO_ANSWER)

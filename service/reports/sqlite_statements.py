@@ -145,6 +145,12 @@ def depth(db: sqlite3.Connection) -> int:
     return int(count)
 
 
+def write_page(db: sqlite3.Connection) -> None:
+    """Commit the page that holds the version, as it is."""
+    with _transaction(db):
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+
 @contextmanager
 def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
     # A deferred one that turns to writing may be told "busy" at once: writers take their lock first.

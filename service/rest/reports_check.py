@@ -5,16 +5,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from service.limits.policy import Bucket, Quota
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA
 from service.limits.protocol import Limiter, LimiterUnavailable
-from service.reports.failures import ReportsUnavailable
+from service.reports.failures import Reason, ReportsUnavailable
 from service.reports.protocol import ReportQueue
 
 _BOUND_S: Final = 0.5
 _KEPT_S: Final = 1.0
-# A count that nobody reads: a Redis that answers but takes no writes is found out by it.
-_KEY: Final = "readiness"
-_QUOTA: Final = Quota(Bucket.READS, 1_000_000, 60)
+_NOT_COUNTED: Final = "The quotas of reports can't be counted."
 
 
 class ReportsCheck:
@@ -31,23 +29,30 @@ class ReportsCheck:
         self._limiter = limiter
         self._queue = queue
         self._clock = clock
-        self._known = False
+        self._known: str | None = None
         self._until = float("-inf")
         self._turn = asyncio.Lock()
 
-    async def passes(self) -> bool:
-        """Whether both answer; what was found is kept for a second."""
+    async def failure(self) -> str | None:
+        """Why no report could be taken, without anything that is secret; None when one could.
+
+        What was found is kept for a second.
+        """
         async with self._turn:
             if self._clock() >= self._until:
                 self._known = await self._asked()
                 self._until = self._clock() + _KEPT_S
             return self._known
 
-    async def _asked(self) -> bool:
+    async def _asked(self) -> str | None:
         try:
             async with asyncio.timeout(_BOUND_S):
-                await self._limiter.hit(_KEY, _QUOTA)
-                await self._queue.depth()
-        except (LimiterUnavailable, ReportsUnavailable, TimeoutError):
-            return False
-        return not self._limiter.degraded
+                await self._limiter.hit(READINESS_KEY, READINESS_QUOTA)
+                await self._queue.check()
+        except ReportsUnavailable as error:
+            return error.reason
+        except LimiterUnavailable:
+            return _NOT_COUNTED
+        except TimeoutError:
+            return Reason.NO_ANSWER
+        return _NOT_COUNTED if self._limiter.degraded else None

@@ -1,5 +1,6 @@
 """Which tokens count while the store is away: those that it confirmed in the last ten minutes (Q1)."""
 
+import asyncio
 import time
 
 import pytest
@@ -65,6 +66,34 @@ async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(
     after = await world.verifier.verify(texts[0])
     assert (set(verdicts), world.store.asked, after) == ({StoreAway()}, 2, Refused())
     assert took < 2
+
+
+@pytest.mark.rule("Q1")
+async def test_a_confirmed_token_waits_for_a_hanging_store_once_and_is_looked_up_in_the_background(
+    world: World,
+) -> None:
+    texts = [await world.issue(Token(name, name, "default", None)) for name in ("a", "b", "c")]
+    for text in texts:
+        await world.verifier.verify(text)
+    world.pass_seconds(2)
+    asked = world.store.asked
+    world.store.gate.clear()
+    waits, verdicts = [], []
+    for text in texts * 10:
+        started = time.monotonic()
+        verdicts.append(await world.verifier.verify(text))
+        waits.append(time.monotonic() - started)
+    world.store.gate.set()
+    await asyncio.sleep(0.05)
+    world.pass_seconds(1)
+    assert {type(verdict) for verdict in verdicts} == {Confirmed}
+    assert 0.1 < waits[0] < 0.3
+    assert max(waits[1:]) < 0.1
+    # One for the first token, which was waited for, and one in the background for the others.
+    assert world.store.asked - asked == 2
+    await world.store.revoke("a")
+    world.pass_seconds(1)
+    assert [await world.verifier.verify(text) for text in texts[:1]] == [Refused()]
 
 
 @pytest.mark.rule("Q1")

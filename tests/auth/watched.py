@@ -46,7 +46,7 @@ class World:
     def __init__(self, store: TokenStore, *, capacity: int = 100) -> None:
         self.store = WatchedStore(store)
         self.wall, self.steady = HandClock(), HandClock(5_000)
-        self.verifier = TokenVerifier(self.store, Clock(self.wall, self.steady), timeout=0.2, capacity=capacity)
+        self.verifier = TokenVerifier(self.store, Clock(self.wall, self.steady), timeout=0.5, capacity=capacity)
 
     async def issue(self, token: Token = WIDGET) -> str:
         text = new_token_text()

@@ -66,6 +66,8 @@ QUESTIONS: Final = (
     _rest("list_categories", "list_categories"),
     _rest("get_shop", "get_shop", shop_domain="s7"),
     _rest("get_shop/unknown", "get_shop", shop_domain="unknown.internal"),
+    # Of more than ten, so that it is charged twice.
+    _rest("get_shops", "get_shops", shop_domains=[f"s{number}" for number in range(12)]),
     _rest("list_coupons", "list_coupons", shop_domain="lamp-s3.internal"),
     _rest("list_coupons/all", "list_coupons"),
     _rest("get_shipping_policy", "get_shipping_policy", shop_domain="s5", country="DE"),

@@ -40,6 +40,7 @@ find_shop/new          503        503        503        503        same   same  
 list_categories        503        503        503        503        same   same       same
 get_shop               503        503        503        503        same   same       same
 get_shop/unknown       503        503        503        503        same   same       same
+get_shops              503        503        503        503        same   same       same
 list_coupons           503        503        503        503        same   same       same
 list_coupons/all       503        503        503        503        same   same       same
 get_shipping_policy    503        503        503        503        same   same       same
@@ -76,6 +77,7 @@ find_shop/new          same      same      same      same      same       same  
 list_categories        same      same      same      same      same       same         same
 get_shop               same      same      same      same      same       same         same
 get_shop/unknown       same      same      same      same      same       same         same
+get_shops              same      same      same      same      same       same         same
 list_coupons           same      same      same      same      same       same         same
 list_coupons/all       same      same      same      same      same       same         same
 get_shipping_policy    same      same      same      same      same       same         same

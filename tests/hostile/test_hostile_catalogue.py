@@ -236,6 +236,7 @@ def _calls() -> list[tuple[str, Mapping[str, Any]]]:
         named = {"shop_domain": text}
         calls += [(tool, named) for tool in ("get_shop", "list_coupons", "get_trust")]
         calls += [
+            ("get_shops", {"shop_domains": [SHOP, text]}),
             ("find_shop", {"query": text}),
             ("find_shop", {"query": "", "category": text}),
             ("get_shipping_policy", {**named, "country": "DE"}),

@@ -6,13 +6,16 @@ Schemathesis loads this module by name (SCHEMATHESIS_HOOKS) in a process of its 
 import json
 import tomllib
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 import schemathesis
 from schemathesis import Case, HookContext, Response
-from schemathesis.core.failures import Failure
+from schemathesis.core.failures import AcceptedNegativeData, Failure
 from schemathesis.openapi.checks import RejectedPositiveData
+
+from service.errors import MAX_BODY_BYTES
 
 _LIST: Final = Path(__file__).with_name("inexpressible.toml")
 
@@ -50,7 +53,17 @@ def is_inexpressible(status: int, body: bytes) -> bool:
     return all(any(entry.explains(problem.get("code", ""), error) for entry in ENTRIES) for error in errors)
 
 
+def is_too_large(status: int, sent: object) -> bool:
+    """Whether a body was refused for its size, which a schema of its parts does not bound."""
+    size = len(sent) if isinstance(sent, bytes | str) else 0
+    return status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and size > MAX_BODY_BYTES
+
+
 @schemathesis.hook
 def filter_failure(_: HookContext, failure: Failure, __: Case[Any], response: Response) -> bool:
-    """Keep every failure but the refusal of valid input for a reason of the list."""
+    """Keep every failure but the refusal of valid input for a reason of the list, and of any for its size."""
+    if not isinstance(failure, RejectedPositiveData | AcceptedNegativeData):
+        return True
+    if is_too_large(response.status_code, response.request.body):
+        return False
     return not (isinstance(failure, RejectedPositiveData) and is_inexpressible(response.status_code, response.content))

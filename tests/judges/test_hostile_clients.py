@@ -79,9 +79,10 @@ def test_a_body_that_ends_before_its_length_is_not_taken_for_a_whole_one(base: s
 def test_what_follows_a_body_is_not_read_as_a_request_of_somebody_else(base: str, door: str) -> None:
     smuggled = b'{"query":""}GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
     head = f"POST {door} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\n"
-    statuses = {reply.status for reply in exchange(base, head.encode() + smuggled)}
-    # A tool that needs a token refuses before the body, unless the nonsense behind it is seen first.
-    assert statuses in ([{400}, {401}, {400, 401}] if door in TOKEN_ONLY else [{400}])
+    statuses = [reply.status for reply in exchange(base, head.encode() + smuggled)]
+    # The request itself is whole, and refused for what it is: without a token, without Accept, for its five bytes.
+    own = 401 if door in TOKEN_ONLY else 406 if door == "/mcp" else 400
+    assert statuses == [own, 400]
 
 
 @pytest.mark.rule("I2")

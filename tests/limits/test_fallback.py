@@ -1,5 +1,6 @@
 """Losing the shared limiter: reads go on, reports do not, and it is asked again at a bounded rate (Q4)."""
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
@@ -122,14 +123,18 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
     world.shared.away = True
     for _ in range(30):
         await world.limiter.hit("k", READS)
+        await asyncio.sleep(0)
         world.clock.pass_seconds(0.1)
     asked = world.shared.asked
     world.shared.away = False
     world.clock.pass_seconds(1)
     local = world.counted.count
-    back = [await world.limiter.hit("k", READS) for _ in range(2)]
-    assert (asked, local, [decision.remaining for decision in back]) == (3, 30, [2, 1])
-    assert (world.shared.asked, world.counted.count, world.limiter.degraded) == (5, 30, False)
+    first = await world.limiter.hit("k", READS)
+    await asyncio.sleep(0)
+    back = await world.limiter.hit("k", READS)
+    # The first one is decided locally, and asks for the others.
+    assert (asked, local, first.allowed, back.remaining) == (3, 30, False, 1)
+    assert (world.shared.asked, world.counted.count, world.limiter.degraded) == (5, 31, False)
 
 
 @pytest.mark.rule("Q4")
@@ -155,28 +160,33 @@ async def test_what_is_taken_at_once_is_decided_locally_while_the_shared_limiter
     to_ask = world.limiter.take("k", READS)
     world.shared.away = False
     await world.limiter.hit("k", READS)
+    await asyncio.sleep(0)
     back = world.limiter.take("k", READS)
     assert (together, unknown) == (Decision(True, 3, 2, 60, None), None)
     assert alone == [Decision(True, 3, 1, 60, None), None]
     assert (to_ask, back) == (None, Decision(True, 3, 0, 59, None))
-    assert (world.counted.local, world.counted.asked) == (["reads", "reads"], ["unavailable", "ok"])
+    assert (world.counted.local, world.counted.asked) == (["reads"] * 3, ["unavailable", "ok"])
 
 
 @pytest.mark.redis
 @pytest.mark.rule("Q4")
-async def test_a_silent_redis_holds_up_one_call_a_second_and_no_other(redis_url: str) -> None:
+async def test_a_silent_redis_holds_up_the_calls_of_a_fifth_of_a_second_and_no_later_one(redis_url: str) -> None:
     counted = Counter()
     async with relay_to(redis_url) as relay:
         limiter = FallbackLimiter(RedisLimiter(RedisAccess(relay.url), "test-silent"), MemoryLimiter(), counted)
         await limiter.hit("k", Quota(Bucket.READS, 1000, 60))
         relay.fall_silent()
-        slow = 0
-        started = time.monotonic()
+        waits = []
         for _ in range(200):
             before = time.monotonic()
             assert (await limiter.hit("k", Quota(Bucket.READS, 1000, 60))).allowed
-            slow += time.monotonic() - before > 0.1
-        took = time.monotonic() - started
+            waits.append(time.monotonic() - before)
+            await asyncio.sleep(0.01)
+        degraded = limiter.degraded
         await limiter.close()
-    assert (slow, counted.count) == (1, 200)
-    assert took < 1
+    # Two seconds with two tries in the background: only who came before Redis was known to be away has waited.
+    slow = [waited for waited in waits if waited > 0.1]
+    assert len(slow) <= 2
+    assert max(slow) < 0.3
+    assert (counted.count, degraded) == (200, True)
+    assert counted.asked.count("unavailable") >= 2

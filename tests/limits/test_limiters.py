@@ -17,7 +17,7 @@ from service.limits.redis import RedisLimiter
 from service.redis_access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.conftest import MakeLimiter
-from tests.limits.plain import PlainLender
+from tests.limits.plain import PlainLimiter
 
 READS = Quota(Bucket.READS, 3, 60)
 
@@ -127,14 +127,14 @@ def test_redis_decides_exactly_as_memory_does(redis_url: str, quota: Quota, hits
 @PLAYING
 @given(quota=QUOTAS, hits=GAMES)
 def test_memory_decides_as_the_plain_arithmetic_does_at_once_and_awaited(quota: Quota, hits: list[Hit]) -> None:
-    plain = asyncio.run(play(PlainLender, quota, hits))
+    plain = asyncio.run(play(PlainLimiter, quota, hits))
     assert asyncio.run(play(MemoryLimiter, quota, hits)) == plain
     clock, taken = HandClock(), []
     limiter = MemoryLimiter(clock)
     for hit in hits:
         clock.pass_seconds(hit.gap / 1000)
         taken.append((clock.milliseconds, limiter.take("k", quota)))
-    assert taken == asyncio.run(play(PlainLender, quota, [Hit(hit.gap, 1) for hit in hits]))
+    assert taken == asyncio.run(play(PlainLimiter, quota, [Hit(hit.gap, 1) for hit in hits]))
 
 
 @pytest.mark.rule("Q2")

@@ -1,9 +1,8 @@
-"""The service with bounds to slow clients that a test can wait for: a second, and forty connections."""
+"""The service with bounds to slow clients that a test can wait for: a second."""
 
 from service.server import HttpProtocol
 from shop_directory import main
 
 if __name__ == "__main__":
     HttpProtocol.receive_seconds = HttpProtocol.send_seconds = 1.0
-    HttpProtocol.most_connections = 40
     main()

@@ -41,6 +41,7 @@ class Service:
         *,
         module: str = "shop_directory",
         options: tuple[str, ...] = (),
+        descriptors: str = "",
     ) -> None:
         """Nothing runs yet.
 
@@ -49,6 +50,7 @@ class Service:
             settings: without their prefix; they come before those that the folder gives, and no wait at its end.
             module: that is run.
             options: of `serve`.
+            descriptors: what `ulimit` is given for it; by default it has the limits of the test.
         """
         folder.mkdir(parents=True, exist_ok=True)
         (self.port,) = free_ports(1)
@@ -60,7 +62,8 @@ class Service:
         self._environment = os.environ | {
             f"SHOP_DIRECTORY_{name}": value for name, value in {**own, **settings}.items()
         }
-        self._command = [sys.executable, "-m", module, "serve", "--port", str(self.port), *options]
+        limited = ["sh", "-c", f'ulimit {descriptors} && exec "$@"', "sh"] if descriptors else []
+        self._command = [*limited, sys.executable, "-m", module, "serve", "--port", str(self.port), *options]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -138,10 +141,15 @@ def _command_of(pid: int) -> bytes:
 
 @contextmanager
 def serving(
-    folder: Path, settings: Mapping[str, str], *, module: str = "shop_directory", options: tuple[str, ...] = ()
+    folder: Path,
+    settings: Mapping[str, str],
+    *,
+    module: str = "shop_directory",
+    options: tuple[str, ...] = (),
+    descriptors: str = "",
 ) -> Iterator[Service]:
     """A service that is ready; ended with the block."""
-    service = Service(folder, settings, module=module, options=options)
+    service = Service(folder, settings, module=module, options=options, descriptors=descriptors)
     try:
         service.start()
         yield service

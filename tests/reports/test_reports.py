@@ -39,7 +39,9 @@ async def test_the_same_report_again_appends_and_queues_nothing(store: Store) ->
 
 
 @pytest.mark.rule("Q5")
-@pytest.mark.parametrize(("first", "second"), [("save10", "SAVE10"), ("Save10", "sAVE10")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("save10", "SAVE10"), ("Save10", "sAVE10"), ("Straße-Ä", "STRASSE-ä"), ("ΐ", "\u1fd3")]
+)
 async def test_a_code_in_another_case_is_the_same_code(store: Store, first: str, second: str) -> None:
     queue = store.open()
     assert [await queue.append(report(code=code)) for code in (first, second)] == [True, False]

@@ -1,4 +1,4 @@
-"""A key press whose answer is waited for takes what was lent ahead, as one that is answered at once does."""
+"""A suggest request that goes through the application takes from blocks, as the fast path does."""
 
 from pathlib import Path
 from typing import Any
@@ -12,36 +12,33 @@ from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
 from service.limits.policy import QuotaClass, QuotaPolicy
 from service.live import LiveData
-from service.measures import NOTHING_MEASURED
-from service.rest.suggest_endpoint import suggest_endpoint
-from service.suggesting import Suggesting
-from tests.limits.leasing import World
+from service.suggest.endpoint import suggest_endpoint
+from service.suggest.responder import SuggestResponder
+from tests.limits.block_world import World
 from tests.worlds import reference_world
 
-PRESSES = 100
+REQUESTS = 100
 SUGGEST = QuotaClass(reads=1, suggest=1_200, reports=0)
 
 
 @pytest.mark.rule("Q2")
-async def test_key_presses_that_are_waited_for_share_the_questions_to_the_store(tmp_path: Path) -> None:
+async def test_suggest_requests_in_the_application_share_the_requests_to_the_store(tmp_path: Path) -> None:
     world = World()
     admission = Admission(
         TokenVerifier(SqliteTokenStore(tmp_path / "no-tokens")), world.limiter, QuotaPolicy(anonymous=SUGGEST)
     )
     live = LiveData(reference_world(tmp_path), 1.0)
-    endpoint = suggest_endpoint(live, Suggesting(0, 1.0), admission, proxies(()), NOTHING_MEASURED)
+    endpoint = suggest_endpoint(SuggestResponder(live, admission, 0), proxies(()))
     answers = []
-    for _ in range(PRESSES):
+    for _ in range(REQUESTS):
         answers.append(await asked(endpoint, b"q=harb"))
         world.clock.pass_seconds(0.05)
-    await world.settle()
     assert {answer["status"] for answer in answers} == {200}
-    assert len(world.lender.asked) < PRESSES / 4
-    await world.close()
+    assert len(world.store.asked) == 5
 
 
 async def asked(endpoint: Any, query: bytes) -> Message:  # noqa: ANN401 - any ASGI application
-    """How the answer to a plain key press begins."""
+    """How the answer to a suggest request begins."""
     scope: Scope = {"type": "http", "method": "GET", "path": "/suggest", "query_string": query, "headers": []}
     scope["client"] = ("192.0.2.1", 5)
     sent: list[Message] = []

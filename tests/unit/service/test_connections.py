@@ -1,0 +1,145 @@
+"""The table of connections: who makes room for whom, who is refused, and the bounds that descriptors allow."""
+
+import resource
+from collections.abc import Iterator
+
+import pytest
+
+from service.addresses import proxies
+from service.connections import (
+    Connection,
+    ConnectionBounds,
+    ConnectionTable,
+    bounds_within,
+    raise_descriptor_limit,
+)
+from tests.limits.clocks import HandClock
+
+A, B = "192.0.2.1", "192.0.2.2"
+
+
+class World:
+    """A table, and the names of the connections that it closed."""
+
+    def __init__(self, most: int, of_an_address: int, *trusted: str) -> None:
+        self.clock = HandClock()
+        self.table = ConnectionTable(ConnectionBounds(most, of_an_address, proxies(trusted)), self.clock)
+        self.closed: list[str] = []
+
+    def connect(self, name: str, peer: str | None = A) -> Connection | None:
+        return self.table.add(peer, lambda: self.closed.append(name))
+
+    def connected(self, name: str, peer: str | None = A) -> Connection:
+        connection = self.connect(name, peer)
+        assert connection is not None
+        return connection
+
+
+@pytest.mark.rule("E6")
+def test_beyond_the_bound_of_an_address_its_own_connection_that_waited_longest_is_closed() -> None:
+    world = World(10, 2)
+    world.connected("other", B)
+    first = world.connected("first")
+    world.connected("second")
+    world.table.works(first)
+    world.table.waits(first)
+    world.connected("third")
+    world.connected("fourth")
+    assert world.closed == ["second", "first"]
+
+
+@pytest.mark.rule("E6")
+def test_beyond_the_bound_of_all_the_connection_that_waited_longest_is_closed_whose_ever_it_is() -> None:
+    world = World(2, 2)
+    world.connected("a", A)
+    world.connected("b", B)
+    world.connected("c", B)
+    assert world.closed == ["a"]
+
+
+@pytest.mark.rule("E6")
+def test_a_connection_with_a_request_that_is_not_answered_is_never_closed_for_another_one() -> None:
+    world = World(10, 2)
+    busy = [world.connected(name) for name in ("first", "second")]
+    for connection in busy:
+        world.table.works(connection)
+    refused = world.connect("third")
+    world.table.waits(busy[1])
+    assert (refused, world.closed) == (None, [])
+    world.connected("fourth")
+    assert world.closed == ["second"]
+
+
+def test_a_closed_connection_makes_room_once() -> None:
+    world = World(2, 1)
+    first = world.connected("a")
+    world.table.remove(first)
+    world.table.remove(first)
+    world.table.waits(first)
+    world.connected("b")
+    assert world.closed == []
+    world.connected("c")
+    assert world.closed == ["b"]
+
+
+@pytest.mark.rule("Q2", "E6")
+def test_addresses_of_one_64_and_an_ipv4_address_written_as_ipv6_are_one() -> None:
+    world = World(10, 1)
+    for peer in ("2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1", "::ffff:192.0.2.1", A):
+        world.connected(peer, peer)
+    assert world.closed == ["2001:db8::1", "::ffff:192.0.2.1"]
+
+
+@pytest.mark.rule("Q3")
+def test_trusted_proxies_and_unix_sockets_have_the_bound_of_all_only() -> None:
+    world = World(4, 1, "192.0.2.0/24")
+    for name in ("a", "b"):
+        world.connected(name, A)
+        world.connected(f"unix {name}", None)
+    assert world.closed == []
+    world.connected("c", A)
+    assert world.closed == ["a"]
+
+
+def test_the_log_says_once_in_ten_seconds_which_bound_is_reached(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(10, 1)
+    for _ in range(5):
+        world.connected("a")
+    world.clock.pass_seconds(10)
+    world.connected("a")
+    lines = [record.message for record in caplog.records]
+    assert lines == ["the bound of connections of one address is reached: idle ones are closed for new ones"] * 2
+
+
+def test_only_so_many_refused_connections_stay_open() -> None:
+    table = ConnectionTable(ConnectionBounds())
+    assert [table.refuse() for _ in range(65)] == [True] * 64 + [False]
+    table.forget_refused()
+    assert table.refuse()
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "bounds"),
+    [
+        (20_000, ConnectionBounds(10_000, 1_000)),
+        (4_096, ConnectionBounds(3_840, 1_000)),
+        (1_024, ConnectionBounds(768, 384)),
+        (300, ConnectionBounds(150, 75)),
+    ],
+)
+def test_descriptors_less_a_reserve_bound_the_connections(descriptors: int, bounds: ConnectionBounds) -> None:
+    assert bounds_within(descriptors, ConnectionBounds()) == bounds
+
+
+@pytest.fixture
+def soft_limit() -> Iterator[tuple[int, int]]:
+    """The limits of descriptors, restored in the end."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield limits
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_the_soft_limit_of_descriptors_is_raised_to_the_hard_one(soft_limit: tuple[int, int]) -> None:
+    _, hard = soft_limit
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+    assert raise_descriptor_limit() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, 1_048_576)
