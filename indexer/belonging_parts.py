@@ -9,11 +9,22 @@ from decimal import Decimal
 from typing import Annotated, Final, Literal, Self
 
 import pycountry
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from index_mappings.countries import COUNTRY_CODES
-from index_mappings.regions import is_destination_group
-from indexer.records import clean, country_list, rfc3339
+from index_mappings.coupon_codes import ALLOWED, PATTERN, normal_code
+from index_mappings.regions import GROUPS, WORLDWIDE, is_destination_group
+from indexer.records import ONE, SEVERAL, clean, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 
@@ -25,14 +36,23 @@ _HUNDRED: Final = Decimal(100)
 
 def _bound(of_day: time) -> BeforeValidator:
     def read(value: object) -> object:
-        if isinstance(value, str) and _DATE.fullmatch(value):
-            try:
+        try:
+            if isinstance(value, str) and _DATE.fullmatch(value):
                 return datetime.combine(datetime.fromisoformat(value), of_day)
-            except ValueError:
-                raise ValueError("must be a date, or a date and time as in RFC 3339") from None
-        return rfc3339(value)
+            return rfc3339(value)
+        except ValueError:
+            raise ValueError("must be a date, or a date and time as in RFC 3339") from None
 
     return BeforeValidator(read)
+
+
+def _bound_schema(bare: str) -> WithJsonSchema:
+    forms: list[dict[str, object]] = [
+        {"type": "string", "format": "date"},
+        {"type": "string", "format": "date-time"},
+        {"type": "null"},
+    ]
+    return WithJsonSchema({"anyOf": forms, "description": f"A date and time as in RFC 3339; a bare date {bare}."})
 
 
 def _currency(code: str) -> str:
@@ -54,15 +74,60 @@ def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-Start = Annotated[datetime | None, _bound(_START_OF_DAY)]
-End = Annotated[datetime | None, _bound(_END_OF_DAY)]
-Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+*%!#&$/@-]{1,64}$")]
+def _one_or_several(value: object) -> str | None:
+    if isinstance(value, str):
+        return ONE
+    return SEVERAL if isinstance(value, (list, tuple)) else None
+
+
+def _code(text: str) -> str:
+    code = normal_code(text)
+    if code is None:
+        raise ValueError(f"must be {ALLOWED}")
+    return code
+
+
+Start = Annotated[datetime | None, _bound(_START_OF_DAY), _bound_schema("begins at 00:00:00Z")]
+End = Annotated[datetime | None, _bound(_END_OF_DAY), _bound_schema("ends at 23:59:59Z")]
+Code = Annotated[
+    str,
+    Field(description=f"{ALLOWED[0].upper()}{ALLOWED[1:]}.", json_schema_extra={"pattern": PATTERN}),
+    AfterValidator(_code),
+]
 Amount = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
-Currency = Annotated[str, AfterValidator(_currency)]
-CountryCodes = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(country_list)]
-BlockedCountries = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(_single_countries)]
-Destinations = Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(_destinations)]
+Currency = Annotated[
+    str,
+    Field(description="An ISO 4217 currency code in capitals.", json_schema_extra={"pattern": "^[A-Z]{3}$"}),
+    AfterValidator(_currency),
+]
+BlockedCountries = Annotated[
+    tuple[str, ...],
+    Field(
+        strict=False,
+        max_length=300,
+        description="Assigned ISO 3166-1 alpha-2 codes and XK.",
+        json_schema_extra={"items": {"type": "string", "pattern": "^[A-Z]{2}$"}},
+    ),
+    AfterValidator(_single_countries),
+]
+Destinations = Annotated[
+    tuple[str, ...],
+    Field(
+        strict=False,
+        max_length=300,
+        description=f"Assigned ISO 3166-1 alpha-2 codes, XK, and the groups {', '.join(GROUPS)} and {WORLDWIDE}.",
+        json_schema_extra={
+            "items": {"anyOf": [{"pattern": "^[A-Z]{2}$", "type": "string"}, {"enum": [*GROUPS, WORLDWIDE]}]}
+        },
+    ),
+    AfterValidator(_destinations),
+]
 Label = Annotated[str, Field(max_length=300), AfterValidator(clean)]
+# A discriminated union: a value that is wrong is reported for the form that it has, not for both.
+TrustValue = Annotated[
+    Annotated[Label, Tag(ONE)] | Annotated[tuple[Label, ...], Field(strict=False, max_length=50), Tag(SEVERAL)],
+    Discriminator(_one_or_several, custom_error_type="one_or_several", custom_error_message="wrong"),
+]
 Channels = Annotated[tuple[Literal["rest", "mcp", "stdio"], ...], Field(strict=False, max_length=3)]
 
 

@@ -11,7 +11,6 @@ from indexer.belonging_parts import (
     BlockedCountries,
     Channels,
     Code,
-    CountryCodes,
     DeliveryTimePart,
     Destinations,
     DiscountPart,
@@ -19,9 +18,10 @@ from indexer.belonging_parts import (
     Label,
     MoneyPart,
     Start,
+    TrustValue,
 )
 from indexer.checkout_urls import template_fault
-from indexer.records import Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean
+from indexer.records import CountryCodes, Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean
 
 
 class CouponRecord(Record):
@@ -98,7 +98,7 @@ class TrustRecord(Record):
         "tls_issuer", "tls_grade", "hosting_isp", "hosting_country", "domain_registered_at", "registrar",
         "payment_methods",
     ]  # fmt: skip
-    value: Label | Annotated[tuple[Label, ...], Field(strict=False, max_length=50)] | None = None
+    value: TrustValue | None = None
     source: Source | None = None
     checked_at: Moment = None
 

@@ -11,12 +11,14 @@ from urllib.parse import quote, unquote
 
 from ada_url import URL, HostType
 
+from index_mappings.hosts import domain_parts
+
 PLACEHOLDER: Final = "{url}"
 
 # Parsers drop or repair these, each in its own way.
 _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f-\x9f\\\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _AUTHORITY: Final = re.compile(r"^https://[^/?#@]+(?:[/?#]|$)", re.IGNORECASE)
-_NAMES: Final = re.compile(r"^[a-z0-9-]+(?:\.[a-z0-9-]+)+$")
+_NAMES: Final = re.compile(r"^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$")
 
 
 def checkout_url(url: str | None, shop_domain: str, checkout_hosts: Collection[str]) -> str | None:
@@ -31,8 +33,11 @@ def checkout_url(url: str | None, shop_domain: str, checkout_hosts: Collection[s
     if parsed is None:
         return None
     host = parsed.hostname
-    theirs = (shop_domain, *checkout_hosts)
-    allowed = host.endswith(f".{shop_domain}") or host in theirs or host.removeprefix("www.") in theirs
+    allowed = (
+        host in (shop_domain, *checkout_hosts)
+        or _is_below(host, shop_domain)
+        or any(host == f"www.{listed}" and _is_below(host, listed) for listed in checkout_hosts)
+    )
     return parsed.href if allowed else None
 
 
@@ -56,6 +61,14 @@ def template_fault(template: str, network_hosts: Collection[str]) -> str | None:
     if built is None or not _is_network(built, network_hosts):
         return "must be an https URL on one of network_hosts, without credentials or a port"
     return None
+
+
+def _is_below(host: str, parent: str) -> bool:
+    """Whether a host is a sub-domain with the registrable domain of its parent.
+
+    Below a public suffix (`co.uk`, `myshopify.com`) every name may have another owner.
+    """
+    return host.endswith(f".{parent}") and domain_parts(host).registrable == domain_parts(parent).registrable
 
 
 def _decoded(text: str) -> str:

@@ -10,6 +10,8 @@ from service.check.visit import Visit, expect_equal
 _FULL: Final = 100
 _SAMPLE: Final = 3
 _TREE: Final = frozenset({"parent", "parent_slug", "parents", "children", "ancestors", "path", "level", "depth"})
+# Where there is no such tool.
+_NO_TOOL: Final = frozenset({404, 405, 501})
 _BY_SHOP: Final = ("get_shop", "list_coupons", "get_shipping_policy")
 
 
@@ -119,6 +121,26 @@ async def _not_found(visit: Visit) -> None:
     await expect_absent(visit, "get_shop")
 
 
+@rule("A14", "get_shops, where there is one, answers each reference in the order asked, an unknown shop with null.")
+async def _get_shops(visit: Visit) -> None:
+    first = visit.seen.shop()
+    known = [(shop.domain, shop.id) for shop in visit.seen.shops[:_SAMPLE]]
+    unknown: list[tuple[str, str | None]] = [(subject, None) for subject in (visit.unknown_domain, *visit.under_review)]
+    pairs = [*unknown, *known, (first.id, first.id), *known[:1]]
+    reply = await visit.tool("get_shops", {"shop_domains": [reference for reference, _ in pairs]})
+    if reply.status in _NO_TOOL:
+        raise NothingToSeeError("the tool get_shops, which is beyond the interface")
+    answer = reply.answer()
+    if len(answer["results"].values()) != len(pairs):
+        raise answer["results"].broken(f"{len(pairs)} entries, one for each reference")
+    for entry, (reference, shop_id) in zip(answer["results"].each(), pairs, strict=True):
+        entry["shop_domain"].expect(reference)
+        (entry["shop"] if shop_id is None else entry["shop"]["id"]).expect(shop_id)
+    answer["found"].expect(len(pairs) - len(unknown))
+    for wrong in ([], [" "], ["a"] * (_FULL + 1)):
+        (await visit.tool("get_shops", {"shop_domains": wrong})).problem(400, "invalid_input")
+
+
 async def expect_absent(visit: Visit, tool: str) -> None:
     """Raise unless a tool says of whatever is unknown, and of what is under review, the same "shop not found".
 
@@ -178,4 +200,5 @@ RULES: Final[tuple[Rule, ...]] = (
     _exactly_the_slugs,
     _get_shop,
     _not_found,
+    _get_shops,
 )

@@ -8,16 +8,19 @@ from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
+from index_mappings.stated_names import shared_names, stated_names
 from service.search.clauses import EVERYTHING, AnyOf, Below, Clause, Exact
 from service.search.engine import Ask, Engine, Hit
 from service.search.failures import BackendUnavailable
 from service.search.plan import Plan
-from service.search.protocol import CouponQuery, Coupons, Facts, MergeEffects, Offer
+from service.search.protocol import REACHED_OFFERS, CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 # More usable coupons than one shop has; the list of all shops is read in pages.
 _FIRST_COUPONS: Final = 1_000
 _TRIES: Final = 3
 _CODES_A_SEARCH: Final = 1_000
+# More shops than one registrable domain has, but for hosts of shops; those are read in pages.
+_FIRST_NEIGHBOURS: Final = 50
 
 
 class Belongings:
@@ -27,17 +30,30 @@ class Belongings:
         self._engine = engine
         self._stamp = stamp
 
-    async def shop(self, reference: str, offers: int = 0) -> Shop | None:
-        """The shop of an id or a reduced domain, with up to `offers` of its offers."""
+    async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
+        """The shop of an id or a reduced domain, with up to `offers` of its offers from the offset on."""
         asks = [Ask(_one("shops", Exact("refs", (reference,))), 1)]
-        if offers:
+        if (size := min(offers, REACHED_OFFERS - offers_offset)) > 0:
             # With the shop in one round trip: its offers are found by the same reference (A1).
-            asks.append(Ask(_one("offers", Exact("shop_refs", (reference,))), offers))
+            asks.append(Ask(_one("offers", Exact("shop_refs", (reference,))), size, offset=offers_offset))
         found, *listed = await self._engine.search(self._stamp, asks)
         if not found.hits:
             return None
         shop = shop_from_stored(found.hits[0].stored)
-        return replace(shop, offers=tuple(hit.stored["view"] for hit in listed[0].hits)) if listed else shop
+        if not offers:
+            return shop
+        return replace(shop, offers=tuple(hit.stored["view"] for page in listed for hit in page.hits))
+
+    async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
+        """The shops of ids or reduced domains, found by one search."""
+        asked = tuple(dict.fromkeys(references))
+        if not asked:
+            return ()
+        # A reference is one shop's alone, so there are no more shops than references.
+        (page,) = await self._engine.search(self._stamp, (Ask(_one("shops", Exact("refs", asked)), len(asked)),))
+        found = [shop_from_stored(hit.stored) for hit in page.hits]
+        by_reference = {reference: shop for shop in found for reference in (shop.id, shop.domain)}
+        return tuple(by_reference.get(reference) for reference in references)
 
     async def coupons(self, query: CouponQuery) -> Coupons | None:
         """The balance of coupons, as of the call's moment (A4 to A6)."""
@@ -85,8 +101,14 @@ class Belongings:
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
         """What a merge would touch: counted in one round trip, the codes that both have in further ones."""
         both = Exact("shop_refs", (first.id, second.id))
-        counts = [Ask(_one(kind, both), 1, total=True) for kind in ("coupons", "offers")]
-        coupons, offers = await self._engine.search(self._stamp, counts)
+        asks = [Ask(_one(kind, both), 1, total=True) for kind in ("coupons", "offers")]
+        neighbours = _neighbours(first, second)
+        asks += [Ask(plan, _FIRST_NEIGHBOURS) for plan in neighbours]
+        coupons, offers, *pages = await self._engine.search(self._stamp, asks)
+        names = shared_names(first, second)
+        others: Sequence[Hit] = [hit for page in pages for hit in page.hits]
+        if len(others) == _FIRST_NEIGHBOURS and not _any_lacks(others, names):
+            others = [hit for plan in neighbours for hit in await self._all(plan)]
         codes = sorted({hit.stored["folded_code"] for hit in await self._all(_one("coupons", _of(first)))})
         shared: set[str] = set()
         for start in range(0, len(codes), _CODES_A_SEARCH):
@@ -95,7 +117,8 @@ class Belongings:
                 filters=(Exact("folded_code", tuple(codes[start : start + _CODES_A_SEARCH])),),
             )
             shared |= {hit.stored["folded_code"] for hit in await self._all(plan)}
-        return MergeEffects(coupons.total or 0, offers.total or 0, len(shared))
+        has_others = bool(names) and _any_lacks(others, names)
+        return MergeEffects(coupons.total or 0, offers.total or 0, len(shared), has_others)
 
     async def _facts(self, clause: Clause) -> Facts | None:
         (page,) = await self._engine.search(self._stamp, (Ask(_one("facts", clause), 1),))
@@ -147,6 +170,19 @@ def merge_clause(shop: Shop) -> Clause:
     if others := tuple(sorted(ends - {shop.domain})):
         clauses.append(Exact("refs", others))
     return AnyOf(tuple(clauses))
+
+
+def _neighbours(first: Shop, second: Shop) -> tuple[Plan, ...]:
+    """The search for other shops on the registrable domain of both; none where they share no domain."""
+    registrable = domain_parts(first.domain).registrable
+    if registrable != domain_parts(second.domain).registrable:
+        return ()
+    plan = _one("shops", Exact("registrable", (registrable,)))
+    return (replace(plan, excluded=(Exact("id", (first.id, second.id)),)),)
+
+
+def _any_lacks(shops: Sequence[Hit], names: frozenset[str]) -> bool:
+    return any(not names & stated_names(hit.stored["name"], hit.stored["aliases"]) for hit in shops)
 
 
 def _one(kind: str, clause: Clause) -> Plan:

@@ -15,7 +15,8 @@ from index_mappings.documents import (
 )
 from index_mappings.forms import whole_names
 from index_mappings.hosts import domain_parts
-from service.search.protocol import CouponQuery, Coupons, Facts, MergeEffects, Offer
+from index_mappings.stated_names import stated_names
+from service.search.protocol import REACHED_OFFERS, CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 
 class ReferenceBelongings:
@@ -33,13 +34,14 @@ class ReferenceBelongings:
         self._offers = sorted(offers, key=lambda offer: offer.rank)
         self._facts = facts
 
-    def shop(self, reference: str, offers: int) -> Shop | None:
-        """The shop of a reference, with its newest offers."""
+    def shop(self, reference: str, offers: int, offers_offset: int) -> Shop | None:
+        """The shop of a reference, with its newest offers from the offset on."""
         for shop in self._shops:
             if reference in shop.refs:
                 found = shop_from_stored(stored_part(shop))
                 own = [offer.view for offer in self._offers if reference in offer.shop_refs]
-                return replace(found, offers=tuple(own[:offers])) if offers else found
+                page = own[:REACHED_OFFERS][offers_offset:][:offers]
+                return replace(found, offers=tuple(page)) if offers else found
         return None
 
     def coupons(self, query: CouponQuery) -> Coupons | None:
@@ -91,6 +93,19 @@ class ReferenceBelongings:
             coupons=sum(bool(both & set(coupon.shop_refs)) for coupon in self._coupons),
             offers=sum(bool(both & set(offer.shop_refs)) for offer in self._offers),
             duplicate_codes=len(codes & others),
+            domain_has_others=self._domain_has_others(first, second),
+        )
+
+    def _domain_has_others(self, first: Shop, second: Shop) -> bool:
+        registrable = domain_parts(first.domain).registrable
+        names = stated_names(first.name, first.aliases) & stated_names(second.name, second.aliases)
+        if registrable != domain_parts(second.domain).registrable or not names:
+            return False
+        return any(
+            domain_parts(other.domain).registrable == registrable
+            and not names & stated_names(other.name, other.aliases)
+            for other in self._shops
+            if other.id not in (first.id, second.id)
         )
 
 

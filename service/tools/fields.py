@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from index_mappings.countries import COUNTRY_CODES
+from index_mappings.coupon_codes import ALLOWED, MAX_CODE, PATTERN, normal_code
 from index_mappings.forms import query_forms
 from index_mappings.hosts import MAX_REFERENCE
 from index_mappings.text import is_blank
@@ -19,7 +20,8 @@ MAX_QUERY: Final = 200
 MAX_QUERY_WORDS: Final = 12
 MAX_LIMIT: Final = 100
 OWN_ERROR: Final = "ours"
-CODE: Final = re.compile(r"[A-Za-z0-9._+*%!#&$/@-]{1,64}")
+MAX_SHOPS: Final = 100
+MAX_OFFERS_OFFSET: Final = 100_000
 
 _LINE_WHITE_SPACE: Final = str.maketrans("\t\r\n", "   ")
 _ALPHA_2: Final = re.compile("[A-Za-z]{2}")
@@ -83,9 +85,24 @@ def page_offset(value: object) -> int:
     return offset
 
 
+def offers_offset(value: object) -> int:
+    """How many of a shop's offers to pass over (A14)."""
+    offset = whole_number(value)
+    if not 0 <= offset <= MAX_OFFERS_OFFSET:
+        raise fault(f"must be from 0 to {MAX_OFFERS_OFFSET:,}")
+    return offset
+
+
 def reference_text(value: object) -> str:
     """A shop id or a domain in any form people paste (R1)."""
     return _name_of(value, "a shop id or a domain")
+
+
+def reference_list(value: object) -> object:
+    """A list that may hold references; each of them is checked for itself (A14)."""
+    if not isinstance(value, list) or not 1 <= len(value) <= MAX_SHOPS:
+        raise fault(f"must be a list of 1 to {MAX_SHOPS} shop ids or domains")
+    return value
 
 
 def offer_id(value: object) -> str:
@@ -105,12 +122,12 @@ def _name_of(value: object, what: str) -> str:
 
 
 def coupon_code(value: object) -> str:
-    """A coupon's code, of the letters that codes are made of: there is no free text (A9)."""
+    """A coupon's code in NFC, of the characters that codes are made of: there is no free text (A9)."""
     if value is None:
         raise fault("is required: the code as it was tried")
-    code = text(value)
-    if CODE.fullmatch(code) is None:
-        raise fault("must be 1 to 64 letters, digits or ._+*%!#&$/@-")
+    code = normal_code(text(value))
+    if code is None:
+        raise fault(f"must be {ALLOWED}")
     return code
 
 
@@ -160,6 +177,21 @@ ReferenceText = Annotated[
 RequiredReferenceText = Annotated[
     str, PlainValidator(reference_text), WithJsonSchema({"type": "string", "maxLength": MAX_REFERENCE})
 ]
+ReferenceList = Annotated[
+    tuple[RequiredReferenceText, ...],
+    BeforeValidator(reference_list),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string", "maxLength": MAX_REFERENCE},
+            "minItems": 1,
+            "maxItems": MAX_SHOPS,
+        }
+    ),
+]
+OffersOffset = Annotated[
+    int, PlainValidator(offers_offset), WithJsonSchema(_whole_number_schema(minimum=0, maximum=MAX_OFFERS_OFFSET))
+]
 OfferId = Annotated[
     str, PlainValidator(offer_id), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_REFERENCE})
 ]
@@ -167,6 +199,6 @@ Switch = Annotated[bool, PlainValidator(switch), WithJsonSchema({"type": ["boole
 CodeText = Annotated[
     str,
     PlainValidator(coupon_code),
-    WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9._+*%!#&$/@-]{1,64}$"}),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_CODE, "pattern": PATTERN}),
 ]
 IgnoredText = Annotated[None, PlainValidator(ignored_text), WithJsonSchema({"type": "string"})]

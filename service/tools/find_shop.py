@@ -88,7 +88,8 @@ class FindShopResponse(ToolResponse):
         bool, Field(description="A word fits more categories than were searched: the matches are a part.")
     ]
     did_you_mean: Annotated[
-        tuple[NearShop, ...], Field(description="Up to 3 shops a typing error away; none of them is in results.")
+        tuple[NearShop, ...],
+        Field(description="Up to 3 shops a typing error away; none of them is in results. Beyond the interface."),
     ]
 
 

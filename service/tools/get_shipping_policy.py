@@ -20,7 +20,8 @@ DESCRIPTION = (
     "where that was read. It is a statement, not an offer: it names no carrier and no price. Give country to get "
     "ships_to: yes or no follow from the stated destinations; unknown means that the statement does not settle it, "
     "which is no refusal. collected false means that nothing was gathered about this shop and says nothing about "
-    "whether it ships. Destinations may be countries or groups such as EU or WORLDWIDE; ships_to has them expanded."
+    "whether it ships. Destinations may be countries or groups such as EU or WORLDWIDE; excluded is what the shop "
+    "excepts from them; ships_to has both expanded."
 )
 
 
@@ -50,6 +51,15 @@ class ShippingStatement(ToolResponse):
     collected: Annotated[bool, Field(description="false: nothing was gathered; a gap, and no statement.")]
     destinations: Annotated[
         tuple[str, ...] | None, Field(description="Countries and groups that the shop names; null when not stated.")
+    ]
+    excluded: Annotated[
+        tuple[str, ...] | None,
+        Field(
+            description=(
+                "Countries and groups that the shop excepts from what it names; null when it states none. "
+                "Beyond the interface."
+            )
+        ),
     ]
     destinations_exhaustive: Annotated[bool, Field(description="The shop says that this list is complete.")]
     delivery_time: Annotated[DeliveryTime | None, Field(description="What the shop claims; null when not stated.")]
@@ -84,6 +94,7 @@ async def run(request: GetShippingPolicyRequest, context: ToolContext) -> Shippi
             "shop": facts.shop,
             "collected": facts.shipping is not None,
             "destinations": stated.get("destinations"),
+            "excluded": stated.get("excluded") or None,
             "destinations_exhaustive": stated.get("destinations_exhaustive", False),
             "delivery_time": stated.get("delivery_time"),
             "free_shipping_threshold": stated.get("free_shipping_threshold"),

@@ -1,11 +1,14 @@
 """get_shop: one shop by its domain or id; unknown and under review are one absence (V2)."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from index_mappings.documents import Shop
 from service.context import ToolContext
 from service.errors import ShopNotFoundError
+from service.tools.fields import OffersOffset
 from service.tools.request import ShopRequest
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import READS, Example, TokenRule, Tool
@@ -16,13 +19,23 @@ DESCRIPTION = (
     "Get one shop by its domain or id: names, domain, categories and stated markets. Call it when you know which shop "
     "is meant, for example from a link; to look a shop up by name, call find_shop first. Any pasted form of the domain "
     "works (a whole URL, with www., in capitals); a sub-domain is not its parent domain. countries null means that no "
-    "markets are stated. offers holds up to 100 offers, newest first; offers_total counts all. Unknown shops are "
-    "answered with the error shop_not_found, never with a guess."
+    "markets are stated. offers holds up to 100 offers, newest first; offers_total counts all: raise offers_offset to "
+    "read on. Unknown shops are answered with the error shop_not_found, never with a guess."
 )
 
 
 class GetShopRequest(ShopRequest):
     """Which shop."""
+
+    offers_offset: Annotated[
+        OffersOffset,
+        Field(
+            description=(
+                "How many of the newest offers to pass over, 0 to 100,000. Past the last one, offers is empty; offers "
+                "beyond the first 100,000 are not shown. Beyond the interface."
+            )
+        ),
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +46,13 @@ class OneShop:
 
     def as_wire(self) -> dict[str, Any]:
         """The object that every door sends."""
-        return shop_wire(self.shop)
+        return shop_wire(self.shop, most_aliases=None)
 
 
 async def run(request: GetShopRequest, context: ToolContext) -> OneShop:
     """Look the shop up."""
     lookup = request.reference.lookup
-    shop = None if lookup is None else await context.search.shop(lookup, OFFERS)
+    shop = None if lookup is None else await context.search.shop(lookup, OFFERS, request.offers_offset)
     if shop is None:
         raise ShopNotFoundError
     return OneShop(shop)

@@ -15,7 +15,8 @@ from service.tools.request import OptionalShopRequest
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 
 DESCRIPTION = (
-    "List the discount codes of one shop that may work now, or without shop_domain of all shops. "
+    "List the discount codes of one shop that may work now, or without shop_domain of all shops, which is the error "
+    "too_many_coupons where they are too many to list: name a shop then. "
     "verificationStatus verified_applied means that the code worked in a real checkout: safe to recommend. unverified "
     "means that nothing is proven either way: say so. Codes that have expired, were proven not to work, belong to test "
     "domains or are hidden by a display policy are not in results but counted in withheld; total_count is what was "

@@ -1,7 +1,7 @@
 """The evidence of a merge audit: what two public shops have in common, each piece checkable by a person (A12).
 
-Every piece of evidence has points when it agrees. From LIKELY_SAME points up two shops are likely the same; with at
-most LIKELY_DIFFERENT they are likely different; in between the evidence is insufficient. docs/tools.md has the table.
+The verdict follows from rules, not from a sum: on real catalogues equal names on different domains are mostly
+different companies, and several brands share the domain of their group. docs/tools.md states the rules.
 """
 
 from dataclasses import dataclass
@@ -9,26 +9,20 @@ from typing import Final, Literal
 
 from rapidfuzz import fuzz
 
-from index_mappings.documents import Shop
+from index_mappings.documents import WORLDWIDE, Shop
 from index_mappings.forms import whole_names
 from index_mappings.hosts import domain_parts
+from index_mappings.stated_names import shared_names
 from index_mappings.text import fold
 
+Kind = Literal[
+    "registrable_domain", "main_label", "name_similarity", "shared_alias", "stated_redirect", "categories", "markets"
+]
 Verdict = Literal["likely_same", "likely_different", "insufficient_evidence"]
 
-# Shops of one name in one trade are common (a brand's national shops), so name and category alone never suffice.
-POINTS: Final = {
-    "registrable_domain": 4,
-    "main_label": 2,
-    "name_similarity": 1,
-    "shared_alias": 2,
-    "stated_redirect": 4,
-    "categories": 0,
-    "markets": 0,
-}
-LIKELY_SAME: Final = 4
-LIKELY_DIFFERENT: Final = 0
 SIMILAR: Final = 90.0
+# Two shops that agree in none of these are different ones. Similarity of names is shown and decides nothing.
+_DECIDING: Final = frozenset[Kind](("registrable_domain", "main_label", "shared_alias", "stated_redirect"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,40 +35,81 @@ class Evidence:
         detail: what was found, from public data of the two shops.
     """
 
-    kind: str
+    kind: Kind
     agrees: bool
     detail: str
 
 
-def evidence(first: Shop, second: Shop) -> tuple[Evidence, ...]:
-    """All comparisons of two shops, in the order of POINTS."""
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two shops have in common.
+
+    Attributes:
+        pieces: all comparisons, in the order of `Kind`.
+        same_name: whether a name or alias of both is the same as their sources state it.
+        domain_has_others: whether a third shop, which has no name that both have, is on their registrable domain.
+        disjoint_markets: whether both state markets, none of them in common and none world-wide.
+    """
+
+    pieces: tuple[Evidence, ...]
+    same_name: bool
+    domain_has_others: bool
+    disjoint_markets: bool
+
+    @property
+    def agreeing(self) -> int:
+        """How many pieces of evidence agree."""
+        return sum(piece.agrees for piece in self.pieces)
+
+
+def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Comparison:
+    """All comparisons of two shops.
+
+    Args:
+        first: a shop.
+        second: another shop.
+        domain_has_others: as in `Comparison`; it takes no part in how many pieces agree.
+    """
     parts, others = domain_parts(first.domain), domain_parts(second.domain)
-    names, other_names = set(whole_names(first.name, first.aliases)), set(whole_names(second.name, second.aliases))
     similarity = fuzz.ratio(fold(first.name), fold(second.name))
-    shared_names = sorted(names & other_names)
     categories = [slug for slug in first.categories if slug in second.categories]
     redirect = _redirect(first, second)
-    return (
+    crowded = "; a shop of another name is on it too" if domain_has_others else ""
+    pieces = (
         Evidence(
             "registrable_domain",
             parts.registrable == others.registrable,
-            f"{parts.registrable} and {others.registrable}",
+            f"{parts.registrable} and {others.registrable}{crowded}",
         ),
         Evidence("main_label", parts.main_label == others.main_label, f"{parts.main_label} and {others.main_label}"),
         Evidence("name_similarity", similarity >= SIMILAR, f"names are {similarity:.0f}% alike"),
-        Evidence("shared_alias", bool(shared_names), f"shared names: {_listed(shared_names)}"),
+        _names(first, second),
         Evidence("stated_redirect", redirect is not None, redirect or "no redirect between them is stated"),
         Evidence("categories", bool(categories), f"shared categories: {_listed(categories)}"),
         _markets(first, second),
     )
+    return Comparison(
+        pieces, bool(shared_names(first, second)), domain_has_others, disjoint_markets=_are_disjoint(first, second)
+    )
 
 
-def verdict(found: tuple[Evidence, ...]) -> Verdict:
-    """What the evidence comes to, by its points."""
-    points = sum(POINTS[piece.kind] for piece in found if piece.agrees)
-    if points >= LIKELY_SAME:
+def verdict(found: Comparison) -> Verdict:
+    """What the evidence comes to."""
+    agrees = {piece.kind for piece in found.pieces if piece.agrees}
+    one_on_domain = "registrable_domain" in agrees and found.same_name and not found.domain_has_others
+    if "stated_redirect" in agrees or (one_on_domain and not found.disjoint_markets):
         return "likely_same"
-    return "likely_different" if points <= LIKELY_DIFFERENT else "insufficient_evidence"
+    return "insufficient_evidence" if agrees & _DECIDING else "likely_different"
+
+
+def _names(first: Shop, second: Shop) -> Evidence:
+    if stated := shared_names(first, second):
+        return Evidence("shared_alias", agrees=True, detail=f"shared names: {_listed(sorted(stated))}")
+    spelt = set(whole_names(first.name, first.aliases)) & set(whole_names(second.name, second.aliases))
+    if spelt:
+        detail = f"shared names, but only transliterated or without spaces: {_listed(sorted(spelt))}"
+        return Evidence("shared_alias", agrees=True, detail=detail)
+    return Evidence("shared_alias", agrees=False, detail="shared names: none")
 
 
 def _redirect(first: Shop, second: Shop) -> str | None:
@@ -85,10 +120,16 @@ def _redirect(first: Shop, second: Shop) -> str | None:
     return None
 
 
+def _are_disjoint(first: Shop, second: Shop) -> bool:
+    """Whether both state markets and share none; selling world-wide, and stating nothing, shares all."""
+    stated, others = set(first.countries), set(second.countries)
+    return bool(stated and others) and WORLDWIDE not in stated | others and not stated & others
+
+
 def _markets(first: Shop, second: Shop) -> Evidence:
     if not first.countries or not second.countries:
         return Evidence("markets", agrees=False, detail="not stated by both")
-    if "WORLDWIDE" in first.countries or "WORLDWIDE" in second.countries:
+    if WORLDWIDE in first.countries or WORLDWIDE in second.countries:
         return Evidence("markets", agrees=True, detail="one of them sells world-wide")
     shared = [code for code in first.countries if code in second.countries]
     return Evidence("markets", agrees=bool(shared), detail=f"shared markets: {_listed(shared)}")

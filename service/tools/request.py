@@ -16,6 +16,13 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_LINES: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Where a tab or a line break is a space (E6).
 _TYPED_TEXT: Final = frozenset({"query"})
+# Where white space at the ends is trimmed, line breaks too (R1).
+_REFERENCE_LIST: Final = "shop_domains"
+_REFERENCES: Final = frozenset({"shop_domain", "shop_id_or_domain", "from_shop_id", "to_shop_id", _REFERENCE_LIST})
+# Unicode's White_Space: what `str.isspace` says, without four separators that are control characters.
+_WHITE_SPACE: Final = "".join(
+    char for char in map(chr, range(0x3001)) if char.isspace() and not "\x1c" <= char <= "\x1f"
+)
 _SHOWN_NAME: Final = 64
 _SHOWN_ERRORS: Final = 20
 
@@ -33,7 +40,7 @@ class ShopReference:
 
 def reduce_reference(text: str) -> ShopReference:
     """Reduce a pasted reference: without a dot it is an id, taken as it is; anything else is a host."""
-    trimmed = text.strip()
+    trimmed = text.strip(_WHITE_SPACE)
     if not has_dot(trimmed):
         return ShopReference(trimmed if _SHOP_ID.fullmatch(trimmed) else None)
     host = reduce_host(trimmed)
@@ -112,7 +119,7 @@ class EitherShopRequest(ToolRequest):
     def _one_shop(self) -> Self:
         one, other = self.shop_domain, self.shop_id_or_domain
         if one is not None and other is not None and reduce_reference(one) != reduce_reference(other):
-            raise fault("and shop_id_or_domain name different shops; give one of them")
+            raise fault("and shop_id_or_domain are two references, even if both name one shop; give one of them")
         return self
 
 
@@ -180,7 +187,7 @@ def _in_our_words(error: ValidationError, model: type[ToolRequest]) -> Iterator[
     allowed = ", ".join(model.field_names())
     for found in error.errors(include_url=False, include_input=False):
         # A fault of the request as a whole is that of its two shop fields.
-        field = shown_name(str(found["loc"][0])) if found["loc"] else "shop_domain"
+        field = _field(found["loc"]) if found["loc"] else "shop_domain"
         match found["type"]:
             case "missing":
                 yield FieldError(field, "is required")
@@ -192,13 +199,35 @@ def _in_our_words(error: ValidationError, model: type[ToolRequest]) -> Iterator[
                 yield FieldError(field, "is not valid")
 
 
+def _field(path: tuple[int | str, ...]) -> str:
+    """The name of a field, and of an entry of a list its index too: `shop_domains.3`."""
+    name = shown_name(str(path[0]))
+    return f"{name}.{path[1]}" if len(path) > 1 and isinstance(path[1], int) else name
+
+
+def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
+    """A field's value, or each entry of the list of references; references without the white space at their ends."""
+    if name not in _REFERENCES:
+        yield shown_name(name), value
+    elif name == _REFERENCE_LIST and isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield _field((name, index)), _trimmed(entry)
+    else:
+        yield name, _trimmed(value)
+
+
+def _trimmed(value: object) -> object:
+    return value.strip(_WHITE_SPACE) if isinstance(value, str) else value
+
+
 def _control_characters(arguments: dict[str, Any]) -> Iterator[FieldError]:
     for name, value in arguments.items():
         if isinstance(value, str) and value.isprintable() and name.isprintable():
             continue
         pattern = _CONTROL_IN_LINES if name in _TYPED_TEXT and isinstance(value, str) else _CONTROL
-        if _CONTROL.search(name) or any(pattern.search(text) for text in _strings(value)):
-            yield FieldError(shown_name(name), "holds a control character")
+        for field, part in _parts(name, value):
+            if _CONTROL.search(name) or any(pattern.search(text) for text in _strings(part)):
+                yield FieldError(field, "holds a control character")
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -8,7 +8,7 @@ from index_mappings.documents import Shop
 from service.context import ToolContext
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
 from service.tools.fields import ReferenceText, RequiredReferenceText
-from service.tools.merge_evidence import Evidence, Verdict, evidence, verdict
+from service.tools.merge_evidence import Verdict, compare, verdict
 from service.tools.request import NoShopRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_view
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
@@ -20,8 +20,10 @@ _LOOKED_AT: Final = 200
 DESCRIPTION = (
     "Audit whether two entries of the directory are the same shop. Give from_shop_id and to_shop_id (ids or domains) "
     "to compare the two, or from_shop_id alone to get up to 10 candidates. Each pair comes with its evidence (domain, "
-    "names, stated redirects, categories, markets), with what a merge would touch, and with a verdict: likely_same, "
-    "likely_different or insufficient_evidence. It is read-only: nothing is merged. Requires an API token."
+    "names, stated redirects, categories, markets), with what a merge would touch, and with a verdict: likely_same "
+    "(a stated redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in "
+    "common that identifies a shop) or insufficient_evidence. One name on two domains is insufficient: mostly these "
+    "are different companies. It is read-only: nothing is merged. Requires an API token."
 )
 
 
@@ -60,7 +62,7 @@ class Audit(ToolResponse):
     to: Annotated[ShopView, Field(description="The shop compared with.")]
     evidence: Annotated[tuple[EvidenceView, ...], Field(description="All comparisons.")]
     effects: Annotated[EffectsView, Field(description="What a merge would touch.")]
-    verdict: Annotated[Verdict, Field(description="What the evidence comes to, by documented thresholds.")]
+    verdict: Annotated[Verdict, Field(description="What the evidence comes to, by documented rules.")]
 
 
 class ResolveConflictResponse(ToolResponse):
@@ -74,7 +76,7 @@ class ResolveConflictResponse(ToolResponse):
     effects: Annotated[EffectsView | None, Field(description="Only with to_shop_id: what a merge would touch.")] = None
     verdict: Annotated[
         Verdict | None,
-        Field(description="Only with to_shop_id: what the evidence comes to, by documented thresholds."),
+        Field(description="Only with to_shop_id: what the evidence comes to, by documented rules."),
     ] = None
     candidates: Annotated[
         tuple[Audit, ...] | None,
@@ -97,19 +99,18 @@ async def run(request: ResolveConflictRequest, context: ToolContext) -> ResolveC
         return ResolveConflictResponse.model_validate({"from": view, "candidates": candidates})
     second = await _shop(request.to_shop_id, context)
     if second.id == first.id:
-        message = "names the same shop as from_shop_id; give two different shops"
+        message = "refers to the same shop as from_shop_id; name another shop, or leave it out to look for candidates"
         raise InvalidInputError(f"to_shop_id {message}.", [FieldError("to_shop_id", message)])
-    audit = await _audit(first, second, evidence(first, second), context)
+    audit = await _audit(first, second, context)
     pair = {name: getattr(audit, name) for name in Audit.model_fields}
     return ResolveConflictResponse.model_validate({"from": view, **pair})
 
 
 async def _candidates(first: Shop, context: ToolContext) -> tuple[Audit, ...]:
-    shops = await context.search.merge_candidates(first, _LOOKED_AT)
-    found = [(shop, evidence(first, shop)) for shop in shops]
+    shops = list(await context.search.merge_candidates(first, _LOOKED_AT))
     # They come in M1's order, and sorting keeps it among equals (M11).
-    found.sort(key=lambda pair: -sum(piece.agrees for piece in pair[1]))
-    return tuple([await _audit(first, shop, pieces, context) for shop, pieces in found[:_CANDIDATES]])
+    shops.sort(key=lambda shop: -compare(first, shop).agreeing)
+    return tuple([await _audit(first, shop, context) for shop in shops[:_CANDIDATES]])
 
 
 async def _shop(text: str, context: ToolContext) -> Shop:
@@ -120,13 +121,14 @@ async def _shop(text: str, context: ToolContext) -> Shop:
     return shop
 
 
-async def _audit(first: Shop, second: Shop, pieces: tuple[Evidence, ...], context: ToolContext) -> Audit:
+async def _audit(first: Shop, second: Shop, context: ToolContext) -> Audit:
     effects = await context.search.merge_effects(first, second)
+    found = compare(first, second, domain_has_others=effects.domain_has_others)
     return Audit(
         to=shop_view(second),
-        evidence=tuple(EvidenceView(kind=one.kind, agrees=one.agrees, detail=one.detail) for one in pieces),
+        evidence=tuple(EvidenceView(kind=one.kind, agrees=one.agrees, detail=one.detail) for one in found.pieces),
         effects=EffectsView(coupons=effects.coupons, offers=effects.offers, duplicate_codes=effects.duplicate_codes),
-        verdict=verdict(pieces),
+        verdict=verdict(found),
     )
 
 

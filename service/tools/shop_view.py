@@ -4,13 +4,16 @@ Pages of shops are written straight from the index: models of a hundred of them 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from index_mappings.documents import Shop
 from service.tools.money import Money
 from service.tools.tool import ToolResponse
+
+# A page of shops with all their aliases would be too long for a model (A1).
+MOST_ALIASES: Final = 10
 
 
 class OfferView(ToolResponse):
@@ -31,7 +34,11 @@ class ShopView(ToolResponse):
 
     id: Annotated[str, Field(description="The directory's id of the shop; works wherever a domain does.")]
     name: Annotated[str, Field(description="Display name.")]
-    aliases: Annotated[tuple[str, ...], Field(description="Other names of the shop.")]
+    aliases: Annotated[
+        tuple[str, ...],
+        Field(description=f"Other names of the shop: all of them in get_shop, elsewhere up to {MOST_ALIASES}."),
+    ]
+    aliases_total: Annotated[int, Field(description="How many aliases there are in all. Beyond the interface.")]
     domain: Annotated[str, Field(description="The shop's domain, internationalised names as A-labels (xn--...).")]
     category: Annotated[str, Field(description="Slug of the primary category.")]
     categories: Annotated[tuple[str, ...], Field(description="All category slugs, the primary one first.")]
@@ -53,7 +60,8 @@ def shop_view(shop: Shop) -> ShopView:
     return ShopView(
         id=shop.id,
         name=shop.name,
-        aliases=shop.aliases,
+        aliases=shop.aliases[:MOST_ALIASES],
+        aliases_total=len(shop.aliases),
         domain=shop.domain,
         category=shop.categories[0],
         categories=shop.categories,
@@ -63,12 +71,18 @@ def shop_view(shop: Shop) -> ShopView:
     )
 
 
-def shop_wire(shop: Shop) -> dict[str, Any]:
-    """The object that the view of a shop comes out as, without making one."""
+def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:
+    """The object that the view of a shop comes out as, without making one.
+
+    Args:
+        shop: as the engine returned it.
+        most_aliases: the number of aliases that it shows at most; None shows all.
+    """
     return {
         "id": shop.id,
         "name": shop.name,
-        "aliases": shop.aliases,
+        "aliases": shop.aliases[:most_aliases],
+        "aliases_total": len(shop.aliases),
         "domain": shop.domain,
         "category": shop.categories[0],
         "categories": shop.categories,

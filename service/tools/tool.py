@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, Protocol
+from typing import Any, Final, Generic, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,6 +32,7 @@ class Effects:
 
 
 READS = Effects(read_only=True, repeatable=True)
+BEYOND_THE_INTERFACE: Final = "This tool is beyond the interface: another service with the same interface may lack it."
 
 
 class Shown(Protocol):
@@ -59,6 +60,11 @@ class Example:
     arguments: dict[str, Any]
 
 
+def no_extra_cost(_: object) -> int:
+    """The extra cost of most tools: none."""
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[RequestT]):
     """A tool.
@@ -73,6 +79,8 @@ class Tool(Generic[RequestT]):
         effects: what a call does beside answering.
         run: its rules; raises ServiceError.
         examples: calls to try, the first one the plainest.
+        extra_cost: the units of its quota that a valid call costs beyond the one that admission takes.
+        note: for people only, shown in OpenAPI and on the page of the tools; empty for most tools.
     """
 
     name: str
@@ -84,3 +92,5 @@ class Tool(Generic[RequestT]):
     effects: Effects
     run: Callable[[RequestT, ToolContext], Awaitable[Shown]]
     examples: tuple[Example, ...]
+    extra_cost: Callable[[RequestT], int] = no_extra_cost
+    note: str = ""

@@ -7,6 +7,7 @@ from tests.check.breaking import Answered, Breakage, Document
 
 _FIND: Final = "/tool/find_shop"
 _GET: Final = "/tool/get_shop"
+_GET_MANY: Final = "/tool/get_shops"
 _CATEGORIES: Final = "/tool/list_categories"
 _HIDDEN: Final = "quillomere.internal"
 _HIDDEN_SHOP: Final[dict[str, Any]] = {
@@ -106,6 +107,20 @@ def _another_name(document: Document) -> None:
     document["name"] = document["name"].upper()
 
 
+def _sorted_by_domain(answered: Answered) -> None:
+    document = answered.document
+    document["results"].sort(key=lambda entry: (entry["shop"] or {}).get("domain", "~"))
+    answered.document = document
+
+
+def _without_unknown(document: Document) -> None:
+    document["results"] = [entry for entry in document["results"] if entry["shop"]]
+
+
+def _counts_all(document: Document) -> None:
+    document["found"] = len(document["results"])
+
+
 BREAKAGES: Final = (
     Breakage("I6", "finds a shop under review", answering(_FIND, _shows_hidden), also=("V2",)),
     Breakage(
@@ -128,5 +143,8 @@ BREAKAGES: Final = (
     Breakage("I53", "refuses a slug that is listed", answering(_FIND, _refuses_a_slug), also=("I52",)),
     Breakage("I54", "answers another name", rewriting(_GET, _another_name)),
     Breakage("I55", "says that a shop is under review", answering(_GET, _tells_of_review, 404), also=("I6", "V2")),
+    Breakage("A14", "sorts the shops", answering(_GET_MANY, _sorted_by_domain)),
+    Breakage("A14", "leaves unknown shops out", rewriting(_GET_MANY, _without_unknown)),
+    Breakage("A14", "counts unknown shops as found", rewriting(_GET_MANY, _counts_all)),
     Breakage("I55", "repeats what was asked", answering(_GET, _echoes, 404), also=("I6", "V2")),
 )

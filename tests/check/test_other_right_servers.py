@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +14,18 @@ from service.app import create_app
 from service.check.rule import Outcome
 from service.check.rules import RULES
 from service.settings import Settings
-from tests.check.breaking import ANY, Answered, Asked, Changed, answering
+from service.tools.registry import REGISTRY
+from tests.check.at_all_doors import rewriting
+from tests.check.breaking import ANY, Answered, Asked, Changed, Document, answering
 from tests.check.broken_mcp import MCP, saying
-from tests.check.stage import Stage, living
+from tests.check.stage import Stage, living, staged
 
 SESSION: Final = (b"mcp-session-id", b"one-of-this-test")
+_BEYOND: Final = {
+    "find_shop": frozenset({"did_you_mean", "aliases_total"}),
+    "get_shop": frozenset({"aliases_total"}),
+    "get_shipping_policy": frozenset({"excluded"}),
+}
 _HANDSHAKE: Final = (b"mcp-protocol-version", b"2025-11-25")
 
 
@@ -56,6 +64,19 @@ def _behind_a_proxy(answered: Answered) -> None:
     answered.headers += [(b"via", b"1.1 edge"), (b"x-edge-request", secrets.token_hex(8).encode())]
 
 
+def _without_fields_beyond(app: ASGIApp) -> ASGIApp:
+    """A service whose answers have none of the fields that are beyond the interface."""
+    for tool, fields in _BEYOND.items():
+        app = rewriting(f"/tool/{tool}", partial(_without, fields))(app)
+    return app
+
+
+def _without(fields: frozenset[str], document: Document) -> None:
+    for part in (document, *document.get("results", ())):
+        for name in fields & part.keys():
+            del part[name]
+
+
 def _out_of_quota(times: int) -> Callable[[ASGIApp], ASGIApp]:
     """A server whose quota refuses that many calls over MCP."""
     left = times
@@ -82,6 +103,18 @@ def test_streams_sessions_and_the_marks_of_a_proxy_break_no_rule(
     found = stage.check(wrap=wrap)
     assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
     assert len(found.of(Outcome.PASSED)) > len(RULES) - 10
+
+
+@pytest.mark.rule("A14", "I1")
+def test_a_service_without_what_is_beyond_the_interface_is_whole(
+    sample_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("service.app", "service.parts"):
+        monkeypatch.setattr(f"{module}.REGISTRY", tuple(tool for tool in REGISTRY if tool.name != "get_shops"))
+    with staged(sample_index, tmp_path) as plain:
+        found = plain.check(wrap=_without_fields_beyond)
+    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
+    assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "I75"}
 
 
 def test_operations_without_a_key_are_open_and_an_unknown_build_says_so(sample_index: Path, stage: Stage) -> None:

@@ -34,7 +34,7 @@ SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
 # What the suite of each setting runs on, and what it calls each choice; "cluster" is Redis once more, and "index only"
 # the embedded engine while it has no texts for key presses open.
 SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
-    "engine": (tests.conformance.conftest.opener, "{}", frozenset({"reference", "embedded index only"})),
+    "engine": (tests.conformance.conftest.opener, "{}", frozenset({"reference", "kernel"})),
     "engine with its sink": (tests.integration.conftest.engine, "{}_engine", frozenset()),
     "token_store": (tests.auth.conftest.place, "{}", frozenset({"cluster"})),
     "reports": (tests.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),

@@ -16,7 +16,7 @@ PROJECTED: Final = "        markets=markets_of(shop.countries, shop.domain),\n"
 CONTRACT: Final = "tests/golden/test_contract.py"
 FINGERPRINT: Final = f"{CONTRACT}::test_the_schema_version_belongs_to_this_fingerprint_of_the_contract"
 KEYWORD: Final = {"doc_values": False, "index": True, "type": "keyword"}
-COLUMN: Final = {"name": "founded", "parted": False, "sortable": False, "whole": False}
+COLUMN: Final = {"name": "founded", "ordered": False, "sortable": False, "whole": False}
 
 
 @pytest.fixture

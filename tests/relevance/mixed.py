@@ -34,7 +34,7 @@ async def measure_mixed(backend: SearchBackend, data: Path) -> Judged:
     snapshot = await backend.snapshot()
 
     async def ask(q: str, country: str | None, limit: int) -> list[str]:
-        suggested = await snapshot.suggest(SuggestQuery(q, country, limit))
+        suggested = snapshot.suggest(SuggestQuery(q, country, limit))
         return [found.shop.id for found in suggested.shops]
 
     return await judged_later(ask, data)

@@ -1,0 +1,108 @@
+"""get_shops: up to 100 shops by their domains or ids in one call (A14).
+
+It is beyond the interface: who knows many shops by their links would otherwise ask for each of them.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from index_mappings.documents import Shop
+from service.context import ToolContext
+from service.tools.fields import ReferenceList
+from service.tools.request import NoShopRequest, reduce_reference
+from service.tools.shop_view import ShopView, shop_wire
+from service.tools.tool import BEYOND_THE_INTERFACE, READS, Example, TokenRule, Tool, ToolResponse
+
+_REFERENCES_A_READ: Final = 10
+
+DESCRIPTION = (
+    "Get up to 100 shops by their domains or ids in one call. Call it when several shops are known by their links or "
+    "ids; for one shop with all of its aliases and offers, call get_shop. An entry of shop_domains takes what get_shop "
+    "takes as shop_domain. results has one entry for each entry of shop_domains, in the same order, a repeated one "
+    "included; shop is null where the directory has no such shop, which is no verdict. The call counts as one read for "
+    "up to 10 entries, and as one more for each further 10 or a part of them."
+)
+
+
+class GetShopsRequest(NoShopRequest):
+    """Which shops."""
+
+    shop_domains: Annotated[
+        ReferenceList,
+        Field(
+            description="1 to 100 shops, each by its domain in any form or by its id.",
+            examples=[["harbour-lane-books.example", "shop_0042"]],
+        ),
+    ]
+
+
+class AskedShop(ToolResponse):
+    """What one entry of the request names."""
+
+    shop_domain: Annotated[str, Field(description="The entry of shop_domains, as sent.")]
+    shop: Annotated[ShopView | None, Field(description="The shop as find_shop shows it; null: there is none.")]
+
+
+class GetShopsResponse(ToolResponse):
+    """An entry for each one of the request."""
+
+    results: Annotated[
+        tuple[AskedShop, ...], Field(description="One entry for each entry of shop_domains, in the same order.")
+    ]
+    found: Annotated[int, Field(description="The number of entries of results whose shop is not null.")]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedShops:
+    """The shops, as `GetShopsResponse` describes them.
+
+    Attributes:
+        asked: the references as sent.
+        shops: the shop that each of them names; None where there is none.
+    """
+
+    asked: tuple[str, ...]
+    shops: tuple[Shop | None, ...]
+
+    def as_wire(self) -> dict[str, Any]:
+        """The object that every transport sends."""
+        results = [
+            {"shop_domain": reference, "shop": None if shop is None else shop_wire(shop)}
+            for reference, shop in zip(self.asked, self.shops, strict=True)
+        ]
+        return {"results": results, "found": sum(shop is not None for shop in self.shops)}
+
+
+def extra_reads(request: GetShopsRequest) -> int:
+    """The reads that a call costs beyond its first: one for each ten references begun beyond the first ten."""
+    return (len(request.shop_domains) - 1) // _REFERENCES_A_READ
+
+
+async def run(request: GetShopsRequest, context: ToolContext) -> AskedShops:
+    """Look all of them up in one round trip."""
+    lookups = [reduce_reference(reference).lookup for reference in request.shop_domains]
+    known = [lookup for lookup in lookups if lookup is not None]
+    shops = dict(zip(known, await context.search.shops(known), strict=True))
+    return AskedShops(request.shop_domains, tuple(None if one is None else shops[one] for one in lookups))
+
+
+GET_SHOPS = Tool(
+    name="get_shops",
+    title="Get several shops",
+    description=DESCRIPTION,
+    request=GetShopsRequest,
+    response=GetShopsResponse,
+    token=TokenRule.OPTIONAL,
+    effects=READS,
+    run=run,
+    examples=(
+        Example(
+            "By domain, by id, and one that is unknown",
+            {"shop_domains": ["kiefernhaus.internal", "shop_lumen-larch", "nobody.internal"]},
+        ),
+    ),
+    extra_cost=extra_reads,
+    note=BEYOND_THE_INTERFACE,
+)
