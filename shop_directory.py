@@ -37,7 +37,7 @@ _OPERATE: Final = "Operate"
 _PANELS: Final = MappingProxyType(
     {
         **dict.fromkeys(("serve", "mcp", "check"), "Serve and check"),
-        **dict.fromkeys(("index", "token", "rechecks"), _OPERATE),
+        **dict.fromkeys(("catalogue", "index", "token", "rechecks"), _OPERATE),
     }
 )
 _OWN_PANEL: Final = "Look at the program"

@@ -19,9 +19,24 @@ from index_mappings.text import is_blank
 _HOST: Final = re.compile(
     r"^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.(?!(?:\d+|0x[0-9a-f]*)$)[a-z0-9_-]{1,63}$"
 )
-# Control characters but the tab, bidirectional overrides and isolates, halves of surrogate pairs.
-_UNWELCOME: Final = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Characters that are invisible or break a text: controls but the tab, line and paragraph separators, bidirectional
+# overrides and isolates, halves of surrogate pairs, tags.
+_UNWELCOME: Final = re.compile(
+    "[\0-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+# What such a character is, by the last one of its kind.
+_UNWELCOME_KINDS: Final = (
+    ("\x9f", "a control character"),
+    ("\u2029", "a line or paragraph separator"),
+    ("\u2069", "a bidirectional override or isolate"),
+    ("\udfff", "half of a surrogate pair"),
+    ("\U000e007f", "an invisible tag character"),
+)
 _RFC3339: Final = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$")
+
+# How a validation names the branches of a value that is one text or a list of texts; no part of a field's path.
+ONE: Final = "(one)"
+SEVERAL: Final = "(several)"
 
 _REASONS: Final = {
     "missing": "is missing",
@@ -37,26 +52,24 @@ _REASONS: Final = {
     "model_type": "must be an object",
     "dict_type": "must be an object",
     "float_type": "must be a number or null",
+    "bool_type": "must be true, false or null",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
     "finite_number": "must be a finite number",
     "greater_than_equal": "must be at least {ge:g}",
     "less_than_equal": "must be at most {le}",
+    "one_or_several": "must be a string, a list of strings, or null",
     "literal_error": "must be one of {expected}",
     "string_unicode": "holds characters that are not valid Unicode",
 }
 
 
 def clean(text: str) -> str:
-    """Text without control characters (but tabs), bidirectional overrides and halves of surrogate pairs."""
+    """The text, if it holds none of the characters that are refused in all texts."""
     found = _UNWELCOME.search(text)
     if found is None:
         return text
-    if "\ud800" <= found[0] <= "\udfff":
-        raise ValueError("holds half of a surrogate pair")
-    if found[0] < "\u0100":
-        raise ValueError("holds a control character")
-    raise ValueError("holds a bidirectional override or isolate")
+    raise ValueError(f"holds {next(kind for last, kind in _UNWELCOME_KINDS if found[0] <= last)}")
 
 
 def _said(text: str) -> str:
@@ -105,11 +118,27 @@ def rfc3339(value: object) -> object:
 
 
 RecordId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Name = Annotated[str, Field(max_length=300), AfterValidator(_said)]
+Name = Annotated[str, Field(max_length=300, json_schema_extra={"minLength": 1}), AfterValidator(_said)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$")]
-Host = Annotated[str, Field(max_length=2_048), AfterValidator(_host)]
+Host = Annotated[
+    str,
+    Field(max_length=2_048, description="A host name with at least two labels; a URL is reduced to its host."),
+    AfterValidator(_host),
+]
 Source = Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
-Moment = Annotated[datetime | None, BeforeValidator(rfc3339)]
+Moment = Annotated[
+    datetime | None, Field(description="A date and time as in RFC 3339, with its offset."), BeforeValidator(rfc3339)
+]
+CountryCodes = Annotated[
+    tuple[str, ...],
+    Field(
+        strict=False,
+        max_length=300,
+        description="Assigned ISO 3166-1 alpha-2 codes and XK, or WORLDWIDE alone; empty where nothing is stated.",
+        json_schema_extra={"items": {"type": "string", "pattern": "^([A-Z]{2}|WORLDWIDE)$"}},
+    ),
+    AfterValidator(country_list),
+]
 
 
 class Record(BaseModel):
@@ -158,7 +187,7 @@ class ShopRecord(Record):
         Field(min_length=1, max_length=20, strict=False),
         AfterValidator(_each_slug_once),
     ]
-    countries: Annotated[tuple[str, ...], Field(strict=False, max_length=300), AfterValidator(country_list)] = ()
+    countries: CountryCodes = ()
     popularity: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     aliases: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
     checkout_hosts: Annotated[tuple[Host, ...], Field(max_length=50, strict=False)] = ()
@@ -192,5 +221,9 @@ def _reason(kind: str, context: dict[str, Any]) -> str:
 
 def _path(location: tuple[int | str, ...]) -> str:
     # An unknown field's name is the catalogue's text: only what looks like a name is repeated.
-    parts = [str(part) if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", str(part)) else "(a name)" for part in location]
+    parts = [
+        str(part) if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", str(part)) else "(a name)"
+        for part in location
+        if part not in {ONE, SEVERAL}
+    ]
     return ".".join(parts) or "record"

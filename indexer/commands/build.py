@@ -46,6 +46,9 @@ def build_command(
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Build without bad records.", rich_help_panel=_SAFETY)
     ] = False,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Publish although no shop is public.", rich_help_panel=_SAFETY)
+    ] = False,
     allow_shrink: Annotated[
         bool,
         typer.Option("--allow-shrink", help="Publish however many public shops are lost.", rich_help_panel=_SAFETY),
@@ -94,6 +97,7 @@ def build_command(
         source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = BuildOptions(
             skip_invalid=skip_invalid,
+            allow_empty=allow_empty,
             allow_shrink=allow_shrink,
             most_shrink=settings.most_shrink,
             fresh_state=fresh_state,

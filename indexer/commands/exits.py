@@ -21,13 +21,15 @@ def told(nothing: str) -> Iterator[None]:
         nothing: what has not happened then, as a sentence's beginning.
     """
     from indexer.build import ShrinkError
+    from indexer.disk_space import DiskFullError, full_disk_as_error
     from indexer.golden import GoldenQueriesFailedError
     from indexer.problems import CatalogueError, ProblemLog
     from indexer.sinks.lease import LeaseHeldError
     from indexer.sinks.protocol import SinkError
 
     try:
-        yield
+        with full_disk_as_error():
+            yield
     except (ShrinkError, GoldenQueriesFailedError) as error:
         stop(Ending.REFUSED, f"{nothing}: {error}.")
     except LeaseHeldError as error:
@@ -37,7 +39,7 @@ def told(nothing: str) -> Iterator[None]:
         if isinstance(problems, ProblemLog):
             list_problems(problems)
         stop(Ending.UNMET, f"{nothing}: {error}.")
-    except SinkError as error:
+    except (SinkError, DiskFullError) as error:
         stop(Ending.UNAVAILABLE, f"{nothing}: {error}.")
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from indexer.commands.exits import told
+from index_mappings.environment.endings import Ending
+from indexer.commands.exits import stop, told
 from indexer.commands.parts import (
     CatalogueOption,
     DataDirOption,
@@ -81,14 +82,16 @@ def follow_command(
     """Apply changes to the live generation as they come, until it is told to stop.
 
     SIGTERM and Ctrl-C end it well: the changes at work are done to their end.
+    Changes that can't be applied are refused: they are written to
+    dead-letters.ndjson of the state directory, and with --once the exit code is 1.
 
     Examples:
       shop-directory index follow --catalogue ./my-shops
       shop-directory index follow --catalogue ./my-shops --once --json
       tail -F changes.ndjson | shop-directory index follow --changes -
 
-    Exit codes: 0 done, 1 the changes or the state are not usable, 2 wrong usage,
-    3 the engine failed, 4 another job is at work.
+    Exit codes: 0 done, 1 the changes or the state are not usable or changes were
+    refused, 2 wrong usage, 3 the engine failed, 4 another job is at work.
     """
     from indexer.following import Following, FollowOptions
     from indexer.reconcile_found import Found
@@ -108,6 +111,8 @@ def follow_command(
             source.close()
     found = Found() if reconciler is None else reconciler.total
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
+    if once and summary.changes.refused:
+        stop(Ending.UNMET, f"{summary.changes.refused:,} changes were refused: see {place.states.dead_letters}.")
 
 
 def _changes(

@@ -142,6 +142,7 @@ def opened(settings: "IndexerSettings") -> Iterator[Place]:
         index = EmbeddedPlace(settings.data_dir)
     else:
         from indexer.sinks.opensearch import OpenSearchSink
+        from indexer.sinks.opensearch_announcing import TypeaheadOptions
 
         letters = settings.states / "dead-letters.ndjson"
         sink = OpenSearchSink(
@@ -151,8 +152,13 @@ def opened(settings: "IndexerSettings") -> Iterator[Place]:
             letters,
             replicas=settings.replicas,
             access=settings.cluster_access,
+            typeahead=TypeaheadOptions(
+                settings.typeaheads, settings.typeahead_readers, settings.typeahead_rate_mb * 1024**2
+            ),
         )
-        index = OpenSearchPlace(settings.opensearch_urls, settings.index_prefix, settings.cluster_access)
+        index = OpenSearchPlace(
+            settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
+        )
     try:
         yield Place(settings, sink, States(settings.states, sink.place), index)
     finally:

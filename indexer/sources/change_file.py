@@ -73,6 +73,11 @@ class ChangeFile:
         """The file's name."""
         return self._path.name
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
     def read(self, position: str | None, most: int) -> ChangeBatch:
         """The next changes; none while the file is not there.
 

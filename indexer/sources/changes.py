@@ -26,7 +26,7 @@ def _known(kind: str) -> str:
     return kind
 
 
-class _Stated(BaseModel):
+class StatedChange(BaseModel):
     """A line as it states itself; what fits together is seen after."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -39,15 +39,19 @@ class _Stated(BaseModel):
     updated_at: Moment = None
 
 
+# A field's path, or None for the line as a whole, and what is wrong with it.
+Fault = tuple[str | None, str]
+
+
 class _Keyed(Protocol):
     @property
     def key(self) -> str: ...
 
 
 class _WrongError(Exception):
-    """What is wrong with a change."""
+    """What is wrong with a change: fields (None for the line as a whole) and reasons."""
 
-    def __init__(self, *found: str) -> None:
+    def __init__(self, *found: Fault) -> None:
         super().__init__()
         self.found = found
 
@@ -61,12 +65,25 @@ def read_change(text: bytes, place: str, *, lenient: bool = False) -> Change | R
         lenient: pass over unknown fields of the change and of its record.
     """
     try:
-        stated = _stated(text, lenient=lenient)
-        record = None if stated.record is None else _record(stated.type, stated.record, lenient=lenient)
-        key = _key(stated.type, stated.key or "") if record is None else cast("_Keyed", record).key
-        return Change(stated.type, key, _order(stated, record), record, place)
+        return _read(text, place, lenient=lenient)
     except _WrongError as error:
-        return refuse(text, place, *error.found)
+        return refuse(text, place, *(reason if field is None else f"{field} {reason}" for field, reason in error.found))
+
+
+def change_faults(text: bytes, *, lenient: bool = False) -> tuple[Fault, ...]:
+    """What is wrong with one line; empty where it can be applied. Arguments as for `read_change`."""
+    try:
+        _read(text, "", lenient=lenient)
+    except _WrongError as error:
+        return error.found
+    return ()
+
+
+def _read(text: bytes, place: str, *, lenient: bool) -> Change:
+    stated = _stated(text, lenient=lenient)
+    record = None if stated.record is None else _record(stated.type, stated.record, lenient=lenient)
+    key = _key(stated.type, stated.key or "") if record is None else cast("_Keyed", record).key
+    return Change(stated.type, key, _order(stated, record), record, place)
 
 
 def refuse(text: bytes, place: str, *found: str) -> RefusedChange:
@@ -111,22 +128,22 @@ def _placed(line: Line, name: str, longest: int, *, lenient: bool) -> Change | R
     return read_change(line.text, place, lenient=lenient)
 
 
-def _stated(text: bytes, *, lenient: bool) -> _Stated:
+def _stated(text: bytes, *, lenient: bool) -> StatedChange:
     try:
         value = strict_loads(text)
         if not isinstance(value, dict):
-            raise _WrongError("the line must be an object")
-        stated = _Stated.model_validate(value, extra="ignore" if lenient else None)
+            raise _WrongError((None, "the line must be an object"))
+        stated = StatedChange.model_validate(value, extra="ignore" if lenient else None)
     except NotStrictJsonError as error:
-        raise _WrongError(f"the line {error}") from None
+        raise _WrongError((None, f"the line {error}")) from None
     except ValidationError as error:
-        raise _WrongError(*(f"{field} {reason}" for field, reason in reasons(error))) from None
+        raise _WrongError(*reasons(error)) from None
     wanted, other = ("record", "key") if stated.op == "upsert" else ("key", "record")
-    found = [f"{wanted} is missing"] if getattr(stated, wanted) is None else []
+    found: list[Fault] = [(wanted, "is missing")] if getattr(stated, wanted) is None else []
     if getattr(stated, other) is not None:
-        found.append(f"{other} must not be given with {stated.op}")
+        found.append((other, f"must not be given with {stated.op}"))
     if stated.op == "upsert" and stated.updated_at is not None:
-        found.append("updated_at must stand in the record of an upsert")
+        found.append(("updated_at", "must stand in the record of an upsert"))
     if found:
         raise _WrongError(*found)
     return stated
@@ -137,25 +154,25 @@ def _record(kind: str, value: dict[str, Any], *, lenient: bool) -> Record:
         return RECORDS[kind].model_validate(value, extra="ignore" if lenient else None)
     except ValidationError as error:
         found = [("record" if field == "record" else f"record.{field}", reason) for field, reason in reasons(error)]
-        raise _WrongError(*(f"{field} {reason}" for field, reason in found)) from None
+        raise _WrongError(*found) from None
 
 
 def _key(kind: str, key: str) -> str:
     try:
         return reduced_key(kind, key)
     except ValueError as error:
-        raise _WrongError(f"key {error}") from None
+        raise _WrongError(("key", str(error))) from None
 
 
-def _order(stated: _Stated, record: Record | None) -> Order:
+def _order(stated: StatedChange, record: Record | None) -> Order:
     own = None if record is None else record.version
     if stated.version is not None:
         if own not in (None, stated.version):
-            raise _WrongError("version must be the same in the change and in its record")
+            raise _WrongError(("version", "must be the same in the change and in its record"))
         return Order(VERSION, stated.version)
     order = NO_ORDER if record is None else order_of(record)
     if stated.updated_at is not None:
         order = Order(UPDATED_AT, microseconds(stated.updated_at))
     if order == NO_ORDER:
-        raise _WrongError("the change needs a version or an updated_at")
+        raise _WrongError((None, "the change needs a version or an updated_at"))
     return order

@@ -17,6 +17,7 @@ from indexer.belongings import RECORDS
 from indexer.problems import CatalogueError, Problem, ProblemLog
 from indexer.records import Record, reasons
 from indexer.sources.change_file import ChangeFile
+from indexer.sources.formats import refuse_other_formats
 from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE
 
 CHANGES: Final = "changes.ndjson"
@@ -42,7 +43,8 @@ class NdjsonCatalogue:
     """A catalogue on disk.
 
     Raises:
-        CatalogueError: there is none, `shops` is missing, or a file's name is not known.
+        CatalogueError: there is none, `shops` is missing, a file's name is not known, or a file is a CSV or one JSON
+            document.
     """
 
     def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
@@ -56,6 +58,8 @@ class NdjsonCatalogue:
         self._lenient = lenient
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
         self._files = _files_of(path, lenient=lenient)
+        for kind, file in self._files.items():
+            refuse_other_formats(file, of_shops=kind == "shops")
 
     def kinds(self) -> tuple[str, ...]:
         """The types that the catalogue holds, in the order in which they are read."""
@@ -119,7 +123,7 @@ class NdjsonCatalogue:
         problems: ProblemLog,
         advance: Callable[[int], None],
     ) -> Iterator[tuple[int, AnyRecord]]:
-        for line, raw in _lines(path, problems, advance):
+        for line, raw in numbered_lines(path, problems, advance):
             try:
                 yield line, model.model_validate(strict_loads(raw), extra="ignore" if self._lenient else None)
             except NotStrictJsonError as error:
@@ -149,6 +153,8 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
                 f"{_shown(file.name)} is no known type ({known}): rename it, or pass over it by --lenient"
             )
     if "shops" not in files:
+        for other in sorted(path.glob("shops.*")):
+            refuse_other_formats(other)
         raise CatalogueError(f"{path} holds no shops.ndjson or shops.ndjson.gz")
     return files
 
@@ -158,7 +164,7 @@ def _shown(name: str) -> str:
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
-def _lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, without their ends; one that is too long is reported and passed over."""
     number = 0
     try:

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from indexer.catalogue.schema import KINDS
 from tests.commands.told import commands_told
 from tests.commands.world import PROGRAMS, TOKEN_ID, environment, queue_up, run
 
@@ -27,6 +28,10 @@ ANSWERS: Final = {
     "check": ("check --list", "rules unseen"),
     "config": ("config", "service indexer"),
     "version": ("version", "name version commit built_at"),
+    "catalogue schema": ("catalogue schema", "$schema title description $defs"),
+    "catalogue validate": ("catalogue validate my-shops", "problems valid bad_records records public_shops notes"),
+    "catalogue init": ("catalogue init json-init", "directory files"),
+    "catalogue from-csv": ("catalogue from-csv shops.csv json-csv", "directory shops bad_rows columns"),
     "index build": ("index build --catalogue my-shops --dry-run", _BUILT),
     "index follow": ("index follow --catalogue my-shops --once", _FOLLOWED),
     "index status": ("index status", "place generations"),
@@ -47,6 +52,8 @@ LINES: Final = {
 PROBLEMS: Final = {
     "index biuld": (2, "usage", "No such command 'biuld'. Did you mean 'build'?"),
     "index build --catalog x": (2, "usage", "No such option: --catalog (Possible options: --catalogue)"),
+    "catalogue schema shop": (2, "usage", f"There is no such kind: name one of {', '.join(KINDS)}."),
+    "catalogue init my-shops": (1, "unmet", "Nothing was written: my-shops is not empty: name another directory."),
     "index build --mapping x": (2, "usage", "--mapping goes with --sql."),
     "index build --catalogue nowhere": (1, "unmet", f"Nothing was published: {_NO_CATALOGUE}"),
     "index build --data-dir my-shops/shops.ndjson/x": (

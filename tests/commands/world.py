@@ -64,6 +64,8 @@ def fill(folder: Path) -> None:
     """Put a catalogue, its index in two generations, a token and two claimed re-checks where the program looks."""
     shutil.copytree(SAMPLE, folder / "my-shops", ignore=shutil.ignore_patterns("*.py", "__pycache__", "README.md"))
     (folder / "changes.ndjson").write_text("")
+    (folder / "shops.csv").write_text("name,website,category\nLamp House,lamp-house.example,Lighting\n")
+    (folder / "list.csv").write_text("Firma;URL;Category\nLamp House;lamp-house.example;Lighting\n")
     (folder / "my-shops" / "changes.ndjson").write_text("")
     for _ in range(2):
         built = run(folder, "index", "build", "--catalogue", "my-shops")

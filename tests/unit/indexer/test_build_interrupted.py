@@ -69,9 +69,10 @@ class InterruptedWriter(EmbeddedWriter):
         self._reach("add")
         return added
 
-    def seal(self, stamp: Stamp) -> None:
-        super().seal(stamp)
+    def seal(self, stamp: Stamp) -> Stamp:
+        sealed = super().seal(stamp)
         self._reach("seal")
+        return sealed
 
     def count(self, kind: str) -> int:
         self._reach("count")

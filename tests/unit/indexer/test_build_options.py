@@ -11,6 +11,7 @@ import pytest
 from index_mappings.generations import Stamp
 from indexer.build import BuildOptions, BuildSummary, ShrinkError, build
 from indexer.catching_up import CaughtUp
+from indexer.problems import CatalogueError
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.embedded_writing import EmbeddedEditor
 from indexer.sinks.protocol import SinkError
@@ -92,9 +93,39 @@ def test_a_loss_that_is_meant_is_published(operator: Operator) -> None:
 
 @pytest.mark.rule("G2")
 def test_a_first_build_and_one_after_an_empty_one_lose_nothing(operator: Operator) -> None:
-    assert operator.build([]).stamp.counts["shops"] == 0
-    assert operator.build([]).stamp.counts["shops"] == 0
+    empty = BuildOptions(allow_empty=True)
+    assert operator.build([], empty).stamp.counts["shops"] == 0
+    assert operator.build([], empty).stamp.counts["shops"] == 0
     assert operator.build(TEN[:1]).stamp.counts["shops"] == 1
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("shops", [[], [{**TEN[0], "visibility": "under_review"}]])
+def test_a_build_of_no_public_shop_is_refused_unless_it_is_allowed_or_a_rehearsal(
+    operator: Operator, shops: list[dict[str, Any]]
+) -> None:
+    with pytest.raises(CatalogueError) as refused:
+        operator.build(shops)
+    assert str(refused.value) == (
+        "the catalogue has no public shop: look at it, or publish a directory without shops by --allow-empty"
+    )
+    assert operator.there() == ([], [])
+    assert operator.build(shops, BuildOptions(dry_run=True)).published is False
+    assert operator.build(shops, BuildOptions(allow_empty=True)).published is True
+
+
+@pytest.mark.rule("G2")
+def test_to_lose_all_shops_has_to_be_allowed_in_both_ways(operator: Operator) -> None:
+    live = operator.build(TEN).stamp
+    for options, refusal in (
+        (BuildOptions(), ShrinkError),
+        (BuildOptions(allow_empty=True), ShrinkError),
+        (BuildOptions(allow_shrink=True), CatalogueError),
+    ):
+        with pytest.raises(refusal):
+            operator.build([], options)
+        assert operator.sink.live() == live
+    assert operator.build([], BuildOptions(allow_empty=True, allow_shrink=True)).published is True
 
 
 @pytest.mark.rule("G2", "G3")

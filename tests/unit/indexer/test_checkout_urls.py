@@ -29,6 +29,7 @@ GOOD = [
     ("https://nord-licht．internal/", f"https://{SHOP}/"),
     ("https://ｎord-licht.internal/", f"https://{SHOP}/"),
     ("https://nord%2Dlicht.internal/", f"https://{SHOP}/"),
+    (f"https://{'a' * 63}.{SHOP}/", f"https://{'a' * 63}.{SHOP}/"),
 ]
 
 BAD = {
@@ -94,6 +95,7 @@ BAD = {
     "two dots": f"https://..{SHOP}/",
     "a sub-domain of a checkout host": "https://evil.pay.partner.internal/",
     "underscore": f"https://a_b.{SHOP}/",
+    "a label of 64 characters": f"https://{'a' * 64}.{SHOP}/",
 }
 
 
@@ -108,6 +110,39 @@ def test_a_url_of_the_shop_or_of_a_listed_host_is_given_in_canonical_form(stated
 @pytest.mark.parametrize("kind", BAD)
 def test_any_other_url_is_none(kind: str) -> None:
     assert checkout_url(BAD[kind], SHOP, HOSTS) is None
+
+
+@pytest.mark.rule("A10")
+@pytest.mark.parametrize(
+    ("shop_domain", "listed", "valid", "invalid"),
+    [
+        ("co.uk", (), ("co.uk",), ("evil.co.uk", "www.co.uk", "www.evil.co.uk")),
+        ("myshopify.com", (), ("myshopify.com",), ("foo.myshopify.com", "www.myshopify.com", "a.foo.myshopify.com")),
+        (
+            "foo.myshopify.com",
+            (),
+            ("foo.myshopify.com", "www.foo.myshopify.com", "a.b.foo.myshopify.com"),
+            ("myshopify.com", "bar.myshopify.com", "www.myshopify.com"),
+        ),
+        ("a.shop.co.uk", (), ("a.shop.co.uk", "b.a.shop.co.uk"), ("shop.co.uk", "b.shop.co.uk", "www.shop.co.uk")),
+        ("shop.de", ("co.uk",), ("co.uk", "pay.shop.de"), ("evil.co.uk", "www.co.uk")),
+        ("shop.de", ("pay.co.uk",), ("pay.co.uk", "www.pay.co.uk"), ("a.pay.co.uk", "www.www.pay.co.uk")),
+        ("shop.de", ("myshopify.com",), ("myshopify.com",), ("www.myshopify.com", "foo.myshopify.com")),
+    ],
+)
+def test_a_sub_domain_is_of_its_parent_only_with_the_same_registrable_domain(
+    shop_domain: str, listed: tuple[str, ...], valid: tuple[str, ...], invalid: tuple[str, ...]
+) -> None:
+    assert [checkout_url(f"https://{host}/", shop_domain, listed) for host in valid] == [
+        f"https://{host}/" for host in valid
+    ]
+    assert [checkout_url(f"https://{host}/", shop_domain, listed) for host in invalid] == [None] * len(invalid)
+
+
+@pytest.mark.rule("A10")
+def test_a_networks_host_is_not_valid_for_a_url_as_stated() -> None:
+    network_url = f"https://go.network.internal/c?to=https://{SHOP}/"
+    assert checkout_url(network_url, SHOP, HOSTS) is None
 
 
 @pytest.mark.rule("A10")

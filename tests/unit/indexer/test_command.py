@@ -2,7 +2,9 @@
 
 import json
 import socket
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,6 +139,29 @@ def test_no_usable_catalogue_is_exit_code_1(tmp_path: Path, made: bool) -> None:
     done = _run(tmp_path, "--catalogue", str(path))
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("Nothing was published: ")
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("from_sql", [False, True])
+def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(
+    tmp_path: Path,
+    from_sql: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    arguments: tuple[str, ...] = ("--catalogue", _catalogue(tmp_path))
+    environment = {}
+    if from_sql:
+        columns = "id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT"
+        with closing(sqlite3.connect(tmp_path / "catalogue.sqlite")) as connection:
+            connection.execute(f"CREATE TABLE shops ({columns})")
+        arguments, environment = ("--sql",), {"SHOP_DIRECTORY_SQL_URL": f"sqlite:///{tmp_path}/catalogue.sqlite"}
+    done = _run(tmp_path, *arguments, environment=environment)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == (
+        "Nothing was published: the catalogue has no public shop: look at it, or publish a directory without shops by"
+        " --allow-empty."
+    )
+    for more in ("--dry-run", "--allow-empty"):
+        assert _run(tmp_path, *arguments, more, environment=environment).exit_code == 0
 
 
 @pytest.mark.parametrize(

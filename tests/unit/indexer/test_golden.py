@@ -31,7 +31,7 @@ from indexer.golden import (
 from indexer.problems import LISTED, CatalogueError
 from indexer.sinks.protocol import SinkError
 from service.golden import open_answers
-from service.suggest import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
+from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.fields import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS
 from service.tools.find_shop import FindShopRequest
 

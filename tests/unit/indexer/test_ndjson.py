@@ -135,7 +135,7 @@ def test_a_zipped_file_that_ends_in_the_middle_is_no_catalogue(tmp_path: Path) -
         (b'{"name": "zqcanaryzq", "popularity": 1e999}', "holds a number that is too large"),
         (b'{"name": "zqcanaryzq\\ud800"}', "holds half of a surrogate pair"),
         (b"[" * 40 + b"]" * 40, "is nested more than 32 levels deep"),
-        (b'{"popularity": ' + b"1" * 5_000 + b"}", "is not valid JSON"),
+        (b'{"popularity": ' + b"1" * 5_000 + b"}", "holds a number with too many digits"),
         (b'{"id": "s1"} {"id": "zqcanaryzq"}', "is not valid JSON"),
     ],
 )

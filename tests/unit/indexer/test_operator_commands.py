@@ -188,7 +188,9 @@ def test_prune_removes_what_was_retired_a_minute_ago_and_keeps_the_previous_one(
 
 
 @pytest.mark.rule("G3")
-def test_follow_once_tells_what_it_applied_and_where_what_it_could_not_is_kept(operator: Operator) -> None:
+def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file(
+    operator: Operator,
+) -> None:
     operator.build(LAMP)
     operator.change(op="upsert", type="shops", record=BOOK, version=2)
     operator.change(op="upsert", type="shops", record={**BOOK, "name": "Older"}, version=1)
@@ -197,7 +199,7 @@ def test_follow_once_tells_what_it_applied_and_where_what_it_could_not_is_kept(o
     told = json.loads(done.stdout)
     assert told.pop("seconds") >= 0
     assert (done.exit_code, told) == (
-        0,
+        1,
         {
             "generation": operator.live, "applied": 1, "older": 1, "refused": 1, "documents_written": 3,
             "documents_removed": 0, "updates": 1, "failures": 0, "untold": 0,
@@ -206,6 +208,10 @@ def test_follow_once_tells_what_it_applied_and_where_what_it_could_not_is_kept(o
     )  # fmt: skip
     assert "zqcanaryzq" not in done.output
     letters = operator.folder / "index.state" / "dead-letters.ndjson"
+    problem = {"code": "unmet", "message": f"1 changes were refused: see {letters}."}
+    assert json.loads(done.stderr.splitlines()[-1]) == {"error": problem}
+    again = operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
+    assert again.exit_code == 0
     assert (letters.stat().st_mode & 0o777, "zqcanaryzq" in letters.read_text()) == (0o600, True)
 
 

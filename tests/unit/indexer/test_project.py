@@ -41,7 +41,6 @@ def test_a_shop_becomes_its_document() -> None:
         main_label="nord-licht",
         names=("mueller", "muller", "nord", "nord licht internal", "nord-licht.internal"),
         leading=("mueller", "muller"),
-        begun=("muelle",),
         full=(
             "mueller", "muller", "nord", "nord licht", "nord licht internal", "nord-licht", "nord-licht.internal",
             "nordlicht",
@@ -52,6 +51,7 @@ def test_a_shop_becomes_its_document() -> None:
         ),
         words=("licht", "mueller", "muller", "nord"),
         infixes=("mueller", "muller", "nord", "nordlicht"),
+        dotted=(),
     )  # fmt: skip
 
 

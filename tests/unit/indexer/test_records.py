@@ -58,6 +58,7 @@ AT_THE_LIMIT: Final[dict[str, tuple[str, object]]] = {
     "removed": ("visibility", "removed"),
     "a source of 2,048 characters": ("source", "s" * 2_048),
     "no source": ("source", None),
+    "joiners and a variation selector that is no tag": ("name", "a\u200d\u2060\ufe0f\U000e0100b"),
     "version nought": ("version", 0),
     "the greatest version": ("version", 2**63 - 1),
 }
@@ -81,6 +82,18 @@ BEYOND: Final[dict[str, tuple[str, object, str, str]]] = {
         )
         for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     },
+    **{
+        f"a name with U+{ord(mark):04X}": ("name", f"{CANARY}{mark}", "name", "holds a line or paragraph separator")
+        for mark in "\u2028\u2029"
+    },
+    **{
+        f"a name with U+{ord(mark):04X}": ("name", f"{CANARY}{mark}", "name", "holds an invisible tag character")
+        for mark in "\U000e0000\U000e0001\U000e0041\U000e007f"
+    },
+    "an alias with a tag": (
+        "aliases", ["b", f"{CANARY}\U000e0041"], "aliases.1", "holds an invisible tag character",
+    ),
+    "a source with a separator": ("source", f"{CANARY}\u2028", "source", "holds a line or paragraph separator"),
     "half a surrogate pair": ("name", f"{CANARY}\ud800", "name", "holds characters that are not valid Unicode"),
     "an alias of 301 characters": ("aliases", ["b", CANARY + "a" * 291], "aliases.1", "is longer than 300 characters"),
     "a blank alias": ("aliases", ["b", ""], "aliases.1", "must not be blank"),

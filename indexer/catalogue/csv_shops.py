@@ -1,0 +1,235 @@
+"""A catalogue of shops from a CSV with a header.
+
+A bad row is reported by its line and field, never by its value (V1). A value that does not say what it is, such as a
+country's name, is brought to the form of the catalogue; nothing is guessed that the file does not say.
+"""
+
+import csv
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import pycountry
+from anyascii import anyascii
+from pydantic import ValidationError
+
+from index_mappings.countries import COUNTRY_CODES
+from index_mappings.documents import WORLDWIDE
+from index_mappings.hosts import reduce_host
+from indexer.catalogue.csv_columns import Columns, columns_of
+from indexer.problems import CatalogueError, Problem
+from indexer.records import ShopRecord, reasons
+
+_SAMPLE: Final = 64 * 1024
+_DELIMITERS: Final = ",;\t|"
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_MAX_ID: Final = 64
+_MAX_SLUG: Final = 100
+_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_NO_ID: Final = re.compile(r"[^A-Za-z0-9-]")
+_PLAIN: Final = frozenset({"id", "name", "domain", "visibility", "source"})
+_WORLD: Final = frozenset({"WORLDWIDE", "GLOBAL", "INTERNATIONAL", "WORLD"})
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOptions:
+    """How a CSV is read.
+
+    Attributes:
+        stated: `COLUMN=FIELD` each, before what the columns' names suggest.
+        category: of rows that state none; None where such a row is a bad one.
+    """
+
+    stated: Sequence[str] = ()
+    category: str | None = None
+
+
+class _RowError(Exception):
+    """A row that is no record at all; the text says why."""
+
+
+class CsvShops:
+    """The shops of one CSV.
+
+    Attributes:
+        columns: what its columns mean.
+        delimiter: what stands between its cells.
+    """
+
+    def __init__(self, path: Path, options: CsvOptions) -> None:
+        """Read the header.
+
+        Raises:
+            CatalogueError: the file can't be read, has no header, or has no column for name or domain.
+        """
+        self._path, self._options = path, options
+        self._encoding = _encoding(path)
+        self.delimiter = _DELIMITERS[0]
+        with self._opened() as file, self._as_error():
+            self.delimiter = _delimiter(file.read(_SAMPLE))
+        header = next((cells for _, cells in self._lines()), None)
+        if header is None:
+            raise CatalogueError(f"{path} is empty: its first line must name the columns")
+        self.columns: Columns = columns_of([cell.strip() for cell in header], options.stated)
+
+    def records(self, report: Callable[..., None]) -> Iterator[ShopRecord]:
+        """The shops of all good rows.
+
+        Args:
+            report: is called with the problems of each bad row.
+
+        Raises:
+            CatalogueError: the file is no CSV from some line on.
+        """
+        ids: dict[str, int] = {}
+        for line, cells in islice(self._lines(), 1, None):
+            try:
+                record = self._record(cells)
+                first = ids.setdefault(record.id, line)
+                if first == line:
+                    yield record
+                    continue
+                faults: list[tuple[str | None, str]] = [("id", f"is already the id of line {first}{self._made()}")]
+            except ValidationError as error:
+                faults = [(field, self._advised(field, reason)) for field, reason in reasons(error)]
+                # An id that would be made from a domain that is missing or wrong is no fault of its own.
+                faults = [fault for fault in faults if fault[0] != "id" or "id" in self.columns.places] or faults
+            except _RowError as error:
+                faults = [(None, str(error))]
+            report(*(Problem(self._path.name, line, field, reason) for field, reason in faults))
+
+    def _record(self, cells: Sequence[str]) -> ShopRecord:
+        more = len(cells) - len(self.columns.header)
+        if more > 0 and any(cell.strip() for cell in cells[-more:]):
+            raise _RowError(f"the row has {more} cells more than the header: quote cells that hold the delimiter")
+        return ShopRecord.model_validate(self._fields(cells))
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """The rows that are not blank, the header first, each with its first line."""
+        with self._opened() as file, self._as_error():
+            reader = csv.reader(file, delimiter=self.delimiter)
+            before = 0
+            for row in reader:
+                line, before = before + 1, reader.line_num
+                if any(cell.strip() for cell in row):
+                    yield line, row
+
+    @contextmanager
+    def _as_error(self) -> Iterator[None]:
+        try:
+            yield
+        except csv.Error as error:
+            raise CatalogueError(f"{self._path} is no CSV: {error}") from error
+        except UnicodeDecodeError as error:
+            raise CatalogueError(f"{self._path} is not {error.encoding.upper()}: save it as UTF-8") from error
+
+    def _opened(self) -> TextIO:
+        try:
+            return self._path.open(encoding=self._encoding, newline="")
+        except OSError as error:
+            raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
+
+    def _fields(self, cells: Sequence[str]) -> dict[str, Any]:
+        """A row as a line of `shops`: a value that is not understood stays, and is refused by the record."""
+        stated = {
+            field: cells[place].strip()
+            for field, place in self.columns.places.items()
+            if place < len(cells) and cells[place].strip()
+        }
+        fields: dict[str, Any] = {field: text for field, text in stated.items() if field in _PLAIN}
+        fields["categories"] = [
+            {"slug": slug_of(name), "name": name}
+            for name in _several(stated.get("categories", self._options.category or ""))
+        ]
+        fields["countries"] = [country_code(name) for name in _several(stated.get("countries", ""))]
+        fields["aliases"] = _several(stated.get("aliases", ""), "|;")
+        fields["checkout_hosts"] = _several(stated.get("checkout_hosts", ""))
+        fields["popularity"] = _number(stated.get("popularity"))
+        if "visibility" not in self.columns.places:
+            fields["visibility"] = "public"
+        if "id" not in stated and "domain" in stated:
+            fields["id"] = id_of(stated["domain"])
+        return fields
+
+    def _advised(self, field: str, reason: str) -> str:
+        if field == "categories" and not self._options.category:
+            return f"{reason}; --category gives one to rows without any"
+        return reason
+
+    def _made(self) -> str:
+        return "" if "id" in self.columns.places else ", made from the same domain"
+
+
+def slug_of(name: str) -> str:
+    """A category's slug from its name in any script; empty where nothing of it can be spelt in ASCII."""
+    return _NO_SLUG.sub("-", anyascii(name).lower()).strip("-")[:_MAX_SLUG].rstrip("-")
+
+
+def id_of(domain: str) -> str:
+    """A shop's id from its domain, the same for every form of it; empty where it is no domain."""
+    host = reduce_host(domain) or ""
+    made = _NO_ID.sub("_", host)
+    if len(made) <= _MAX_ID:
+        return made
+    digest = hashlib.blake2b(host.encode(), digest_size=6).hexdigest()
+    return f"{made[: _MAX_ID - len(digest) - 1]}_{digest}"
+
+
+@lru_cache(maxsize=4_096)
+def country_code(text: str) -> str:
+    """The code of a country that is given by a code or by its English name; else the text in capitals."""
+    code = text.upper()
+    if code in COUNTRY_CODES:
+        return code
+    if code in _WORLD:
+        return WORLDWIDE
+    return _country_names().get(code, code)
+
+
+@lru_cache(maxsize=1)
+def _country_names() -> Mapping[str, str]:
+    names = {"UK": "GB", "GREAT BRITAIN": "GB", "USA": "US", "KOSOVO": "XK"}
+    for country in pycountry.countries:
+        for attribute in ("alpha_3", "name", "common_name", "official_name"):
+            if name := getattr(country, attribute, None):
+                names.setdefault(name.upper(), country.alpha_2)
+    return names
+
+
+def _several(cell: str, delimiters: str = "|;,") -> list[str]:
+    """The entries of a cell: between the first of the delimiters that it holds."""
+    delimiter = next((sign for sign in delimiters if sign in cell), delimiters[0])
+    return [part.strip() for part in cell.split(delimiter) if part.strip()]
+
+
+def _number(text: str | None) -> object:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _encoding(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return "utf-16" if file.read(2) in _UTF16_MARKS else "utf-8-sig"
+    except OSError as error:
+        raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _delimiter(sample: str) -> str:
+    """What separates cells: what the csv module finds, if the header has it; else what the header has most of."""
+    header = sample.partition("\n")[0]
+    try:
+        found = csv.Sniffer().sniff(sample, _DELIMITERS).delimiter
+    except csv.Error:
+        found = ""
+    return found if found and found in header else max(_DELIMITERS, key=header.count)

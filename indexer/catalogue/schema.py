@@ -1,0 +1,135 @@
+"""JSON Schemas of the records of a catalogue and of a change, made from the models that the indexer reads by.
+
+A schema can say less than a model: it accepts every record that the indexer accepts, and a few that the indexer refuses
+(two letters that are no country, a `discount` of kind `percent` without a value).
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic.json_schema import models_json_schema
+
+from indexer.belongings import RECORDS
+from indexer.sources.changes import StatedChange
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+CHANGE: Final = "change"
+KINDS: Final = (*RECORDS, CHANGE)
+
+ABOUT: Final = {
+    "shops": "A shop. The one file that must exist.",
+    "coupons": "A coupon code of a shop.",
+    "offers": "A product that a shop sells, with its price and URL.",
+    "shipping": "Where a shop ships to and on which terms: at most one statement a shop.",
+    "trust": "One measured fact about a shop's site.",
+    "affiliate_programs": "How links to a shop's offers are monetised in one network.",
+    "redirects": "One domain that was seen to lead to another one.",
+    "resource_accounts": "An account of the operator with an outside provider, for the operations endpoints.",
+    CHANGE: "A line of `changes.ndjson`: one record that was created, replaced or deleted.",
+}
+
+_REF: Final = "#/$defs/{model}"
+_WHOLE_NUMBER: Final = {"type": "integer"}
+_TEXT: Final = {"type": "string"}
+
+
+def catalogue_schema() -> dict[str, Any]:
+    """One document that has the schema of each kind of record, and of a change, below `$defs`."""
+    return {
+        "$schema": DIALECT,
+        "title": "The records of a catalogue",
+        "description": "Each line of FILE.ndjson is valid against #/$defs/FILE, and each line of changes.ndjson"
+        " against #/$defs/change.",
+        "$defs": _definitions(),
+    }
+
+
+def record_schema(kind: str) -> dict[str, Any]:
+    """A self-contained schema of one kind.
+
+    Args:
+        kind: one of KINDS.
+    """
+    definitions = _definitions()
+    wanted = definitions[kind]
+    needed = _needed(wanted, definitions)
+    schema = {"$schema": DIALECT, **wanted}
+    if needed:
+        schema["$defs"] = {name: made for name, made in definitions.items() if name in needed}
+    return schema
+
+
+def _definitions() -> dict[str, Any]:
+    models: dict[str, type[BaseModel]] = {**RECORDS, CHANGE: StatedChange}
+    _, made = models_json_schema([(model, "validation") for model in models.values()], ref_template=_REF)
+    names = {model.__name__: kind for kind, model in models.items()}
+    definitions = {names.get(name, name): _tidy(schema, names) for name, schema in made["$defs"].items()}
+    for kind in KINDS:
+        definitions[kind]["description"] = ABOUT[kind]
+    definitions[CHANGE] = _change(definitions[CHANGE])
+    parts = sorted(definitions.keys() - set(KINDS))
+    return {name: definitions[name] for name in (*KINDS, *parts)}
+
+
+def _tidy(schema: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - any part of a JSON document
+    """The schema without generated titles, and with references by the names of kinds."""
+    if isinstance(schema, list):
+        return [_tidy(part, names) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidied = {key: _tidy(part, names) for key, part in schema.items() if key != "title" or not isinstance(part, str)}
+    if "$ref" in tidied:
+        model = tidied["$ref"].rpartition("/")[2]
+        tidied["$ref"] = _REF.format(model=names.get(model, model))
+    return tidied
+
+
+def _change(stated: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a change with what its fields demand of each other."""
+    fields = {**stated["properties"], "type": {"enum": list(RECORDS)}}
+    is_upsert = {"op": {"const": "upsert"}}
+    upsert = {"properties": is_upsert, "required": ["op"]}
+    return {
+        **stated,
+        "properties": fields,
+        "allOf": [
+            {
+                "if": upsert,
+                "then": {
+                    "required": ["record"],
+                    "properties": {"key": {"type": "null"}, "updated_at": {"type": "null"}},
+                },
+                "else": {"required": ["key"], "properties": {"key": _TEXT, "record": {"type": "null"}}},
+            },
+            {"anyOf": [*_versions(), {"required": ["record"], "properties": {"record": {"anyOf": _versions()}}}]},
+            *[
+                {
+                    "if": {"properties": {**is_upsert, "type": {"const": kind}}, "required": ["op", "type"]},
+                    "then": {"properties": {"record": {"$ref": _REF.format(model=kind)}}},
+                }
+                for kind in RECORDS
+            ],
+        ],
+    }
+
+
+def _versions() -> list[dict[str, Any]]:
+    return [
+        {"required": ["version"], "properties": {"version": _WHOLE_NUMBER}},
+        {"required": ["updated_at"], "properties": {"updated_at": _TEXT}},
+    ]
+
+
+def _needed(schema: Any, definitions: dict[str, Any]) -> set[str]:  # noqa: ANN401 - any part of a JSON document
+    """The names of the definitions that a schema refers to, directly or through others."""
+    if isinstance(schema, list):
+        return {name for part in schema for name in _needed(part, definitions)}
+    if not isinstance(schema, dict):
+        return set()
+    found = {name for part in schema.values() for name in _needed(part, definitions)}
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        found |= {name, *_needed(definitions[name], definitions)}
+    return found

@@ -1,0 +1,241 @@
+"""`shop-directory catalogue ...`: write a catalogue and check it, without an index."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from index_mappings.environment.endings import Ending, problems_as_json
+from indexer.commands.exits import stop, told
+from indexer.commands.parts import JsonOption, LenientOption
+
+if TYPE_CHECKING:
+    from indexer.catalogue.csv_shops import CsvShops
+    from indexer.catalogue.validation import Validated
+    from indexer.problems import Problem
+
+_FILES: Final = "The files"
+
+catalogue = typer.Typer(help="Write a catalogue, and check it without building an index.", no_args_is_help=True)
+
+
+@catalogue.callback()
+def _catalogue() -> None:
+    """Write a catalogue, and check it without building an index."""
+
+
+def _kinds(incomplete: str) -> list[str]:
+    from indexer.catalogue.schema import KINDS
+
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+@catalogue.command("schema")
+def schema_command(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="KIND",
+            autocompletion=_kinds,
+            help="A file of the catalogue without its ending, such as shops; or change.",
+        ),
+    ] = None,
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print it on one line.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of one kind of record, or of all of them.
+
+    Every field with its type, its limits and the values that it may have. It is
+    made from what the indexer reads by, and stands in docs/catalogue.schema.json.
+
+    Examples:
+      shop-directory catalogue schema
+      shop-directory catalogue schema shops
+
+    Exit codes: 0 done, 2 there is no such kind.
+    """
+    from indexer.catalogue.schema import KINDS, catalogue_schema, record_schema
+
+    if kind is not None and kind not in KINDS:
+        stop(Ending.USAGE, f"There is no such kind: name one of {', '.join(KINDS)}.")
+    schema = catalogue_schema() if kind is None else record_schema(kind)
+    print(json.dumps(schema, indent=None if as_json else 2, ensure_ascii=False))
+
+
+@catalogue.command("validate")
+def validate_command(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A directory of NDJSON files, or one file of shops.")],
+    *,
+    changes: Annotated[
+        Path | None,
+        typer.Option("--changes", show_default="changes.ndjson of the directory", help="The file of changes."),
+    ] = None,
+    lenient: LenientOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Report everything that is wrong with a catalogue, by file, line and field.
+
+    No value of a record is printed: it may belong to a shop that is not public.
+    Notes name what a build would leave out. Nothing is built or changed.
+
+    Examples:
+      shop-directory catalogue validate ./my-shops
+      shop-directory catalogue validate ./my-shops --json
+
+    Exit codes: 0 nothing is wrong, 1 something is wrong or there is no catalogue,
+    2 wrong usage, 3 the disk is full.
+    """
+    from indexer.catalogue.validation import validate
+
+    report = _JsonProblems() if as_json else _print_problem
+    with told("Nothing was validated"):
+        done = validate(path, report, changes=changes, lenient=lenient)
+    if isinstance(report, _JsonProblems):
+        report.end(_as_wire(done))
+    else:
+        print(_as_text(done))
+    if done.problems:
+        raise typer.Exit(Ending.UNMET)
+
+
+@catalogue.command("init")
+def init_command(
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a small catalogue to begin with: each file with a few invented records.
+
+    A README.md explains the files. It can be built as it is.
+
+    Examples:
+      shop-directory catalogue init ./new-shops
+
+    Exit codes: 0 done, 1 the directory is not empty or can't be written, 2 wrong
+    usage.
+    """
+    from indexer.catalogue.writing import write_starter
+
+    with told("Nothing was written"):
+        files = write_starter(directory)
+    if as_json:
+        print(json.dumps({"directory": str(directory), "files": list(files)}))
+        return
+    print(f"Wrote {', '.join(files)} to {directory}. Next:")
+    print(f"  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}")
+
+
+@catalogue.command("from-csv")
+def from_csv_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV whose first line names the columns.")],
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")],
+    *,
+    stated: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="COLUMN=FIELD",
+            help="What a column is; without a FIELD it is left out. May be given several times.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
+    category: Annotated[
+        str | None,
+        typer.Option("--category", help="The category of rows that state none.", rich_help_panel=_FILES),
+    ] = None,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Write the good rows although others are bad.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a catalogue of shops from a CSV.
+
+    Columns are known by their names, such as name, domain or website, category
+    and country; the mapping is printed. A cell with several values has |, ; or
+    a comma between them. Shops are public unless there is a column visibility.
+
+    Examples:
+      shop-directory catalogue from-csv shops.csv ./csv-shops
+      shop-directory catalogue from-csv list.csv ./list-shops --map Firma=name
+
+    Exit codes: 0 done, 1 the file can't be read or has bad rows, 2 wrong usage.
+    """
+    from indexer.catalogue.csv_shops import CsvOptions, CsvShops
+
+    with told("Nothing was written"):
+        shops = CsvShops(file, CsvOptions(tuple(stated or ()), category))
+        if not as_json:
+            print(shops.columns.as_text())
+        written, bad = _write_shops(shops, directory, skip_invalid=skip_invalid)
+    if as_json:
+        places = {field: shops.columns.header[place] for field, place in shops.columns.places.items()}
+        columns = {"mapped": places, "unused": list(shops.columns.unused), "delimiter": shops.delimiter}
+        print(json.dumps({"directory": str(directory), "shops": written, "bad_rows": bad, "columns": columns}))
+        return
+    print(f"Wrote {written:,} shops to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out.")
+
+
+def _write_shops(shops: "CsvShops", directory: Path, *, skip_invalid: bool) -> tuple[int, int]:
+    """The number of shops that were written, and of rows that are bad."""
+    from indexer.catalogue.validation import ReportedProblems
+    from indexer.catalogue.writing import new_shops_file
+    from indexer.problems import CatalogueError
+
+    problems = ReportedProblems(report=lambda problem: print(problem, file=sys.stderr))
+    written = 0
+    with new_shops_file(directory) as output:
+        for record in shops.records(problems.add):
+            output.write(f"{record.model_dump_json(exclude={'version', 'updated_at'})}\n")
+            written += 1
+        if problems.records and not skip_invalid:
+            raise CatalogueError(f"{problems.records:,} bad rows: correct them, or leave them out by --skip-invalid")
+        if not written:
+            raise CatalogueError("the file has no row that is a shop")
+    return written, problems.records
+
+
+def _print_problem(problem: "Problem") -> None:
+    print(problem)
+
+
+class _JsonProblems:
+    """Prints one JSON document with all problems, each as soon as it is found: they may be many."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def __call__(self, problem: "Problem") -> None:
+        place: dict[str, Any] = {"file": problem.file, "line": problem.line or None, "field": problem.field}
+        print("," if self._begun else '{"problems": [', end="")
+        print(json.dumps({**place, "reason": problem.reason}, ensure_ascii=False), end="")
+        self._begun = True
+
+    def end(self, rest: dict[str, Any]) -> None:
+        """Print what comes after the problems."""
+        print("" if self._begun else '{"problems": [', end="")
+        print(f"], {json.dumps(rest, ensure_ascii=False)[1:]}")
+
+
+def _as_wire(done: "Validated") -> dict[str, Any]:
+    return {
+        "valid": not done.problems,
+        "bad_records": done.bad_records,
+        "records": dict(done.records),
+        "public_shops": done.public_shops,
+        "notes": list(done.notes),
+    }
+
+
+def _as_text(done: "Validated") -> str:
+    counts = ", ".join(f"{number:,} {kind}" for kind, number in done.records.items()) or "none"
+    verdict = f"{done.problems:,} problems in {done.bad_records:,} records" if done.problems else "Nothing is wrong"
+    return "\n".join(
+        [
+            *(f"note: {note}" for note in done.notes),
+            f"{verdict}. Valid records: {counts}; {done.public_shops:,} public shops.",
+        ]
+    )

@@ -1,0 +1,185 @@
+"""`catalogue from-csv`: which column is what, what becomes of cells, and which rows are bad."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from indexer.catalogue.csv_columns import columns_of
+from indexer.catalogue.csv_shops import country_code, id_of, slug_of
+from indexer.commands.catalogue import catalogue
+from indexer.problems import CatalogueError
+
+_SECONDS: Final = 15.0
+
+
+class Import:
+    """A CSV and what is made of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "list.csv"
+        self.made = folder / "made"
+
+    def run(self, text: str | bytes, *options: str) -> Result:
+        self.file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return CliRunner().invoke(catalogue, ["from-csv", str(self.file), str(self.made), *options])
+
+    def shops(self, text: str | bytes, *options: str) -> list[dict[str, Any]]:
+        """The shops, which are a valid catalogue."""
+        done = self.run(text, *options)
+        assert done.exit_code == 0, done.stderr
+        valid = CliRunner().invoke(catalogue, ["validate", str(self.made)])
+        assert valid.exit_code == 0, valid.stdout
+        return [json.loads(line) for line in (self.made / "shops.ndjson").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Import:
+    return Import(tmp_path)
+
+
+def test_a_csv_of_all_fields_becomes_a_valid_catalogue_and_the_mapping_is_shown(given: Import) -> None:
+    header = "Shop_ID,Shop Name,Website,Category,Country,Visits,AKA,Checkout-Hosts,Visibility,Source,Comment"
+    row = 'n1,"Möbel, Nord",https://www.nord.example/de?a=1,Home & Living|Lighting,Germany;at,12.5,Nord|N,'
+    text = f"{header}\n{row}pay.nord.example,public,crm,none\n"
+    (record,) = given.shops(text)
+    assert record == {
+        "id": "n1", "name": "Möbel, Nord", "domain": "nord.example",
+        "categories": [{"slug": "home-living", "name": "Home & Living"}, {"slug": "lighting", "name": "Lighting"}],
+        "countries": ["DE", "AT"], "popularity": 12.5, "aliases": ["Nord", "N"],
+        "checkout_hosts": ["pay.nord.example"], "visibility": "public", "source": "crm",
+    }  # fmt: skip
+    given.made.joinpath("shops.ndjson").unlink()
+    shown = given.run(text).stdout.splitlines()
+    assert shown[1:4] == [
+        "  id              column 'Shop_ID'",
+        "  name            column 'Shop Name'",
+        "  domain          column 'Website'",
+    ]
+    assert shown[-2:] == [
+        "  not used        'Comment'",
+        f"Wrote 1 shops to {given.made / 'shops.ndjson'}; 0 bad rows were left out.",
+    ]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(given: Import, delimiter: str) -> None:
+    rows = [("Name", "URL", "Category"), ("A", "a.example", "Books"), ("B", "b.example", "Home")]
+    text = "".join(f"{delimiter.join(row)}\r\n" for row in rows)
+    assert [shop["domain"] for shop in given.shops(text)] == ["a.example", "b.example"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_what_spreadsheets_write_is_read(given: Import, encoding: str) -> None:
+    (shop,) = given.shops("name,url,category\nCafé 緑,a.example,Bücher\n".encode(encoding))
+    assert (shop["name"], shop["categories"]) == ("Café 緑", [{"slug": "bucher", "name": "Bücher"}])
+
+
+def test_another_encoding_is_refused_with_what_to_do(given: Import) -> None:
+    done = given.run("name,url,category\nCafé,a.example,Bücher\n".encode("latin-1"))
+    assert (done.exit_code, "is not UTF-8: save it as UTF-8" in done.stderr) == (1, True)
+
+
+@pytest.mark.rule("V1.silent")
+def test_bad_rows_are_reported_by_line_and_field_and_nothing_is_written_unless_they_are_skipped(given: Import) -> None:
+    text = (
+        'name,url,category\nA,a.example,X\nzqcanaryzq,nohost,X\n\n"C\nC",c.example,X\n,d.example,X\nE,,X\n'
+        "F,f.example,\nG,g.example,X,1\nH,www.A.example,X\n"
+    )
+    refused = given.run(text)
+    assert (refused.exit_code, refused.stderr.splitlines(), given.made.exists()) == (
+        1,
+        [
+            "list.csv:3: domain must be a host name with at least two labels",
+            "list.csv:5: name holds a control character",
+            "list.csv:7: name is missing",
+            "list.csv:8: domain is missing",
+            "list.csv:9: categories needs at least 1 entry; --category gives one to rows without any",
+            "list.csv:10: the row has 1 cells more than the header: quote cells that hold the delimiter",
+            "list.csv:11: id is already the id of line 2, made from the same domain",
+            "Nothing was written: 7 bad rows: correct them, or leave them out by --skip-invalid.",
+        ],
+        False,
+    )
+    skipped = given.run(text, "--skip-invalid", "--json")
+    assert (skipped.exit_code, json.loads(skipped.stdout)) == (
+        0,
+        {
+            "directory": str(given.made), "shops": 1, "bad_rows": 7,
+            "columns": {
+                "mapped": {"name": "name", "domain": "url", "categories": "category"}, "unused": [], "delimiter": ",",
+            },
+        },
+    )  # fmt: skip
+
+
+def test_the_mapping_may_be_stated_and_a_category_given(given: Import) -> None:
+    text = "title,Firma,url,Seite\nno,Nord,no.example,nord.example\n"
+    options = ("--map", "Firma=name", "--map", "seite=domain", "--category", "Shops")
+    (shop,) = given.shops(text, *options)
+    assert (shop["name"], shop["domain"], shop["categories"][0]["slug"]) == ("Nord", "nord.example", "shops")
+
+
+@pytest.mark.parametrize(
+    ("header", "stated", "message"),
+    [
+        (["a", "url"], (), "no column is known to be the name (there are: a, url): say which by --map COLUMN=name"),
+        (["a"], (), "no column is known to be the name or the domain"),
+        (["name", "url"], ("nam=id",), "--map 'nam=id' does not fit: it is COLUMN=FIELD, with a column of the file"),
+        (["name", "url"], ("name=nom",), "and a field (id, name, domain, "),
+        (["name", "url"], ("name",), "does not fit"),
+        (["name", "url"], ("url=",), "no column is known to be the domain"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_is_refused(header: list[str], stated: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CatalogueError) as refused:
+        columns_of(header, stated)
+    assert message in str(refused.value)
+
+
+def test_of_several_columns_for_a_field_the_usual_one_is_taken_and_the_others_are_not_used() -> None:
+    columns = columns_of(["URL", "Domain", "Brand", "Name", "Name"], ())
+    assert dict(columns.places) == {"domain": 1, "name": 3}
+    assert columns.unused == ("URL", "Brand", "Name")
+
+
+def test_an_id_is_made_from_the_domain_the_same_for_each_of_its_forms() -> None:
+    assert {id_of(form) for form in ("nord.example", "https://www.Nord.example:443/x", "nord.example.")} == {
+        "nord_example"
+    }
+    long = f"{'a' * 60}.{'b' * 60}.example"
+    assert (len(id_of(long)), id_of(long) == id_of(f"{'a' * 60}.{'c' * 60}.example"), id_of("")) == (64, False, "")
+
+
+def test_countries_are_known_by_code_and_english_name() -> None:
+    codes = {text: country_code(text) for text in ("de", "DEU", "Germany", "UK", "Kosovo", "worldwide", "Atlantis")}
+    assert list(codes.values()) == ["DE", "DE", "DE", "GB", "XK", "WORLDWIDE", "ATLANTIS"]
+
+
+def test_a_slug_is_spelt_in_ascii() -> None:
+    assert [slug_of(name) for name in ("Home & Living", "Bücher", "本", "—", "x" * 120)] == [
+        "home-living", "bucher", "ben", "", "x" * 100,
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_empty_missing_or_has_no_rows_is_refused(given: Import) -> None:
+    empty, bare = given.run(""), given.run("name,url,category\n")
+    given.file.unlink()
+    gone = CliRunner().invoke(catalogue, ["from-csv", str(given.file), str(given.made)])
+    assert [done.stderr for done in (empty, bare, gone)] == [
+        f"Nothing was written: {given.file} is empty: its first line must name the columns.\n",
+        "Nothing was written: the file has no row that is a shop.\n",
+        f"Nothing was written: {given.file} cannot be read: No such file or directory.\n",
+    ]
+    assert not given.made.exists()
+
+
+def test_50_000_rows_take_seconds(given: Import) -> None:
+    rows = (f"Shop {number},https://shop{number}.example/,Books|Home,DE,{number}" for number in range(50_000))
+    text = "\n".join(["name,url,category,country,visits", *rows])
+    began = time.monotonic()
+    done = given.run(text)
+    assert (done.exit_code, time.monotonic() - began < _SECONDS) == (0, True)

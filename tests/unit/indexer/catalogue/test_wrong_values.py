@@ -1,0 +1,216 @@
+"""Every field of every record with wrong values: the message names file, line and field, and what is allowed.
+
+The table has the wrong values of each form of value, and the form of each field.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.coupon_codes import ALLOWED
+from index_mappings.trust import TRUST_KINDS
+from indexer.belongings import RECORDS
+from indexer.catalogue.validation import validate
+from indexer.catalogue.writing import STARTER
+from indexer.problems import Problem
+
+# Where a value is wrong below its field, and why.
+Wrong = tuple[object, str, str]
+
+_TEXT: Final = "must be a string"
+_LIST: Final = "must be a list"
+_OBJECT: Final = "must be an object"
+_ID: Final = "must match ^[A-Za-z0-9_-]{1,64}$"
+_HOST: Final = "must be a host name with at least two labels"
+_COUNTRIES: Final = "must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals"
+_DESTINATIONS: Final = "must hold assigned country codes and known groups, such as EU or WORLDWIDE"
+_TIME: Final = "must be a date and time as in RFC 3339"
+_DATE: Final = "must be a date, or a date and time as in RFC 3339"
+_AMOUNT: Final = r"must match ^[0-9]{1,12}(\.[0-9]{1,6})?$"
+_CURRENCY: Final = "must be an ISO 4217 currency code in capitals"
+_WHOLE: Final = "must be a whole number"
+_NUMBER: Final = "must be a number or null"
+
+
+def _longer(most: int) -> Wrong:
+    return "x" * (most + 1), "", f"is longer than {most} characters"
+
+
+def _one_of(*values: str) -> list[Wrong]:
+    allowed = f"must be one of {', '.join(map(repr, values[:-1]))} or {values[-1]!r}"
+    return [("zqcanaryzq", "", allowed), (5, "", allowed), (values[0].upper(), "", allowed)]
+
+
+_CONTROL: Final[Wrong] = ("zqcanaryzq\x07", "", "holds a control character")
+_LABEL: Final[list[Wrong]] = [(5, "", _TEXT), _longer(300), _CONTROL]
+_MONEY: Final[list[Wrong]] = [
+    ("5", "", _OBJECT),
+    ({"currency": "EUR"}, "amount", "is missing"),
+    ({"amount": 5, "currency": "EUR"}, "amount", _TEXT),
+    ({"amount": "1,5", "currency": "EUR"}, "amount", _AMOUNT),
+    ({"amount": "5"}, "currency", "is missing"),
+    ({"amount": "5", "currency": "euro"}, "currency", _CURRENCY),
+]
+WRONG: Final[dict[str, list[Wrong]]] = {
+    "id": [("", "", _ID), ("zq canary zq", "", _ID), ("x" * 65, "", _ID), (5, "", _TEXT), (None, "", _TEXT)],
+    "name": [(" ", "", "must not be blank"), *_LABEL],
+    "label": _LABEL,
+    "source": [(5, "", _TEXT), _longer(2_048), _CONTROL],
+    "host": [("localhost", "", _HOST), ("192.0.2.1", "", _HOST), (5, "", _TEXT), _longer(2_048)],
+    "hosts": [("a.example", "", _LIST), (["a.example", "zqcanaryzq"], "1", _HOST), ([5], "0", _TEXT)],
+    "categories": [
+        ([], "", "needs at least 1 entry"),
+        ("lighting", "", _LIST),
+        (["lighting"], "0", _OBJECT),
+        ([{"slug": "a", "name": "A"}] * 21, "", "has more than 20 entries"),
+        ([{"slug": "Zq Canary", "name": "A"}], "0.slug", "must match ^[a-z0-9-]{1,100}$"),
+        ([{"slug": "a"}], "0.name", "is missing"),
+    ],
+    "countries": [
+        ("DE", "", _LIST), (["de"], "", _COUNTRIES), (["UK"], "", _COUNTRIES), ([5], "0", _TEXT),
+        (["WORLDWIDE", "DE"], "", "must be WORLDWIDE alone, or country codes"),
+    ],
+    "blocked": [("DE", "", _LIST), (["WORLDWIDE"], "", _COUNTRIES), ([None], "0", _TEXT)],
+    "destinations": [("EU", "", _LIST), (["EUROPE"], "", _DESTINATIONS), (["eu"], "", _DESTINATIONS)],
+    "number": [("1", "", _NUMBER), (-1, "", "must be at least 0"), (True, "", _NUMBER)],
+    "aliases": [
+        ("zqcanaryzq", "", _LIST), (["a"] * 51, "", "has more than 50 entries"), ([""], "0", "must not be blank"),
+    ],
+    "visibility": _one_of("public", "under_review", "removed"),
+    "code": [("", "", f"must be {ALLOWED}"), ("zq canary zq", "", f"must be {ALLOWED}"), (5, "", _TEXT)],
+    "discount": [
+        ("10%", "", _OBJECT),
+        ({"value": "10"}, "kind", "is missing"),
+        ({"kind": "half"}, "kind", "must be one of 'percent', 'amount', 'free_shipping' or 'other'"),
+        ({"kind": "percent", "value": "101"}, "", "needs a value of at most 100 for a percentage"),
+        ({"kind": "amount", "value": "5"}, "", "needs a value and a currency for an amount"),
+        ({"kind": "other", "value": "-1"}, "value", _AMOUNT),
+    ],
+    "money": _MONEY,
+    "time": [("2026-10-01", "", _TIME), ("soon", "", _TIME), (5, "", _TIME), ("2026-10-01T09:30:00", "", _TIME)],
+    "date or time": [("2026-02-30", "", _DATE), ("soon", "", _DATE), (5, "", _DATE)],
+    "verification": _one_of("verified_applied", "verified_rejected", "unverified"),
+    "channels": [("rest", "", _LIST), (["ftp"], "0", "must be one of 'rest', 'mcp' or 'stdio'")],
+    "url": [(5, "", _TEXT), _longer(2_048), ("https://zqcanaryzq\x00", "", "holds a control character")],
+    "availability": _one_of("in_stock", "out_of_stock", "preorder", "discontinued"),
+    "switch": [("true", "", "must be true, false or null"), (1, "", "must be true, false or null")],
+    "delivery": [
+        ("2 days", "", _OBJECT),
+        ({"min_days": -1}, "min_days", "must be at least 0"),
+        ({"max_days": 1_001}, "max_days", "must be at most 1000"),
+        ({"min_days": 1.5}, "min_days", _WHOLE),
+        ({"as_stated": 5}, "as_stated", _TEXT),
+    ],
+    "where read": _one_of("policy_page", "structured_data"),
+    "kind": _one_of(*TRUST_KINDS),
+    "value": [
+        (5, "", "must be a string, a list of strings, or null"),
+        (["a", 5], "1", _TEXT),
+        _longer(300),
+        (["a"] * 51, "", "has more than 50 entries"),
+    ],
+    "template": [(5, "", _TEXT), (None, "", _TEXT)],
+    "network hosts": [([], "", "needs at least 1 entry"), (["localhost"], "0", _HOST), ("a.example", "", _LIST)],
+    "version": [(-1, "", "must be at least 0"), (1.5, "", _WHOLE), ("1", "", _WHOLE)],
+}  # fmt: skip
+_COMMON: Final = {"version": "version", "updated_at": "time"}
+_SHOPS: Final = {"shop_id": "id"}
+FORMS: Final[dict[str, dict[str, str]]] = {
+    "shops": {
+        "id": "id", "name": "name", "domain": "host", "categories": "categories", "countries": "countries",
+        "popularity": "number", "aliases": "aliases", "checkout_hosts": "hosts", "visibility": "visibility",
+        "source": "source",
+    },
+    "coupons": {
+        "id": "id", **_SHOPS, "code": "code", "title": "name", "discount": "discount", "min_order": "money",
+        "countries": "countries", "valid_from": "date or time", "valid_until": "date or time",
+        "verification_status": "verification", "last_verified_at": "time", "blocked_channels": "channels",
+        "blocked_countries": "blocked", "source": "source",
+    },
+    "offers": {
+        "id": "id", **_SHOPS, "title": "name", "url": "url", "price": "money", "availability": "availability",
+    },
+    "shipping": {
+        **_SHOPS, "destinations": "destinations", "excluded": "destinations", "destinations_exhaustive": "switch",
+        "delivery_time": "delivery", "free_shipping_threshold": "money", "checked_at": "time", "source": "where read",
+    },
+    "trust": {**_SHOPS, "kind": "kind", "value": "value", "source": "source", "checked_at": "time"},
+    "affiliate_programs": {
+        **_SHOPS, "network": "name", "program_id": "name", "url_template": "template",
+        "network_hosts": "network hosts", "commission_stated": "label", "disclosure": "label",
+    },
+    "redirects": {"from_domain": "host", "to_domain": "host", "observed_at": "time", "source": "source"},
+    "resource_accounts": {
+        "provider": "name", "account": "name", "unit": "label", "used": "number", "limit": "number",
+        "resets_at": "time", "status": "label", "observed_at": "time",
+    },
+}  # fmt: skip
+
+
+def _first(kind: str) -> dict[str, Any]:
+    """The first record of a kind in the starter, without a version."""
+    line = (STARTER / f"{kind}.ndjson").read_text(encoding="utf-8").splitlines()[0]
+    record: dict[str, Any] = json.loads(line)
+    return {field: value for field, value in record.items() if field not in _COMMON}
+
+
+def _cases() -> Iterator[tuple[str, str, object, str, str]]:
+    for kind, fields in FORMS.items():
+        for field, form in {**fields, **_COMMON}.items():
+            for value, below, reason in WRONG[form]:
+                yield kind, field, value, f"{field}.{below}" if below else field, reason
+
+
+CASES: Final = tuple(_cases())
+REQUIRED: Final = tuple(
+    (kind, field) for kind, model in RECORDS.items() for field, info in model.model_fields.items() if info.is_required()
+)
+
+
+def _problems(folder: Path, kind: str, record: dict[str, Any]) -> list[Problem]:
+    """What is wrong with the starter catalogue when a record of a kind takes the place of its own ones."""
+    for file in STARTER.glob("*.ndjson"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / f"{kind}.ndjson").write_text(f"\n{json.dumps(record)}\n", encoding="utf-8")
+    if kind == "shops":
+        others = (STARTER / "shops.ndjson").read_text(encoding="utf-8").splitlines()[1:]
+        with (folder / "shops.ndjson").open("a", encoding="utf-8") as shops:
+            shops.writelines(f"{line}\n" for line in others)
+    found: list[Problem] = []
+    validate(folder, found.append)
+    return found
+
+
+def test_the_table_has_every_field_of_every_record_and_at_least_150_wrong_values() -> None:
+    assert {kind: {*fields, *_COMMON} for kind, fields in FORMS.items()} == {
+        kind: set(model.model_fields) for kind, model in RECORDS.items()
+    }
+    assert len(CASES) >= 150
+
+
+@pytest.mark.rule("V1.silent")
+@pytest.mark.parametrize(("kind", "field", "value", "place", "reason"), CASES)
+def test_a_wrong_value_is_reported_by_file_line_and_field_with_what_is_allowed(
+    tmp_path: Path, kind: str, field: str, value: object, place: str, reason: str
+) -> None:
+    found = _problems(tmp_path, kind, {**_first(kind), field: value})
+    assert found == [Problem(f"{kind}.ndjson", 2, place, reason)]
+    assert "zqcanaryzq" not in str(found[0])
+
+
+@pytest.mark.parametrize(("kind", "field"), REQUIRED)
+def test_a_required_field_that_is_missing_is_reported(tmp_path: Path, kind: str, field: str) -> None:
+    record = _first(kind)
+    del record[field]
+    assert _problems(tmp_path, kind, record) == [Problem(f"{kind}.ndjson", 2, field, "is missing")]
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_an_unknown_field_is_reported_and_passed_over_by_lenient(tmp_path: Path, kind: str) -> None:
+    found = _problems(tmp_path, kind, {**_first(kind), "colour": "red"})
+    reason = "is not a known field (--lenient passes over unknown fields)"
+    assert found == [Problem(f"{kind}.ndjson", 2, "colour", reason)]
+    assert validate(tmp_path, found.append, lenient=True).problems == 0
