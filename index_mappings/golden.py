@@ -103,11 +103,20 @@ class EmbeddedPlace:
 
 @dataclass(frozen=True, slots=True)
 class OpenSearchPlace:
-    """A cluster: its nodes' URLs, what all index names begin with, and how it lets its callers in."""
+    """A cluster.
+
+    Attributes:
+        urls: its nodes'.
+        prefix: what all index names begin with.
+        access: how it lets its callers in.
+        typeaheads: a folder in which a folder for each generation has the files of its typeahead; None where they have
+            to be fetched first.
+    """
 
     urls: tuple[str, ...]
     prefix: str
     access: ClusterAccess = OPEN_ACCESS
+    typeaheads: Path | None = None
 
 
 IndexPlace = EmbeddedPlace | OpenSearchPlace

@@ -29,9 +29,11 @@ def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
         raise
     except RecursionError:
         raise NotStrictJsonError(f"is nested more than {MAX_DEPTH} levels deep") from None
-    except ValueError:
-        # Also an integer of more digits than Python reads.
+    except json.JSONDecodeError:
         raise NotStrictJsonError("is not valid JSON") from None
+    except ValueError:
+        # The decoder's only other error is that of an integer with more digits than Python reads.
+        raise NotStrictJsonError("holds a number with too many digits") from None
     # Only an escape can make half a pair, and only so many brackets so many levels.
     if "\\u" in text or text.count("[") + text.count("{") > MAX_DEPTH:
         _check(value, MAX_DEPTH)

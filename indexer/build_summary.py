@@ -24,6 +24,7 @@ class BuildOptions:
 
     Attributes:
         skip_invalid: pass over bad records instead of stopping.
+        allow_empty: publish although there is no public shop.
         allow_shrink: publish however many public shops are lost.
         most_shrink: the share of the live generation's public shops that may be lost otherwise.
         fresh_state: forget what the former state remembers of versions and deletions.
@@ -33,6 +34,7 @@ class BuildOptions:
     """
 
     skip_invalid: bool = False
+    allow_empty: bool = False
     allow_shrink: bool = False
     most_shrink: float = MOST_SHRINK
     fresh_state: bool = False

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from indexer.catching_up import NOTHING, CaughtUp, Follower
+from indexer.disk_space import DiskFullError, full_disk_as_error
 from indexer.operations import TELL_EVERY_S, StatusTeller
 from indexer.pace import MICRO_BATCH
 from indexer.problems import CatalogueError
@@ -107,16 +108,17 @@ class Following:
 
         Raises:
             StateError: the state of the live generation is lost; build anew.
-            CatalogueError, SinkError: with `once`, what failed.
+            CatalogueError, SinkError, DiskFullError: with `once`, what failed.
         """
         started, total, failures, pause = time.monotonic(), NOTHING, 0, self._options.interval
         try:
             while not stop.is_set():
                 try:
-                    done = self._micro_batch()
+                    with full_disk_as_error():
+                        done = self._micro_batch()
                 except StateError:
                     raise
-                except (CatalogueError, SinkError) as error:
+                except (CatalogueError, SinkError, DiskFullError) as error:
                     if self._options.once:
                         raise
                     failures += 1

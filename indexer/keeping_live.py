@@ -11,6 +11,7 @@ from typing import Final
 
 from index_mappings.generations import Stamp
 from indexer.catching_up import NOTHING, Follower
+from indexer.disk_space import DiskFullError, full_disk_as_error
 from indexer.operations import StatusTeller
 from indexer.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
@@ -41,16 +42,22 @@ class KeptLive:
     letters: DeadLetters
     check: Callable[[], None]
 
-    def following(self, changes: ChangeSource | None) -> "LiveFollower":
-        """Follow these changes; does nothing where there are none, or the state is lost."""
+    def following(self, changes: ChangeSource | None, *, shared: bool = False) -> "LiveFollower":
+        """Follow these changes; does nothing where there are none, or the state is lost.
+
+        Args:
+            changes: where changes come from.
+            shared: whether the caller needs them later, and closes them.
+        """
+        closed = None if shared else changes
         if changes is None or self.live is None or not self.states.has(self.live.generation):
-            return LiveFollower(None, changes)
+            return LiveFollower(None, closed)
         try:
             state = self.states.open(self.live.generation)
-        except CatalogueError:
+        except (CatalogueError, DiskFullError):
             _LOG.warning("the live generation is not followed during this build: its state cannot be used")
-            return LiveFollower(None, changes)
-        return LiveFollower(self._step(self.live.generation, state, changes), changes, state)
+            return LiveFollower(None, closed)
+        return LiveFollower(self._step(self.live.generation, state, changes), closed, state)
 
     def _step(self, generation: str, state: State, changes: ChangeSource) -> Callable[[], None]:
         teller = StatusTeller(changes, only_known=True)
@@ -87,10 +94,11 @@ class LiveFollower:
         if self._step is None or time.monotonic() < self._next:
             return
         try:
-            self._step()
+            with full_disk_as_error():
+                self._step()
         except LeaseLostError:
             raise
-        except (CatalogueError, SinkError) as error:
+        except (CatalogueError, SinkError, DiskFullError) as error:
             # The build goes on: it reads the same changes by itself, and the next tick tries again.
             _LOG.warning("the live generation could not follow: %s", type(error).__name__)
         self._next = time.monotonic() + _EVERY_S

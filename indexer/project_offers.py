@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from index_mappings.coupon_codes import folded_code
 from index_mappings.documents import CouponDocument, OfferDocument
 from index_mappings.moments import FAR_AHEAD, LONG_AGO, microseconds, optional_moment
 from index_mappings.rank import coupon_rank_key, newest_first_key
@@ -29,7 +30,7 @@ def project_coupon(coupon: CouponRecord, shop: ShopRecord) -> CouponDocument:
         reserved="yes" if is_reserved(shop.domain) else "no",
         blocked_channels=coupon.blocked_channels,
         blocked_countries=coupon.blocked_countries,
-        folded_code=coupon.code.casefold(),
+        folded_code=folded_code(coupon.code),
         view=_coupon_view(coupon, shop),
     )
 

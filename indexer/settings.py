@@ -32,6 +32,33 @@ class IndexerSettings(PlaceSettings):
             description="a directory that only the indexer reads",
         ),
     ] = None
+    typeahead_build_dir: Annotated[
+        Path | None,
+        Field(
+            title="Where the indexer has the files of the typeahead that it writes to OpenSearch; without it, in the "
+            "state directory.",
+            description="a directory that only the indexer writes",
+        ),
+    ] = None
+    typeahead_readers: Annotated[
+        int,
+        Field(
+            title="Machines with services on OpenSearch: a publication gives each time to fetch the new typeahead.",
+            ge=0,
+            le=10_000,
+            description="a whole number from 0 (nothing is waited for) to 10000",
+        ),
+    ] = 1
+    typeahead_rate_mb: Annotated[
+        float,
+        Field(
+            title="Mebibytes of the typeahead's files that OpenSearch may hand out a second, to all of them together.",
+            gt=0,
+            le=100_000,
+            allow_inf_nan=False,
+            description="a number over 0 and up to 100000",
+        ),
+    ] = 50.0
     sql_url: Annotated[
         SecretStr | None,
         Field(title="The database of the catalogue, for --sql.", description="a database's URL, as SQLAlchemy has it"),
@@ -58,6 +85,11 @@ class IndexerSettings(PlaceSettings):
         if self.engine == "embedded":
             return self.data_dir.with_name(f"{self.data_dir.name}.state")
         return Path("var") / f"{self.index_prefix}.state"
+
+    @property
+    def typeaheads(self) -> Path:
+        """Where the local files of the typeaheads in OpenSearch are."""
+        return self.typeahead_build_dir or self.states / "typeahead"
 
     @property
     def replicas(self) -> int | None:

@@ -96,8 +96,13 @@ def serve(
         return
 
     from service.observing.logs import log_by
-    from service.serving import serve_alone, serve_with_workers
+    from service.serving import refuse_open_operations, serve_alone, serve_with_workers
+    from service.settings import SettingsError
 
+    try:
+        refuse_open_operations(settings)
+    except SettingsError as error:
+        _stop(Ending.USAGE, str(error))
     log_by(settings)
     try:
         if settings.workers == 1:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
 from fastapi import FastAPI
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -39,15 +40,17 @@ from service.rest.openapi import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.reports_check import ReportsCheck
-from service.rest.suggest_at_once import SuggestAtOnce
-from service.rest.suggest_endpoint import suggest_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.search.protocol import SearchBackend
 from service.settings import Settings
-from service.suggesting import Suggesting
+from service.suggest.endpoint import suggest_endpoint
+from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY
 from service.web.docs_page import docs_files
 from service.web.pages import page_files, page_routes, page_words
+
+# How long after its deadline the answer to a request over stdio may be written.
+_LATE_S: Final = 5.0
 
 
 def create_app(
@@ -75,7 +78,7 @@ def create_app(
     believed = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     dispatcher = parts.dispatcher
     sessions = StreamableHTTPSessionManager(
-        app=build_server(dispatcher, VERSION, call_over_http(believed)),
+        app=build_server(dispatcher, parts.responder, VERSION, call_over_http(believed)),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY_BYTES,
@@ -88,11 +91,10 @@ def create_app(
     mcp = McpEndpoint(sessions, dispatcher, believed, hosts, origins, traces=traces.door)
     gate = Gate(settings.max_concurrency, measures)
     gated = partial(Gated, gate=gate, timeout=settings.request_timeout)
-    suggesting = Suggesting(settings.suggest_cache_mb, settings.request_timeout, measures)
     calls: dict[str, ASGIApp] = {
         # The SDK's own tasks would not end with the request's: a tool that is called stops by itself.
         "/mcp": gated(mcp, refused=refused_early, interrupted=False),
-        **_calls(parts, suggesting, believed, measures, gated),
+        **_calls(parts, believed, gated),
     }
     app.router.routes = [
         *(Route(path, endpoint=answers) for path, answers in calls.items()),
@@ -119,8 +121,14 @@ def create_app(
     app.state.draining = draining
     if settings.traces == "off" and spans is None:
         # A span of each call is the application's business.
-        app.state.suggest_at_once = _short_way(
-            settings, parts, suggesting=suggesting, believed=believed, gate=gate, draining=draining, measures=measures
+        app.state.suggest_fast_path = SuggestFastPath(
+            responder=parts.responder,
+            trusted=believed,
+            gate=gate,
+            draining=draining,
+            measures=measures,
+            common=suggest_headers(settings.hsts_seconds),
+            timeout=settings.request_timeout,
         )
     return app
 
@@ -133,6 +141,7 @@ def _bare(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
+            await parts.warm_up()
             async with sessions.run():
                 yield
         finally:
@@ -151,38 +160,12 @@ def _bare(
     )
 
 
-def _short_way(
-    settings: Settings,
-    parts: Parts,
-    *,
-    suggesting: Suggesting,
-    believed: Proxies,
-    gate: Gate,
-    draining: Draining,
-    measures: Measures,
-) -> SuggestAtOnce:
-    """What the server answers plain key presses by; it shares all that it knows with the application."""
-    return SuggestAtOnce(
-        search=parts.search,
-        suggesting=suggesting,
-        admission=parts.admission,
-        believed=believed,
-        gate=gate,
-        draining=draining,
-        measures=measures,
-        common=suggest_headers(settings.hsts_seconds),
-        timeout=settings.request_timeout,
-    )
-
-
-def _calls(
-    parts: Parts, suggesting: Suggesting, believed: Proxies, measures: Measures, gated: Callable[[ASGIApp], Gated]
-) -> dict[str, ASGIApp]:
+def _calls(parts: Parts, believed: Proxies, gated: Callable[[ASGIApp], Gated]) -> dict[str, ASGIApp]:
     """The tools and /suggest by their paths, all behind one gate."""
     tools: dict[str, ASGIApp] = {
         f"/tool/{tool.name}": gated(tool_endpoint(parts.dispatcher, tool.name, believed)) for tool in REGISTRY
     }
-    return {**tools, SUGGEST_PATH: gated(suggest_endpoint(parts.live, suggesting, parts.admission, believed, measures))}
+    return {**tools, SUGGEST_PATH: gated(suggest_endpoint(parts.responder, believed))}
 
 
 def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]:
@@ -197,13 +180,15 @@ def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]
 
 
 async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) -> None:
-    """Serve MCP on stdin and stdout until stdin ends."""
+    """Serve MCP on stdin and stdout until stdin ends and its requests are answered."""
     parts = open_parts(settings, search)
     token = settings.api_token.get_secret_value().strip() if settings.api_token else None
     traces = open_traces(SERVICE, VERSION, sent=settings.traces == "otlp")
     call_of = call_over_stdio(token or None)
     try:
-        await serve_stdio(build_server(parts.dispatcher, VERSION, call_of, settings.request_timeout, traces.door))
+        timeout = settings.request_timeout
+        server = build_server(parts.dispatcher, parts.responder, VERSION, call_of, timeout=timeout, traces=traces.door)
+        await serve_stdio(server, timeout + _LATE_S)
     finally:
         await parts.close()
         await asyncio.to_thread(traces.close)

@@ -47,15 +47,22 @@ def checked(commit: object, built_at: object) -> BuildStamp | None:
     """The stamp, if both halves are there and well-formed."""
     if not isinstance(commit, str) or not isinstance(built_at, str):
         return None
-    if _COMMIT.fullmatch(commit) is None or _UTC.fullmatch(built_at) is None:
-        return None
+    return BuildStamp(commit, built_at.replace("+00:00", "Z")) if is_commit(commit) and is_time(built_at) else None
+
+
+def is_commit(text: str) -> bool:
+    """Whether it is a commit: 40 hexadecimal digits in lower case."""
+    return _COMMIT.fullmatch(text) is not None
+
+
+def is_time(text: str) -> bool:
+    """Whether it is an RFC 3339 time in UTC, with `Z` or `+00:00`."""
+    if _UTC.fullmatch(text) is None:
+        return False
     try:
-        moment = datetime.fromisoformat(built_at)
+        return datetime.fromisoformat(text).utcoffset() == timedelta(0)
     except ValueError:
-        return None
-    if moment.utcoffset() != timedelta(0):
-        return None
-    return BuildStamp(commit, built_at.replace("+00:00", "Z"))
+        return False
 
 
 def _stored(file: Path) -> tuple[Any, Any]:

@@ -15,12 +15,18 @@ from index_mappings.generations import Stamp
 from service.admission import Admission, Admitted
 from service.caller import Caller, Channel
 from service.context import ToolContext
-from service.errors import BackendUnavailableError, InternalError, RouteNotFoundError, ServiceError
+from service.errors import (
+    BackendUnavailableError,
+    InternalError,
+    QuotaExceededError,
+    RouteNotFoundError,
+    ServiceError,
+)
 from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
 from service.live import Answered, LiveData
 from service.reports.protocol import ReportQueue
-from service.search.protocol import Snapshot, Suggested, SuggestQuery
+from service.search.protocol import Snapshot
 from service.tools.request import validated
 from service.tools.tool import Shown, TokenRule, Tool
 from service.under_way import begun, current, time_left, working_on
@@ -29,6 +35,7 @@ from service.wire import encode
 Arguments = Callable[[], Awaitable[object]]
 
 _TIMEOUT: Final = 1.8
+_NOT_ADMITTED: Final = "The call could not be admitted in time; try again in 1 second."
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -56,7 +63,7 @@ class Outcome:
         body: the document's bytes.
         stamp: of the data that the answer, or the refusal, comes from; None when no data was asked (C2).
         error: why there is no answer; None when there is one.
-        headers: what HTTP answers say of the quota.
+        headers: what HTTP answers say of the quota, beside the headers of an error.
     """
 
     request_id: str
@@ -130,7 +137,7 @@ class Dispatcher:
             async with asyncio.timeout(time_left(self._timeout)):
                 return await self._admission.admit(caller, bucket, token_required=required)
         except TimeoutError:
-            return BackendUnavailableError("The call could not be admitted in time; try again in 1 second.")
+            return BackendUnavailableError(_NOT_ADMITTED)
         except ServiceError as error:
             return error
         except Exception:  # noqa: BLE001 - an unforeseen fault of a store becomes an answer (E5)
@@ -154,22 +161,13 @@ class Dispatcher:
         with working_on(begun(caller.request_id, self._timeout)):
             return await self._called(name, arguments, caller, admit)
 
-    async def suggest(self, query: SuggestQuery, caller: Caller) -> Answered[Suggested]:
-        """Suggest as /suggest does, at a door that has no such path; the caller is admitted."""
-
-        async def work(snapshot: Snapshot) -> Suggested:
-            return await snapshot.suggest(query)
-
-        return await self._live.ask(work, caller.request_id)
-
     async def _called(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None) -> Outcome:
         if name not in self._by_name:
             admit = RouteNotFoundError()
         elif admit is None:
             admit = await self.admit(name, caller)
         if isinstance(admit, Admitted):
-            answered = await self._answer(self._by_name[name], arguments, caller, admit)
-            outcome = _outcome(caller, answered, admit.headers)
+            outcome = await self._answer(self._by_name[name], arguments, caller, admit)
         else:
             # What it says of the quota is with the error already.
             outcome = _outcome(caller, Answered(None, admit), ())
@@ -177,22 +175,36 @@ class Dispatcher:
             request.outcome = outcome.error.code if outcome.error else "ok"
         return outcome
 
-    async def _answer(
-        self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted
-    ) -> Answered[Shown]:
+    async def _answer(self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted) -> Outcome:
+        headers = admitted.headers
         try:
             request = validated(tool.request, await arguments())
+            if units := tool.extra_cost(request):
+                headers = await self._charge(tool, units, caller, admitted)
             now = self._clock()
 
             async def work(snapshot: Snapshot) -> Shown:
                 return await tool.run(request, self._context(snapshot, caller, admitted, now))
 
-            return await self._live.ask(work, caller.request_id)
+            answered = await self._live.ask(work, caller.request_id)
+        except QuotaExceededError as error:
+            # Its own headers say what is left since.
+            return _outcome(caller, Answered(None, error), ())
         except ServiceError as error:
-            return Answered(None, error)
+            answered = Answered(None, error)
         except Exception:  # noqa: BLE001 - the one place where an unforeseen fault becomes an answer (E5)
             _LOG.exception("request=%s tool=%s failed", caller.request_id, tool.name)
-            return Answered(None, InternalError())
+            answered = Answered(None, InternalError())
+        return _outcome(caller, answered, headers)
+
+    async def _charge(self, tool: Tool[Any], units: int, caller: Caller, admitted: Admitted) -> Headers:
+        """Count what a call costs beyond the unit that admission took."""
+        bucket = tool_bucket(read_only=tool.effects.read_only)
+        try:
+            async with asyncio.timeout(time_left(self._timeout)):
+                return await self._admission.charge(caller, admitted.token, bucket, units)
+        except TimeoutError:
+            raise BackendUnavailableError(_NOT_ADMITTED) from None
 
     def _context(self, snapshot: Snapshot, caller: Caller, admitted: Admitted, now: datetime) -> ToolContext:
         return ToolContext(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from service.errors import ServiceError
-from service.tools.merge_evidence import LIKELY_DIFFERENT, LIKELY_SAME, POINTS, SIMILAR
+from service.tools.merge_evidence import SIMILAR, Kind
 from service.tools.own_errors import COMMON, CREDENTIALS, own_errors
 from service.tools.registry import REGISTRY
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
@@ -40,7 +40,7 @@ _PROBLEMS: Final = """\
 An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail` and `code`, and for wrong input with
 `errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is a JSON-RPC
 error with the same object as its `data`. On 429 and 503, `Retry-After` says how many seconds to wait."""
-_EVIDENCE: Final = {
+_EVIDENCE: Final[dict[Kind, str]] = {
     "registrable_domain": "the domains have the same part that somebody registers",
     "main_label": "the domains are alike but for what stands around their main label",
     "name_similarity": f"the folded names are at least {SIMILAR:.0f}% alike",
@@ -48,6 +48,17 @@ _EVIDENCE: Final = {
     "stated_redirect": "the source saw one domain lead to the other",
     "categories": "they carry a category in common",
     "markets": "they state a market in common, or one of them sells world-wide",
+}
+_VERDICTS: Final = {
+    "likely_same": (
+        "A redirect is stated; or the registrable domain and a name as both sources state it (spelling folded, nothing "
+        "transliterated) are the same, no third shop without that name is on that domain, and their stated markets are "
+        "not disjoint. World-wide and unstated markets are never disjoint."
+    ),
+    "likely_different": "Registrable domain, main label, names, aliases and redirects all disagree.",
+    "insufficient_evidence": (
+        "Everything else: one name on two domains, or one domain with two names, is mostly two companies or two brands."
+    ),
 }
 
 
@@ -73,6 +84,8 @@ def _errors() -> Iterator[str]:
 def _tool(tool: Tool[Any]) -> Iterator[str]:
     yield f"## {tool.name}"
     yield f"**{tool.title}.** {tool.description}"
+    if tool.note:
+        yield tool.note
     yield f"Token: {tool.token.value}." + ("" if tool.effects.read_only else " It writes: it appends a report.")
     schema = request_schema(tool.request)
     required = schema.get("required", [])
@@ -92,14 +105,10 @@ def _tool(tool: Tool[Any]) -> Iterator[str]:
 
 
 def _audit() -> Iterator[str]:
-    yield "### Points of the evidence"
-    yield _table(
-        ("kind", "agrees when", "points"), [(f"`{kind}`", _EVIDENCE[kind], str(POINTS[kind])) for kind in POINTS]
-    )
-    yield (
-        f"The points of what agrees are added: from {LIKELY_SAME} on they make `likely_same`, up to {LIKELY_DIFFERENT} "
-        "`likely_different`, in between `insufficient_evidence`."
-    )
+    yield "### Evidence and verdict"
+    yield _table(("kind", "agrees when"), [(f"`{kind}`", when) for kind, when in _EVIDENCE.items()])
+    yield _table(("verdict", "when"), [(f"`{verdict}`", when) for verdict, when in _VERDICTS.items()])
+    yield "The similarity of names, categories and markets in common are shown and decide nothing."
 
 
 def _curl(tool: Tool[Any]) -> str:

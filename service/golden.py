@@ -29,6 +29,7 @@ from service.search.failures import BackendUnavailable
 from service.search.opensearch import OpenSearchEngine
 from service.search.planned import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
+from service.search.typeahead.folder import DEFAULT_PLACE, FolderPlace
 from service.tools.fields import spaced
 
 # No caller waits, and the indices are fresh from the disk: one request may take longer than in service.
@@ -69,7 +70,7 @@ class GenerationAnswers:
             version = self.stamp.schema_version
             raise AnswersUnavailableError(f"it has schema version {version}, the service reads {SCHEMA_VERSION}")
         failures: list[GoldenFailure] = []
-        async with _opened(self.place) as engine:
+        async with _opened(self.place, self.stamp.generation) as engine:
             snapshot = await self._answered(partial(snapshot_of, engine, self.stamp))
             for query in queries:
                 reasons = await self._answered(partial(_wrong, snapshot, query))
@@ -98,12 +99,13 @@ async def _in_time(ask: Callable[[], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def _opened(place: IndexPlace) -> AsyncIterator[Engine]:
-    engine: Engine = (
-        TantivyEngine(place.root)
-        if isinstance(place, EmbeddedPlace)
-        else OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS, place.access)
-    )
+async def _opened(place: IndexPlace, generation: str) -> AsyncIterator[Engine]:
+    engine: Engine
+    if isinstance(place, EmbeddedPlace):
+        engine = TantivyEngine(place.root)
+    else:
+        folder = DEFAULT_PLACE if place.typeaheads is None else FolderPlace(place.typeaheads / generation)
+        engine = OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS, place.access, place=folder)
     try:
         yield engine
     finally:
@@ -126,7 +128,7 @@ async def _page(snapshot: Snapshot, query: GoldenQuery) -> tuple[Sequence[Shop |
     if query.tool is GoldenTool.FIND_SHOP:
         found = await snapshot.find(FindQuery(text, query.country, query.category, offset=0, limit=limit))
         return found.shops, found.total
-    suggested = await snapshot.suggest(SuggestQuery(text, query.country, limit))
+    suggested = snapshot.suggest(SuggestQuery(text, query.country, limit))
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)
 
 

@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 from index_mappings.generations import Stamp
 from service.errors import BackendUnavailableError, ServiceError
 from service.search.failures import BackendUnavailable, GenerationGone
-from service.search.protocol import SearchBackend, Snapshot
+from service.search.protocol import SearchBackend, Snapshot, TypeaheadState
 from service.under_way import current, time_left
 
 T = TypeVar("T")
@@ -45,19 +45,32 @@ class LiveData:
         self._search = search
         self._timeout = timeout
 
-    async def ask(self, work: Work[T], request_id: str) -> Answered[T]:
-        """Do some work on the live generation, once more on the next one when it is removed meanwhile."""
+    def current(self) -> Snapshot | None:
+        """The live generation if it is available without I/O."""
+        return self._search.current()
+
+    async def ask(self, work: Work[T], request_id: str, *, gone: bool = False) -> Answered[T]:
+        """Do some work on the live generation, once more on the next one when it is removed meanwhile.
+
+        Args:
+            work: the work.
+            request_id: for the log.
+            gone: whether the generation that was confirmed last is known to be removed: this is the second time then.
+        """
         try:
             async with asyncio.timeout(time_left(self._timeout)):
-                try:
-                    return await _on(await self._search.snapshot(), work)
-                except GenerationGone:
-                    return await _on(await self._search.refresh(), work)
+                if not gone:
+                    try:
+                        return await _on(await self._search.snapshot(), work)
+                    except GenerationGone:
+                        pass
+                return await _on(await self._search.refresh(), work)
         except (BackendUnavailable, TimeoutError) as error:
-            # Of the cause only its kind: its text may hold what was asked.
-            cause = type(error.__cause__ or error).__name__
-            _LOG.warning("request=%s the search engine did not answer: %s (%s)", request_id, error, cause)
-            return Answered(None, BackendUnavailableError())
+            return Answered(None, unavailable(error, request_id))
+
+    def typeahead_state(self) -> TypeaheadState:
+        """Whether suggest requests can be answered now."""
+        return self._search.typeahead_state()
 
     async def stamp(self) -> Stamp:
         """The live stamp, within the deadline.
@@ -68,6 +81,14 @@ class LiveData:
         """
         async with asyncio.timeout(self._timeout):
             return (await self._search.snapshot()).stamp
+
+
+def unavailable(error: Exception, request_id: str) -> BackendUnavailableError:
+    """Log why the search engine did not answer; what the caller is told instead."""
+    # Only the kind of the cause: its text may hold what was asked.
+    cause = type(error.__cause__ or error).__name__
+    _LOG.warning("request=%s the search engine did not answer: %s (%s)", request_id, error, cause)
+    return BackendUnavailableError()
 
 
 async def _on(snapshot: Snapshot, work: Work[T]) -> Answered[T]:

@@ -31,7 +31,7 @@ class Measures(Protocol):
         """A store was asked: `tokens`, `limiter` or `reports`; outcome `ok` or `unavailable`."""
 
     def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
-        """A cache was looked into so many times: `stamp`, `categories`, `tokens`, `etag` or `suggest`."""
+        """A cache was looked into so many times: `stamp`, `tokens`, `etag` or `suggest`."""
 
     def quota(self, bucket: str, decision: str, times: int = 1) -> None:
         """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4)."""
@@ -41,6 +41,21 @@ class Measures(Protocol):
 
     def under_way(self, change: int) -> None:
         """So many requests more (or fewer) are being worked on."""
+
+    def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
+        """A file of a typeahead was fetched, or could not be.
+
+        Args:
+            outcome: `ok` or `unavailable`.
+            size: its bytes; 0 where it could not be fetched.
+            seconds: that it took.
+        """
+
+    def typeahead_folder(self, files: int, size: int) -> None:
+        """So many files with so many bytes together are in the folder of this machine."""
+
+    def typeahead_open(self, segments: int, size: int) -> None:
+        """Suggest requests are answered from so many segments with so many bytes together."""
 
 
 class NothingMeasured:
@@ -65,6 +80,15 @@ class NothingMeasured:
         """Not kept."""
 
     def under_way(self, change: int) -> None:
+        """Not kept."""
+
+    def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
+        """Not kept."""
+
+    def typeahead_folder(self, files: int, size: int) -> None:
+        """Not kept."""
+
+    def typeahead_open(self, segments: int, size: int) -> None:
         """Not kept."""
 
 

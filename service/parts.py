@@ -1,5 +1,6 @@
 """Opens the parts that the settings name: with the application's root, the only place that knows concrete ones."""
 
+import logging
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,10 +10,10 @@ from service.auth.protocol import TokenStore
 from service.auth.verifier import TokenVerifier
 from service.caller import Channel
 from service.dispatch import Dispatcher, Surroundings
+from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
-from service.limits.leased import LeasedLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import QuotaPolicy
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, QuotaPolicy
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
 from service.live import LiveData
@@ -23,9 +24,12 @@ from service.reports.protocol import ReportQueue
 from service.search.embedded import EmbeddedBackend
 from service.search.opensearch import OpenSearchBackend
 from service.search.protocol import SearchBackend
+from service.search.typeahead.folder import FolderPlace
 from service.settings import Settings
+from service.suggest.responder import SuggestResponder
 from service.tools.registry import REGISTRY
 
+_LOG: Final = logging.getLogger(__name__)
 # One search of several in a request must leave the others some time.
 _ENGINE_TIMEOUT: Final = 1.5
 
@@ -42,6 +46,14 @@ class Parts:
     reports: ReportQueue
     admission: Admission
     dispatcher: Dispatcher
+    responder: SuggestResponder
+
+    async def warm_up(self) -> None:
+        """Open the limiter's connection before there are calls: those that wait for it too long are counted locally."""
+        try:
+            await self.limiter.hit(READINESS_KEY, READINESS_QUOTA)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, its callers are told when they come
+            _LOG.warning("the limiter could not be opened: %s", type(error).__name__)
 
     async def close(self) -> None:
         """In this order: nobody asks what is closed."""
@@ -65,7 +77,8 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, measures
     most[Channel.STDIO] = settings.most_coupons_mcp
     surroundings = Surroundings(reports, {door: count for door, count in most.items() if count is not None})
     dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
-    return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher)
+    responder = SuggestResponder(live, admission, settings.suggest_cache_mb, measures)
+    return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher, responder)
 
 
 def open_limiter(settings: Settings, measures: Measures = NOTHING_MEASURED) -> Limiter:
@@ -74,7 +87,7 @@ def open_limiter(settings: Settings, measures: Measures = NOTHING_MEASURED) -> L
     if settings.limiter == "memory":
         return local
     shared = RedisLimiter(settings.redis_access, settings.redis_prefix)
-    return FallbackLimiter(LeasedLimiter(shared, settings.quota_lease, measures), local, measures)
+    return FallbackLimiter(BlockLimiter(shared), local, measures)
 
 
 def open_search(settings: Settings, measures: Measures = NOTHING_MEASURED) -> SearchBackend:
@@ -88,4 +101,8 @@ def open_search(settings: Settings, measures: Measures = NOTHING_MEASURED) -> Se
         min(_ENGINE_TIMEOUT, settings.request_timeout),
         measures,
         access=settings.cluster_access,
+        place=FolderPlace(
+            None if settings.typeahead_dir is None else settings.typeahead_dir / settings.index_prefix,
+            settings.typeahead_mb * 1024**2,
+        ),
     )

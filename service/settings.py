@@ -1,14 +1,16 @@
 """The service's settings, from the environment (SHOP_DIRECTORY_...). A wrong one stops the start and is named."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
 from index_mappings.environment.places import PlaceSettings
 from index_mappings.environment.reading import PREFIX, CommaSeparated, SettingsError, variable
 from service.addresses import ForwardingHeader
-from service.limits.leased import LEASE_SECONDS
+from service.build_stamp import is_commit, is_time
+from service.connections import MOST_CONNECTIONS, MOST_OF_AN_ADDRESS
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
 from service.origins import OriginPatterns, Origins
 from service.store_settings import StoreSettings
@@ -16,6 +18,17 @@ from service.store_settings import StoreSettings
 __all__ = ["PREFIX", "Settings", "SettingsError", "load_settings"]
 
 _LOOPBACK: Final = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+
+
+def _when(well_formed: Callable[[str], bool]) -> AfterValidator:
+    """Refuses a text that is not well-formed; what it must be is the description of its setting."""
+
+    def check(text: str) -> str:
+        if not well_formed(text):
+            raise ValueError("is not well-formed")
+        return text
+
+    return AfterValidator(check)
 
 
 class Settings(StoreSettings, PlaceSettings):
@@ -55,6 +68,26 @@ class Settings(StoreSettings, PlaceSettings):
             description="how many requests a worker works on at once, from 1 to 10000",
         ),
     ] = 32
+    max_connections: Annotated[
+        int,
+        Field(
+            title="How many connections a worker keeps at once. Fewer where the system allows it fewer file "
+            "descriptors: as many as those, less 256.",
+            ge=2,
+            le=1_000_000,
+            description="how many connections a worker keeps, from 2 to 1000000",
+        ),
+    ] = MOST_CONNECTIONS
+    max_connections_per_address: Annotated[
+        int,
+        Field(
+            title="How many connections of one address (IPv6: of one /64) a worker keeps at once, and no more than "
+            "half of all; trusted proxies have no such bound.",
+            ge=1,
+            le=1_000_000,
+            description="how many connections of one address a worker keeps, from 1 to 1000000",
+        ),
+    ] = MOST_OF_AN_ADDRESS
     suggest_cache_mb: Annotated[
         int,
         Field(
@@ -64,6 +97,23 @@ class Settings(StoreSettings, PlaceSettings):
             description="mebibytes from 0 (nothing is kept) to 65536",
         ),
     ] = 64
+    typeahead_dir: Annotated[
+        Path | None,
+        Field(
+            title="Where the processes of a machine put the files of the typeahead that they fetch from OpenSearch. "
+            "Without it, below the system's folder for temporary files.",
+            description="a directory that only the service writes",
+        ),
+    ] = None
+    typeahead_mb: Annotated[
+        int,
+        Field(
+            title="What these files of one typeahead may take together; a larger one is refused.",
+            ge=1,
+            le=1_048_576,
+            description="mebibytes from 1 to 1048576",
+        ),
+    ] = 8_192
     drain_seconds: Annotated[
         float,
         Field(
@@ -108,16 +158,6 @@ class Settings(StoreSettings, PlaceSettings):
         Literal["memory", "redis"],
         Field(title="Where quotas are counted: in each process, or together.", description="memory or redis"),
     ] = "memory"
-    quota_lease: Annotated[
-        float,
-        Field(
-            title="How long a process may keep units of a quota of `/suggest` that it took from Redis ahead.",
-            gt=0,
-            le=10,
-            allow_inf_nan=False,
-            description="seconds, over 0 and up to 10",
-        ),
-    ] = LEASE_SECONDS
     quota_anonymous: Annotated[
         QuotaClass,
         Field(
@@ -175,7 +215,7 @@ class Settings(StoreSettings, PlaceSettings):
             ge=1,
             description="how many coupons of all shops MCP lists at most",
         ),
-    ] = 2_000
+    ] = 200
     category_cap: Annotated[
         int,
         Field(
@@ -186,11 +226,18 @@ class Settings(StoreSettings, PlaceSettings):
         ),
     ] = 50
     commit: Annotated[
-        str | None,
-        Field(title="The commit that /version tells.", description="the build's commit, 40 hexadecimal digits"),
+        Annotated[str, _when(is_commit)] | None,
+        Field(
+            title="The commit that /version tells, together with the build time.",
+            description="the build's commit, 40 hexadecimal digits in lower case",
+        ),
     ] = None
     built_at: Annotated[
-        str | None, Field(title="The build time that /version tells.", description="the build's time, RFC 3339 in UTC")
+        Annotated[str, _when(is_time)] | None,
+        Field(
+            title="The build time that /version tells, together with the commit.",
+            description="the build's time, RFC 3339 in UTC",
+        ),
     ] = None
     ops_key: Annotated[
         SecretStr | None,
@@ -200,6 +247,13 @@ class Settings(StoreSettings, PlaceSettings):
             description="the operations key, at least 16 characters; empty for none",
         ),
     ] = None
+    open_operations: Annotated[
+        bool,
+        Field(
+            title="Whether it may listen beyond this machine while the operations endpoints ask for no key.",
+            description="true or false",
+        ),
+    ] = False
     log_format: Annotated[
         Literal["auto", "json", "console"],
         Field(

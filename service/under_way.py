@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
+    from service.overload import Place
+
 # The outcome of a request whose caller did not wait for it.
 LEFT: Final = "left"
 
@@ -32,6 +34,8 @@ class UnderWay:
         gone: whether the caller has left.
         engine_calls: requests to the search engine so far.
         engine_seconds: spent waiting for them.
+        store_seconds: spent waiting for stores so far.
+        place: at the gate; None where it passed none.
         tracer: makes the spans of what is asked for it; None where nobody traces it.
         ended: called when it has been answered, or will not be.
         left: called when the caller has gone: what still works for it may stop.
@@ -46,6 +50,8 @@ class UnderWay:
     gone: bool = False
     engine_calls: int = 0
     engine_seconds: float = 0.0
+    store_seconds: float = 0.0
+    place: "Place | None" = None
     tracer: "Tracer | None" = None
     ended: list[Callable[[], object]] = field(default_factory=list)
     left: list[Callable[[], object]] = field(default_factory=list)

@@ -40,6 +40,13 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in headers if key == name), None)
 
 
+def entity_tags(if_none_match: str | None) -> frozenset[str]:
+    """The entity tags in the value of If-None-Match; a weak mark does not matter for a GET."""
+    if if_none_match is None:
+        return frozenset()
+    return frozenset(tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
+
+
 def is_json(content_type: str | None) -> bool:
     """Whether the header declares application/json; parameters such as charset do not matter."""
     return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/json"

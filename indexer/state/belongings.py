@@ -154,6 +154,14 @@ class StateBelongings:
             return int(there) - int(public)
         return int(there) - self.count(kind)
 
+    def without_shop(self, kind: str, most: int) -> list[int]:
+        """The lines of the first records of a kind, redirects and accounts excepted, whose shop the state has not."""
+        asked = (
+            "SELECT line FROM belongings WHERE type = ? AND presence = 0 AND owner NOT IN (SELECT id FROM shops)"
+            " ORDER BY line LIMIT ?"
+        )
+        return [line for (line,) in self._db.execute(asked, (kind, most))]
+
     def keys(self, kind: str) -> Iterator[str]:
         """The keys of those that belong to public shops, in order."""
         return (key for (key,) in self._db.execute(f"SELECT key {_PUBLIC} ORDER BY key", (kind,)))

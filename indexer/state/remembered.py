@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from indexer.disk_space import raise_if_full
 from indexer.state.schema import STATE_VERSION, Origin, Presence
 from indexer.state.state import StateError, database_uri
 
@@ -76,6 +77,7 @@ def take_over(db: sqlite3.Connection, former: Path) -> None:
 
     Raises:
         StateError: it is damaged, or of another version of this program.
+        DiskFullError: there is no space for what is taken over.
     """
     try:
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
@@ -85,6 +87,7 @@ def take_over(db: sqlite3.Connection, former: Path) -> None:
             _take_over(db, _BELONGINGS, kind)
         db.execute("DETACH DATABASE former_state")
     except sqlite3.Error as error:
+        raise_if_full(error)
         raise _unusable(former, str(error)) from error
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
+from indexer.disk_space import raise_if_full
 from indexer.problems import CatalogueError
 from indexer.state.belongings import StateBelongings
 from indexer.state.pending import Pending
@@ -50,6 +51,7 @@ class State:
 
         Raises:
             StateError: the file cannot be made.
+            DiskFullError: there is no space for it.
         """
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,6 +59,7 @@ class State:
             # A sink may draw the records from another thread, but never from two at a time.
             db = sqlite3.connect(database_uri(path, "rw"), uri=True, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
+            raise_if_full(error)
             raise StateError(f"the state {path} cannot be made: {error}") from error
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;")
         db.executescript(SCHEMA)
@@ -70,6 +73,7 @@ class State:
 
         Raises:
             StateError: it is lost, damaged, or of another version of this program.
+            DiskFullError: there is no space for the log of its changes.
         """
         advice = "build anew to make it: shop-directory index build"
         if not path.is_file():
@@ -82,6 +86,7 @@ class State:
             state = cls(path, db)
             version, sealed = state.get("version"), state.get("sealed")
         except sqlite3.Error as error:
+            raise_if_full(error)
             raise StateError(f"the state {path} is damaged: {advice} --fresh-state") from error
         if version != STATE_VERSION or sealed is None:
             db.close()
@@ -118,7 +123,8 @@ class State:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # a full disk ends it by itself
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 

@@ -23,7 +23,6 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from service.addresses import Proxies
-from service.admission import Admitted
 from service.caller import Channel
 from service.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
@@ -32,7 +31,7 @@ from service.mcp_server.messages import MessageId, RpcError, called_tool, check_
 from service.mcp_server.retelling import Retelling
 from service.mcp_server.short_way import PlainCall, ShortWay
 from service.mcp_server.spans import CALL, COMPLETE, begin_span
-from service.mcp_server.working import Call
+from service.mcp_server.working import QUOTA, Call, quota_of
 from service.rest.answers import Answer, Headers, method_not_allowed, under_way_of
 from service.rest.callers import http_caller
 from service.tracing import UNTRACED, Door
@@ -94,10 +93,10 @@ class McpEndpoint:
         plain = self._short.read(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
             # The SDK says so, in the caller's era; nobody is asked for a token before that (R5).
-            await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send, ()))
+            await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send))
             return
         caller = http_caller(scope, Channel.MCP, self._believed)
-        # Whoever types into an argument presses as many keys as on /suggest.
+        # A caller who types into an argument sends as many requests as on /suggest.
         otherwise = Bucket.SUGGEST if message["method"] == COMPLETE else Bucket.READS
         admit = await self._dispatcher.admit(tool, caller, otherwise=otherwise)
         is_call = message["method"] == CALL
@@ -105,12 +104,12 @@ class McpEndpoint:
             # A call's other refusals are results, which the SDK sends in the caller's era (E2).
             await _problem(admit, message.get("id")).send(send)
             return
-        headers = admit.headers if isinstance(admit, Admitted | ServiceError) else ()
         if plain is not None:
-            await self._answer(plain, Call(caller, admit, under_way_of(scope)), headers, send)
+            await self._answer(plain, Call(caller, admit, under_way_of(scope)), admit.headers, send)
             return
         scope[_ADMIT] = admit
-        await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send, headers))
+        scope[QUOTA] = admit.headers
+        await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send))
 
     async def _answer(self, plain: PlainCall, call: Call, headers: Headers, send: Send) -> None:
         """Answer a plain call; nothing is sent to a caller who has left."""
@@ -123,6 +122,7 @@ class McpEndpoint:
 
         try:
             outcome = await self._dispatcher.call(plain.tool, arguments, call.caller, call.admit)
+            headers = quota_of(outcome)
             body = self._short.result(plain, outcome)
         except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)
             _LOG.exception("request=%s the method failed", call.caller.request_id)

@@ -48,6 +48,7 @@ NOTHING_TO_COMPLETE: Final = (
     "There is no such argument to complete: ref names a prompt of prompts/list, or the template of "
     "resources/templates/list as it stands there, and argument.name an argument of it."
 )
+_OWN_TEXTS: Final = frozenset((*TEXTS.values(), UNKNOWN_TOOL, UNKNOWN_RESOURCE, UNKNOWN_PROMPT, NOTHING_TO_COMPLETE))
 # What the revisions with a handshake call a missing resource; the later one has retired the code.
 _MISSING_BEFORE: Final = -32_002
 _FIRST_FAULT: Final = 500
@@ -139,6 +140,19 @@ def in_our_words(code: int, data: Any, message_id: MessageId = None) -> RpcError
     return RpcError(known, TEXTS[known], message_id, data if known in _DATA_KEPT else None)
 
 
+def in_place_of(answer: dict[str, Any]) -> bytes | None:
+    """What is sent in place of an answer of the SDK: an error of ours for one in its words; None for any other."""
+    error = answer.get("error")
+    if not isinstance(error, dict) or _is_ours(error):
+        return None
+    return in_our_words(error.get("code", 0), error.get("data"), answer.get("id")).body()
+
+
+def _is_ours(error: dict[str, Any]) -> bool:
+    message, data = error.get("message"), error.get("data")
+    return message in _OWN_TEXTS or (isinstance(data, dict) and data.get("detail") == message)
+
+
 def retold(body: bytes) -> bytes:
     """An error answer of the SDK, whatever it holds, as one of ours."""
     try:
@@ -156,6 +170,8 @@ def _fault(message: dict[str, Any], known_id: MessageId) -> str | None:
         return "must have a method, a string: only requests and notifications are taken"
     if "id" in message and known_id is None:
         return "must have an id that is a string or a whole number, or none for a notification"
+    if "result" in message or "error" in message:
+        return "must have no result and no error: only requests and notifications are taken"
     if not isinstance(message.get("params"), dict | None):
         return "must have params that are an object, or none"
     return None

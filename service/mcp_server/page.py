@@ -10,7 +10,7 @@ from service.mcp_server.completion import MOST_VALUES
 from service.mcp_server.prompts import PROMPTS, Completes
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
-from service.suggest import MAX_Q, MAX_SUGGESTIONS
+from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
 from service.tools.registry import REGISTRY
 
 _INTRODUCTION: Final = """\

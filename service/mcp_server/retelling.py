@@ -5,7 +5,7 @@ from typing import Final
 from starlette.types import Message, Scope, Send
 
 from service.mcp_server.messages import retold
-from service.mcp_server.working import OWN
+from service.mcp_server.working import OWN, QUOTA
 from service.rest.answers import Answer, Headers
 
 _BAD_REQUEST: Final = 400
@@ -14,17 +14,15 @@ _BAD_REQUEST: Final = 400
 class Retelling:
     """Sends what the SDK sends, but the body of an error that is its own in our words."""
 
-    def __init__(self, scope: Scope, send: Send, headers: Headers) -> None:
+    def __init__(self, scope: Scope, send: Send) -> None:
         """Wrap a send.
 
         Args:
-            scope: of the request; says whether an error is ours already.
+            scope: of the request; says whether an error is ours already, and holds what is added to the SDK's headers.
             send: to the caller.
-            headers: added to what the SDK sends.
         """
         self._scope = scope
         self._send = send
-        self._headers = headers
         self._status = 0
         self._body = bytearray()
 
@@ -33,7 +31,7 @@ class Retelling:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             if self._status < _BAD_REQUEST:
-                await self._send({**message, "headers": [*message["headers"], *self._headers]})
+                await self._send({**message, "headers": [*message["headers"], *self._quota]})
             return
         if self._status < _BAD_REQUEST:
             await self._send(message)
@@ -42,4 +40,10 @@ class Retelling:
         if not message.get("more_body", False):
             body = bytes(self._body)
             told = body if self._scope.get(OWN) else retold(body)
-            await Answer(self._status, told, headers=self._headers).send(self._send)
+            await Answer(self._status, told, headers=self._quota).send(self._send)
+
+    @property
+    def _quota(self) -> Headers:
+        """What the answer says of the quota: the call may have taken more of it since it was admitted."""
+        headers: Headers = self._scope.get(QUOTA, ())
+        return headers

@@ -28,8 +28,21 @@ from service.mcp_server.completion import Completing
 from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
 from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
-from service.mcp_server.working import OWN, Call, CallOf, Context, OwnError, Working, refusal, refused, told_of
+from service.mcp_server.working import (
+    OWN,
+    QUOTA,
+    Call,
+    CallOf,
+    Context,
+    OwnError,
+    Working,
+    quota_of,
+    refusal,
+    refused,
+    told_of,
+)
 from service.rest.answers import under_way_of
+from service.suggest.responder import SuggestResponder
 from service.tools.schema import request_schema, response_schema
 from service.tools.tool import Tool
 from service.tracing import UNTRACED, Door
@@ -58,12 +71,19 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 def build_server(
-    dispatcher: Dispatcher, version: str, call_of: CallOf, timeout: float = 1.8, traces: Door = UNTRACED
+    dispatcher: Dispatcher,
+    responder: SuggestResponder,
+    version: str,
+    call_of: CallOf,
+    *,
+    timeout: float = 1.8,
+    traces: Door = UNTRACED,
 ) -> Server[Any]:
     """Make the server of one door.
 
     Args:
         dispatcher: runs the tools.
+        responder: completes the names of shops.
         version: of the service.
         call_of: tells whose request it is.
         timeout: seconds that a call may take that comes by no door with a deadline of its own.
@@ -89,7 +109,7 @@ def build_server(
         on_read_resource=resources.read,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        on_completion=Completing(dispatcher, working).complete,
+        on_completion=Completing(dispatcher, responder, working).complete,
         # Without it the SDK lists the tools anew for every call of the 2026 era.
         get_tool_input_schema=schemas.get,
         cache_hints={**dict.fromkeys(CACHED_LISTS, _CACHED), "resources/read": _NOT_CACHED},
@@ -115,7 +135,10 @@ def _tool_caller(
             admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
             if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
                 raise refusal(admit)
-            return tool_result(await dispatcher.call(params.name, arguments, call.caller, admit))
+            outcome = await dispatcher.call(params.name, arguments, call.caller, admit)
+            if context.request is not None:
+                context.request.scope[QUOTA] = quota_of(outcome)
+            return tool_result(outcome)
 
         return await working.on(context, work, tool=params.name)
 

@@ -1,7 +1,9 @@
 """MCP on stdin and stdout, a message a line: a bad line gets an error answer and the session goes on (I4, E6)."""
 
+import json
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final, cast
@@ -13,7 +15,7 @@ from mcp.types import INVALID_REQUEST
 
 from service.caller import Caller, Channel, new_request_id
 from service.errors import MAX_BODY_BYTES
-from service.mcp_server.messages import RpcError, check_message
+from service.mcp_server.messages import RpcError, check_message, in_place_of
 from service.mcp_server.working import Call
 
 LOCAL: Final = "stdio"
@@ -30,11 +32,16 @@ def call_over_stdio(token: str | None) -> Callable[[object], Call]:
     return call
 
 
-async def serve_stdio(server: Server[Any]) -> None:
-    """Serve until stdin ends."""
+async def serve_stdio(server: Server[Any], patience: float) -> None:
+    """Serve until stdin ends and what it asked is answered.
+
+    Args:
+        server: the tools, resources and prompts.
+        patience: seconds after the end of stdin without any answer, after which requests count as lost.
+    """
     with _private_streams() as (stdin, stdout):
         lines = _OutgoingLines(stdout)
-        checked = _CheckedLines(stdin, lines)
+        checked = _CheckedLines(stdin, lines, patience)
         # The SDK wants files of text and only iterates the one, writes and flushes the other.
         streams = cast("tuple[anyio.AsyncFile[str], anyio.AsyncFile[str]]", (checked, lines))
         async with stdio_server(*streams) as (read_stream, write_stream):
@@ -47,10 +54,39 @@ class _OutgoingLines:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._turn = anyio.Lock()
+        # Requests without an answer by their ids: a client may use an id twice.
+        self._unanswered: Counter[str] = Counter()
+        self._written = anyio.Event()
+
+    def expect(self, message: dict[str, Any]) -> None:
+        """Note that a request will be answered, or, after its cancellation, that it may not be."""
+        if "id" in message:
+            self._unanswered[str(message["id"])] += 1
+        elif message["method"] == "notifications/cancelled":
+            self._settle((message.get("params") or {}).get("requestId"))
+
+    async def finished(self, patience: float) -> None:
+        """Wait until all requests are answered, or nothing has been written for so many seconds."""
+        while self._unanswered:
+            self._written = anyio.Event()
+            with anyio.move_on_after(patience) as waiting:
+                await self._written.wait()
+            if waiting.cancelled_caught:
+                return
 
     async def write(self, text: str) -> None:
+        """Write a message of the SDK, with our text if it is an error."""
+        message = json.loads(text)
+        own = in_place_of(message)
+        await self.write_line(text.encode() if own is None else own + b"\n")
+        if "method" not in message:
+            self._settle(message.get("id"))
+            self._written.set()
+
+    async def write_line(self, line: bytes) -> None:
+        """Write a line as it is."""
         async with self._turn:
-            await anyio.to_thread.run_sync(self._write, text.encode())
+            await anyio.to_thread.run_sync(self._write, line)
 
     async def flush(self) -> None:
         """Every write is flushed already."""
@@ -59,13 +95,21 @@ class _OutgoingLines:
         self._stream.write(line)
         self._stream.flush()
 
+    def _settle(self, request_id: object) -> None:
+        key = str(request_id)
+        if self._unanswered[key] <= 1:
+            del self._unanswered[key]
+        else:
+            self._unanswered[key] -= 1
+
 
 class _CheckedLines:
     """Lines of stdin that hold a message; the others are answered here."""
 
-    def __init__(self, stream: BinaryIO, answers: _OutgoingLines) -> None:
+    def __init__(self, stream: BinaryIO, answers: _OutgoingLines, patience: float) -> None:
         self._stream = stream
         self._answers = answers
+        self._patience = patience
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while line := await anyio.to_thread.run_sync(self._next_line, abandon_on_cancel=True):
@@ -74,11 +118,14 @@ class _CheckedLines:
             try:
                 if len(line) > MAX_BODY_BYTES:
                     raise RpcError(INVALID_REQUEST, _TOO_LONG)  # noqa: TRY301 - one place answers all refusals
-                check_message(line)
+                message = check_message(line)
             except RpcError as error:
-                await self._answers.write(error.body().decode() + "\n")
+                await self._answers.write_line(error.body() + b"\n")
                 continue
+            self._answers.expect(message)
             yield line.decode()
+        # At the end of what it reads the SDK cancels whatever it has not answered.
+        await self._answers.finished(self._patience)
 
     def _next_line(self) -> bytes:
         """The next line; of one that is too long only as much as shows that it is."""

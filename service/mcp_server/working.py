@@ -13,8 +13,9 @@ from index_mappings.generations import Stamp
 from service.admission import Admitted
 from service.caller import Caller
 from service.calls import NO_ROUTE, REFUSED, call_ended
-from service.dispatch import Admit, Dispatcher
+from service.dispatch import Admit, Dispatcher, Outcome
 from service.errors import ServiceError
+from service.limits.headers import Headers
 from service.limits.policy import Bucket
 from service.mcp_server.messages import TEXTS, RpcError, refused_call
 from service.mcp_server.spans import begin_span
@@ -26,6 +27,8 @@ T = TypeVar("T")
 
 # In a request's scope: its answer is an error of ours, which the door sends as it is.
 OWN: Final = "shop_directory.own_error"
+# In a request's scope: what the headers of its answer say of the quota.
+QUOTA: Final = "shop_directory.quota"
 
 _TIMEOUT: Final = 1.8
 
@@ -74,6 +77,11 @@ def refused(request: UnderWay) -> None:
     """Write down that a request ends with an error of ours, where nothing better is known of it."""
     if request.outcome is None:
         request.outcome = REFUSED
+
+
+def quota_of(outcome: Outcome) -> Headers:
+    """What the headers of a call's answer say of the quota; a refusal by the quota says it itself."""
+    return outcome.headers if outcome.error is None else (*outcome.headers, *outcome.error.headers)
 
 
 def told_of(request_id: str, stamp: Stamp | None) -> dict[str, Any]:

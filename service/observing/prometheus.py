@@ -42,6 +42,12 @@ _HELP: Final = {
     "shopdir_circuit_changes_total": "Changes of a circuit breaker.",
     "shopdir_circuit_state": "Workers whose circuit breaker is in that state.",
     "shopdir_requests_under_way": "Requests being worked on.",
+    "shopdir_typeahead_fetch_duration_seconds": "Time to fetch one file of a typeahead.",
+    "shopdir_typeahead_fetched_bytes_total": "Bytes of the fetched files of typeaheads.",
+    "shopdir_typeahead_folder_files": "Files of typeaheads in the folder of this machine.",
+    "shopdir_typeahead_folder_bytes": "Bytes of the files in that folder.",
+    "shopdir_typeahead_open_segments": "Segments from which suggest requests are answered.",
+    "shopdir_typeahead_open_bytes": "Bytes of these segments, mapped into memory.",
 }
 
 _Child_co = TypeVar("_Child_co", covariant=True)
@@ -156,6 +162,11 @@ class PrometheusMeasures:
         self._changes = _Series(self._counts("circuit_changes", ("part", "state")), parts, states)
         self._circuits = _Series(self._level("circuit_state", ("part", "state")), parts, states)
         self._under_way = self._level("requests_under_way", ())
+        self._fetches = _Series(self._times("typeahead_fetch", ("outcome",)), short)
+        self._fetched = self._counts("typeahead_fetched_bytes", ())
+        # Workers of one machine share the folder, and map the same files.
+        self._folder_files, self._folder_bytes = self._shared("folder_files"), self._shared("folder_bytes")
+        self._open_segments, self._open_bytes = self._shared("open_segments"), self._shared("open_bytes")
         self._unsettled: dict[Counter, int] = {}
         for part in _CIRCUITS:
             self._stands(part, "closed")
@@ -190,6 +201,21 @@ class PrometheusMeasures:
     def under_way(self, change: int) -> None:
         """As `Measures`."""
         self._under_way.inc(change)
+
+    def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
+        """As `Measures`."""
+        self._fetches.of(outcome).observe(seconds)
+        self._fetched.inc(size)
+
+    def typeahead_folder(self, files: int, size: int) -> None:
+        """As `Measures`."""
+        self._folder_files.set(files)
+        self._folder_bytes.set(size)
+
+    def typeahead_open(self, segments: int, size: int) -> None:
+        """As `Measures`."""
+        self._open_segments.set(segments)
+        self._open_bytes.set(size)
 
     def families(self) -> list[Metric]:
         """What has been counted, over all workers; those that are gone no longer work on anything."""
@@ -232,6 +258,10 @@ class PrometheusMeasures:
     def _counts(self, name: str, labels: tuple[str, ...]) -> Counter:
         name = f"shopdir_{name}_total"
         return Counter(name, _HELP[name], labels, registry=self._own)
+
+    def _shared(self, name: str) -> Gauge:
+        name = f"shopdir_typeahead_{name}"
+        return Gauge(name, _HELP[name], (), multiprocess_mode="livemax", registry=self._own)
 
     def _level(self, name: str, labels: tuple[str, ...]) -> Gauge:
         name = f"shopdir_{name}"

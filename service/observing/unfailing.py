@@ -69,6 +69,27 @@ class UnfailingMeasures:
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
+    def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.typeahead_fetched(outcome, size, seconds)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def typeahead_folder(self, files: int, size: int) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.typeahead_folder(files, size)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def typeahead_open(self, segments: int, size: int) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.typeahead_open(segments, size)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
     def _fault(self) -> None:
         if not self._told:
             # Once: a full disk would else fill the log as fast as requests come.

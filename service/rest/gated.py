@@ -11,7 +11,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, OverloadedError, ServiceError
-from service.overload import Gate
+from service.overload import Gate, Place
 from service.rest.answers import Answer, problem_answer, under_way_of
 from service.wire import header
 
@@ -55,22 +55,15 @@ class Gated:
             self._gate.check()
             if scope["method"] == "POST" and not _announced_too_large(scope):
                 receive = await _received(receive)
-            self._gate.enter()
+            place = request.place = Place(self._gate)
         except OverloadedError as error:
             request.outcome = error.code
             await self._refused(error).send(send)
             return
-        inside = True
-
-        def leave() -> None:
-            nonlocal inside
-            if inside:
-                inside = False
-                self._gate.leave()
 
         async def send_outside(message: Message) -> None:
             # The work is done: how fast a caller reads is not for the others to wait for.
-            leave()
+            place.leave()
             await send(message)
 
         try:
@@ -79,7 +72,7 @@ class Gated:
                 request.left.append(task.cancel)
             await self.app(scope, receive, send_outside)
         finally:
-            leave()
+            place.leave()
 
 
 def _announced_too_large(scope: Scope) -> bool:

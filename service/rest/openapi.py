@@ -118,7 +118,7 @@ def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, An
         "tags": ["tools"],
         "security": TOKEN_REQUIRED if needs_token else TOKEN_OPTIONAL,
         "summary": tool.title,
-        "description": tool.description,
+        "description": f"{tool.description} {tool.note}".rstrip(),
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {
             "200": {

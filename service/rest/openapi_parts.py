@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from service.errors import ServiceError, problem_type
 from service.rest.openapi_inputs import TYPED_TEXT
-from service.suggest import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
+from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 
 Schema = dict[str, Any]
 
@@ -128,7 +128,18 @@ SUGGEST_SCHEMA: Final[Schema] = _object(
 HEALTH_SCHEMA: Final[Schema] = _object(status={"const": "ok"})
 READY_SCHEMA: Final[Schema] = _object(
     status={"enum": ["ready", "degraded"]},
-    checks=_list_of(_object(name=_TEXT, status={"enum": ["ok", "degraded"]})),
+    checks=_list_of(
+        {
+            "type": "object",
+            "properties": {
+                "name": _TEXT,
+                "status": {"enum": ["ok", "degraded"]},
+                "reason": {"type": "string", "description": "Why it is degraded, in plain words; absent when ok."},
+            },
+            "required": ["name", "status"],
+            "additionalProperties": False,
+        }
+    ),
 )
 VERSION_SCHEMA: Final[Schema] = _object(
     service=_TEXT,

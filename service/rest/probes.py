@@ -33,9 +33,9 @@ def health_endpoint() -> Endpoint:
 
 
 def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Draining) -> Endpoint:
-    """Ready: whether the live generation can be read, or why not (G4); degraded while no report can be taken (O1).
+    """Say whether the live generation can be read and its typeahead is open, or why not (G4).
 
-    Once the process is on its way out it is not ready, whatever else is.
+    It is degraded while no report can be taken (O1). A process that is being stopped is not ready, whatever else is.
     """
 
     async def answer(_: Asked) -> Answer:
@@ -47,11 +47,19 @@ def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Draining) ->
             return problem_answer(NotReadyError(_NOTHING_PUBLISHED))
         except OtherSchema:
             return problem_answer(NotReadyError(_OTHER_SCHEMA))
-        except (BackendUnavailable, TimeoutError):
+        except BackendUnavailable:
             return problem_answer(NotReadyError(_UNAVAILABLE))
-        queue = "ok" if await reports.passes() else "degraded"
-        checks = [{"name": "search", "status": "ok"}, {"name": "reports", "status": queue}]
-        status = "ready" if queue == "ok" else "degraded"
+        except TimeoutError:
+            # The first request of a process waits for its typeahead.
+            reason = live.typeahead_state().reason
+            return problem_answer(NotReadyError(f"typeahead: {reason}." if reason else _UNAVAILABLE))
+        if (state := live.typeahead_state()).status != "ready":
+            return problem_answer(NotReadyError(f"typeahead: {state.reason or state.status}."))
+        queue = {"name": "reports", "status": "ok"}
+        if (failure := await reports.failure()) is not None:
+            queue |= {"status": "degraded", "reason": failure}
+        status = "ready" if failure is None else "degraded"
+        checks = [{"name": "search", "status": "ok"}, {"name": "typeahead", "status": "ok"}, queue]
         return json_answer({"status": status, "checks": checks}, stamp_headers(stamp))
 
     return Endpoint(_READS, answer)

@@ -1,13 +1,15 @@
 """POST /tool/<name>: the wire becomes name, raw input and caller; everything else is dispatch's (R5)."""
 
 from functools import partial
+from urllib.parse import parse_qsl
 
 from service.addresses import Proxies
 from service.caller import Channel
 from service.dispatch import Dispatcher
-from service.errors import UnsupportedMediaTypeError
+from service.errors import FieldError, InvalidInputError, UnsupportedMediaTypeError
 from service.rest.answers import Answer, Asked, Endpoint, problem_answer, stamp_headers
 from service.rest.callers import http_caller
+from service.tools.request import invalid, shown_name
 from service.wire import JSON, decode_object, header, is_json, read_body
 
 
@@ -28,4 +30,16 @@ def tool_endpoint(dispatcher: Dispatcher, name: str, believed: Proxies) -> Endpo
 async def _arguments(asked: Asked) -> object:
     if not is_json(header(asked.headers, b"content-type")):
         raise UnsupportedMediaTypeError
-    return decode_object(await read_body(asked.headers, asked.receive))
+    body = await read_body(asked.headers, asked.receive)
+    if query_string := asked.scope["query_string"]:
+        raise _misplaced(query_string)
+    return decode_object(body)
+
+
+def _misplaced(query_string: bytes) -> InvalidInputError:
+    """Arguments in the query string would be ignored, and a filter among them too (R3)."""
+    names = dict.fromkeys(
+        shown_name(name) for name, _ in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    )
+    message = "is in the query string, where this path takes nothing; send it in the JSON body"
+    return invalid(tuple(FieldError(name, message) for name in names or ("(a field)",)))

@@ -15,8 +15,7 @@ from starlette.routing import Route
 from index_mappings.countries import COUNTRY_CODES
 from service.rest.answers import Answer, Asked, Endpoint, Headers
 from service.rest.security_headers import CONTENT_SECURITY_POLICY
-from service.rest.suggest_endpoint import known_tags
-from service.wire import header
+from service.wire import entity_tags, header
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -95,7 +94,7 @@ def _endpoint(file: PageFile) -> Endpoint:
     tag = file.tag
 
     async def answer(asked: Asked) -> Answer:
-        known = known_tags(header(asked.headers, b"if-none-match"))
+        known = entity_tags(header(asked.headers, b"if-none-match"))
         return unchanged if tag in known or "*" in known else whole
 
     return Endpoint(_METHODS, answer)
