@@ -22,7 +22,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MACHINE_CODE = $(BIN)/python -m service.search.typeahead
 
 .DEFAULT_GOAL := help
-.PHONY: help run image up test check audit format relevance bench soak golden examples picture settings commands lock clean
+.PHONY: help run image up test check audit format relevance bench soak golden examples picture settings commands schema lock clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ up:  ## OpenSearch, Redis, indexer and service in containers, on the sample cata
 	  docker compose up --build --detach
 
 test: $(VENV)/.dev  ## all tests; starts a real OpenSearch and Redis where it can
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.stages $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet
@@ -71,6 +71,7 @@ soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of
 	  SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 SHOP_DIRECTORY_NODE_KILLS=all \
 	  SHOP_DIRECTORY_LEASE_TURNS=40 SHOP_DIRECTORY_FAULTS=all \
 	  SHOP_DIRECTORY_OVERLOAD_SECONDS=30 SHOP_DIRECTORY_STOPS=20 SHOP_DIRECTORY_SOAK_SECONDS=900 \
+	  SHOP_DIRECTORY_CONNECTIONS=10050 SHOP_DIRECTORY_REDIS_AWAY_SECONDS=60 \
 	  $(BIN)/python -m pytest --require-real -p no:cacheprovider -o timeout=7200 $(or $(SOAK),$(SOAKED))
 	@$(if $(SOAK),,$(BIN)/python -m bench --timing)
 	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)
@@ -90,6 +91,9 @@ settings: $(VENV)/.dev  ## docs/settings.md anew, from the code
 
 commands: $(VENV)/.dev  ## docs/commands.md anew, from the code
 	@$(BIN)/python -m tests.commands > docs/commands.md
+
+schema: $(VENV)/.dev  ## docs/catalogue.schema.json again, from the code
+	@$(BIN)/shop-directory catalogue schema > docs/catalogue.schema.json
 
 lock: $(VENV)/.dev  ## pin the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \

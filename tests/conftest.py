@@ -5,19 +5,21 @@ The former lives in the plugin, so that a run outside this folder can load the s
 
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-pytest_plugins = ["tests.real.plugin"]
+pytest_plugins = ["tests.real.plugin", "tests.stages"]
 
 _PLENTY: Final = {"reads": 1_000_000, "suggest": 1_000_000, "reports": 1_000_000}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What no test is about unless it says so: tokens and reports go to a folder of this run, and quotas never end.
+    """What no test is about unless it says so: what is written goes to a folder of this run, and quotas never end.
 
     It is the environment and so reaches the processes that tests start; a setting that a test gives comes before it.
     """
@@ -25,9 +27,18 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("SHOP_DIRECTORY_TOKEN_FILE", str(folder / "tokens.sqlite"))
         environment.setenv("SHOP_DIRECTORY_REPORTS_FILE", str(folder / "reports.sqlite"))
+        # Of services that are processes, and of backends that tests open without settings.
+        environment.setenv("SHOP_DIRECTORY_TYPEAHEAD_DIR", str(folder / "typeahead"))
+        environment.setattr("service.search.typeahead.folder.gettempdir", lambda: str(folder))
         environment.setenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS", json.dumps(_PLENTY))
         environment.setenv("SHOP_DIRECTORY_QUOTA_CLASSES", json.dumps({"default": _PLENTY}))
         yield
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the machine code that was not compiled since its source changed: no test has the time for that."""
+    if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
+        subprocess.run([sys.executable, "-m", "service.search.typeahead"], check=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,11 +5,11 @@ A test whose part cannot be had is deselected, with one loud line for each part 
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import pytest
 
@@ -64,6 +64,8 @@ PARTS: Final = (
     Part("the development data", "dev_data", "dev_data", find_dev_data),
 )
 _LEFT_OUT: Final = pytest.StashKey[list[str]]()
+# By this name a worker of pytest-xdist reports what it left out.
+_OUTPUT: Final = "left_out"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,27 +87,66 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.hook.pytest_deselected(items=needing)
             items[:] = [item for item in items if not part.is_needed_by(item)]
     if left_out and config.getoption("--require-real"):
-        raise pytest.UsageError("--require-real: " + "\n".join(left_out))
+        if hasattr(config, "workerinput"):
+            items.clear()  # an error here would only show the inside of pytest-xdist: its controller raises it
+        else:
+            raise pytest.UsageError("--require-real: " + "\n".join(left_out))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Builds the node's class path before any test, whose time limit a first download would break."""
-    if session.config.option.collectonly:
-        return
+    if not session.config.option.collectonly:
+        _prepare([part for part in PARTS if any(part.is_needed_by(item) for item in session.items)])
+
+
+class _SharedAmongWorkers:
+    """Hooks of pytest-xdist: several workers run the tests, and the process that they report to runs none."""
+
+    def pytest_xdist_setupnodes(self, config: pytest.Config, specs: object) -> None:
+        """Builds the node's class path before the workers start, as two of them would build it at the same time."""
+        del config, specs
+        _prepare(PARTS)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ANN401 - a class of the library's inside
+        """Keeps what a worker left out, for the summary; every worker says the same."""
+        del error
+        left_out = node.config.stash.setdefault(_LEFT_OUT, [])
+        left_out += [line for line in getattr(node, "workeroutput", {}).get(_OUTPUT, ()) if line not in left_out]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fails a run in which the workers ran nothing, as a part was missing that is required."""
+        if session.config.stash.get(_LEFT_OUT, []) and session.config.getoption("--require-real"):
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_SharedAmongWorkers())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output: dict[str, list[str]] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[_OUTPUT] = session.config.stash.get(_LEFT_OUT, [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash.get(_LEFT_OUT, []):
+        terminalreporter.write_line(line, red=True, bold=True)
+
+
+def _prepare(parts: Iterable[Part]) -> None:
+    """Do beforehand what these parts need and what may take minutes."""
     try:
-        for part in PARTS:
-            found = part.find() if any(part.is_needed_by(item) for item in session.items) else None
+        for part in parts:
+            found = part.find()
             if isinstance(found, Source):
                 found.prepare()
             elif isinstance(found, LocalNodes):
                 found.build()
     except BuildError as failure:
         raise pytest.UsageError(f"the OpenSearch test node cannot be built: {failure}") from failure
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for line in config.stash.get(_LEFT_OUT, []):
-        terminalreporter.write_line(line, red=True, bold=True)
 
 
 @pytest.fixture(scope="session")

@@ -120,8 +120,9 @@ def run_where_nothing_is(tmp_path: Path, *options: str) -> subprocess.CompletedP
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(tmp_path: Path) -> None:
-    run = run_where_nothing_is(tmp_path)
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(workers: tuple[str, ...], tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, *workers)
 
     lines = [line for line in run.stdout.splitlines() if line.startswith("NOT RUN")]
     assert [line.split(":")[1].strip() for line in lines] == [
@@ -134,8 +135,25 @@ def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(tmp_path: Pa
     assert "OPENSEARCH_URL is not set; no Docker engine answers" in lines[0]
     assert lines[2].endswith("no redis-server on the PATH")
     assert lines[3].endswith("no chromium on the PATH")
-    assert "1 passed, 6 deselected" in run.stdout
+    # Workers deselect by themselves, and their controller does not count it.
+    assert ("1 passed in" if workers else "1 passed, 6 deselected") in run.stdout
     assert run.returncode == 0
+
+
+def test_workers_run_nothing_where_a_required_part_is_absent(tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, "--require-real", "-n", "2")
+
+    assert "NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set" in run.stdout
+    assert "passed" not in run.stdout
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize(("stage", "code"), [("parallel", 0), ("serial", pytest.ExitCode.NO_TESTS_COLLECTED)])
+def test_a_stage_leaves_the_tests_of_the_other_one_out(stage: str, code: int, tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, "--stage", stage, "-k", "test_plain")
+
+    assert run.returncode == code
+    assert ("1 passed" in run.stdout) is (stage == "parallel")
 
 
 def test_require_real_fails_before_anything_runs(tmp_path: Path) -> None:
