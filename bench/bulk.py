@@ -21,8 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.invented import invented_shops
-from index_mappings.opensearch import mapping, settings
-from index_mappings.roles import engine_values
+from index_mappings.opensearch import mapping, settings, wire_document
 from indexer.project import project_shop
 from indexer.records import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
@@ -62,10 +61,10 @@ def measure(url: str, shops: list[Any], paces: Iterable[Pace], rounds: int, lett
         them on the way as the loader does; then each pace.
     """
     client = OpenSearch([url], timeout=60, max_retries=0, pool_maxsize=_RAW_THREADS)
-    finished = [engine_values(shop) for shop in shops]
+    finished = [wire_document(shop) for shop in shops]
     ways: dict[str, Callable[[], None]] = {
         "raw, finished": lambda: _raw(client, finished),
-        "raw, from shops": lambda: _raw(client, (engine_values(shop) for shop in shops)),
+        "raw, from shops": lambda: _raw(client, (wire_document(shop) for shop in shops)),
     }
     for pace in paces:
         loader = BulkLoader(client, DeadLetters(letters), pace)

@@ -8,10 +8,11 @@ from pathlib import Path
 from index_mappings.generations import Stamp
 from service.search.clauses import Clause
 from service.search.embedded import TantivyEngine
-from service.search.engine import Ask, Engine, Hit, KeyPresses, Page
+from service.search.engine import Ask, Engine, Hit, Page
 from service.search.plan import Plan
 from service.search.planned import PlannedBackend
 from service.search.protocol import FindQuery, Generations
+from service.search.typeahead.typeahead import Typeahead
 
 Asked = tuple[Stamp, Sequence[Ask]]
 
@@ -22,10 +23,6 @@ class _Remembering:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.asked: list[Asked] = []
-
-    @property
-    def key_presses(self) -> KeyPresses | None:
-        return self._engine.key_presses
 
     async def live(self) -> Stamp:
         return await self._engine.live()
@@ -42,6 +39,9 @@ class _Remembering:
 
     async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
         return await self._engine.present(stamp, kind, clauses)
+
+    async def typeahead(self, stamp: Stamp) -> Typeahead:
+        return await self._engine.typeahead(stamp)
 
     async def close(self) -> None:
         await self._engine.close()

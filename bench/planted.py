@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-from service.search.protocol import Generations, SearchBackend, Snapshot
+from service.search.protocol import Generations, SearchBackend, Snapshot, TypeaheadState
 
 T = TypeVar("T")
 Look = Callable[..., Coroutine[Any, Any, T]]
@@ -29,10 +29,14 @@ class LateBackend:
         """The live generation, told late."""
         return _LateSnapshot(await self._inner.snapshot(), self._until)
 
-    def at_hand(self) -> Snapshot | None:
-        """The same where nothing has to be asked for it."""
-        snapshot = self._inner.at_hand()
+    def current(self) -> Snapshot | None:
+        """The same where it is available without I/O."""
+        snapshot = self._inner.current()
         return None if snapshot is None else _LateSnapshot(snapshot, self._until)
+
+    def typeahead_state(self) -> TypeaheadState:
+        """As the one within says."""
+        return self._inner.typeahead_state()
 
     async def refresh(self) -> Snapshot:
         """The same, asked anew."""
@@ -55,11 +59,15 @@ class LateBackend:
 
 class _LateSnapshot:
     def __init__(self, inner: Snapshot, wait: Callable[[object], None]) -> None:
+        def each(references: Iterable[object]) -> None:
+            for reference in references:
+                wait(reference)
+
         self.stamp = inner.stamp
         self.find, self.suggest, self.categories = inner.find, inner.suggest, inner.categories
-        self.suggests_at_once, self.suggest_at_once = inner.suggests_at_once, inner.suggest_at_once
         self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
         self.shop = _late(inner.shop, wait)
+        self.shops = _late(inner.shops, each)
         self.facts = _late(inner.facts, wait)
         self.trust = _late(inner.trust, wait)
         self.offer = _late(inner.offer, wait)

@@ -1,4 +1,4 @@
-"""What one decision on a quota costs: the service in memory, over Redis one by one, and over Redis by leases.
+"""What one decision on a quota costs: the service in memory, over Redis one by one, and over Redis by blocks.
 
 `python -m bench.quotas`. The three take turns, as other work on the machine slows all alike. After that Redis alone: of
 callers who ask now and then, and of one who asks all the time, with and without an append-only file that is synced
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.spent import processor
-from service.limits.leased import LeasedLimiter
+from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Limiter
@@ -65,13 +65,10 @@ async def presses(limiter: Limiter, redis: RedisServer, quota: Quota, callers: s
     before, began = processor(redis.process.pid), time.process_time()
     for caller in range(_SESSIONS):
         key = f"{callers}-{caller}"
-        for press in range(_PRESSES):
+        for _ in range(_PRESSES):
             if limiter.take(key, quota) is None:
                 waited += 1
                 await limiter.hit(key, quota)
-            elif press % 4 == 0:
-                # Others have their turn as well: what was asked ahead comes.
-                await asyncio.sleep(0)
     spent, of_redis = time.process_time() - began, processor(redis.process.pid) - before
     done = _PRESSES * _SESSIONS
     return Presses(spent * 1e6 / done, of_redis * 1e6 / done, waited / done)
@@ -83,7 +80,7 @@ async def compared(redis: RedisServer, quota: Quota) -> dict[str, Presses]:
     limiters: dict[str, Limiter] = {
         "memory": MemoryLimiter(),
         "Redis, one by one": RedisLimiter(access, "bench-single", 10.0),
-        "Redis, by leases": LeasedLimiter(RedisLimiter(access, "bench-leased", 10.0)),
+        "Redis, by blocks": BlockLimiter(RedisLimiter(access, "bench-blocks", 10.0)),
     }
     rounds: dict[str, list[Presses]] = {name: [] for name in limiters}
     for turn in range(_ROUNDS):

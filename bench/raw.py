@@ -18,13 +18,13 @@ from opensearchpy import OpenSearch
 from opensearchpy.helpers import parallel_bulk
 
 from index_mappings.documents import DOCUMENTS, stored_part
-from index_mappings.embedded import STORED_COLUMN, columns
-from index_mappings.opensearch import mapping, settings
-from index_mappings.roles import engine_values
+from index_mappings.embedded import STORED_COLUMN, column_values
+from index_mappings.opensearch import mapping, settings, wire_document
 from indexer.problems import ProblemLog
 from indexer.projection import Projector
 from indexer.reading import Reading, read_catalogue
 from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.embedded_documents import schema
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 
@@ -53,12 +53,11 @@ def finish(catalogue: Path, directory: Path) -> int:
     read_catalogue(Reading(NdjsonCatalogue(catalogue), None, None, letters, skip_invalid=False), state, ProblemLog())
     count = 0
     for projected in Projector(state).all():
-        names = [column.name for column in columns(projected.kind)]
         with (directory / projected.kind).open("wb") as file:
             for document in projected.documents():
-                values = engine_values(document)
-                terms = {name: values[name] for name in names}
-                file.write(orjson.dumps([values, terms, orjson.dumps(stored_part(document)).decode()]) + b"\n")
+                terms = column_values(projected.kind, document)
+                stored = orjson.dumps(stored_part(document)).decode()
+                file.write(orjson.dumps([wire_document(document), terms, stored]) + b"\n")
                 count += 1
     state.close()
     return count
@@ -94,26 +93,13 @@ def load_embedded(directory: Path, finished: Path) -> Spent:
     started, processor = time.perf_counter(), time.process_time()
     for kind, documents in prepared.items():
         (directory / kind).mkdir(parents=True)
-        index = tantivy.Index(_schema(kind), path=str(directory / kind))
+        index = tantivy.Index(schema(kind), path=str(directory / kind))
         writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
         for terms, stored in documents:
             writer.add_document(tantivy.Document(**terms, **{STORED_COLUMN: stored}))
         writer.commit()
         writer.wait_merging_threads()
     return Spent(time.perf_counter() - started, time.process_time() - processor)
-
-
-def _schema(kind: str) -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    for column in columns(kind):
-        if column.whole:
-            builder.add_integer_field(column.name, indexed=True)
-        else:
-            builder.add_text_field(
-                column.name, stored=False, fast=column.sortable, tokenizer_name="raw", index_option="basic"
-            )
-    builder.add_bytes_field(STORED_COLUMN, stored=True)
-    return builder.build()
 
 
 def _lines(path: Path) -> Iterator[Any]:

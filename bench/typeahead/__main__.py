@@ -19,11 +19,11 @@ from typing import Final
 
 from rich.console import Console
 
+from bench.typeahead.bare import BareAsgi
 from bench.typeahead.beside import beside
 from bench.typeahead.contestant import Contestant
 from bench.typeahead.corpus import SEED
 from bench.typeahead.course import Course, settings_told, two_cores
-from bench.typeahead.limit import BareAsgi
 from bench.typeahead.load import Load, LoadError, missing_tools
 from bench.typeahead.material import WORKLOAD_SEED, prepared
 from bench.typeahead.ours import ours

@@ -1,6 +1,6 @@
 """A run as a picture: requests a second, p99 of one caller, and success@8, contestant by contestant.
 
-Ours, peers and the limit have a colour each; every bar has its figure beside it. Times and throughput are on
+Ours, peers and the bare server have a colour each; every bar has its figure beside it. Times and throughput are on
 logarithmic axes, as the slowest and the fastest are two orders of magnitude apart.
 """
 
@@ -18,8 +18,12 @@ from bench.typeahead.contestant import Role
 from bench.typeahead.results import Report, Result
 from bench.typeahead.shown import main_size
 
-_COLOURS: Final = {Role.LIMIT: "#8a8a8a", Role.OURS: "#0b6e4f", Role.PEER: "#7f9fc6"}
-_TITLES: Final = {Role.LIMIT: "the limit: a bare ASGI answer", Role.OURS: "Shop Directory", Role.PEER: "peers"}
+_COLOURS: Final = {Role.BARE: "#8a8a8a", Role.OURS: "#0b6e4f", Role.PEER: "#7f9fc6"}
+_TITLES: Final = {
+    Role.BARE: "uvicorn alone, nothing looked up",
+    Role.OURS: "Shop Directory",
+    Role.PEER: "peers",
+}
 _LENGTHS: Final = ("3 characters", "4 characters", "5 characters", "typo in seven")
 _SHADES: Final = ("#c6dbef", "#6baed6", "#2171b5", "#d6604d")
 _BAR_INCHES: Final = 0.34

@@ -21,7 +21,7 @@ LIMIT: Final = 8
 class Role(StrEnum):
     """What a contestant is in the comparison."""
 
-    LIMIT = "limit"
+    BARE = "bare"
     OURS = "ours"
     PEER = "peer"
 
@@ -58,7 +58,7 @@ class Contestant(ABC):
 
     Attributes:
         name: in tables and for `--only`: lower case, words joined by hyphens.
-        role: peer, unless it is ours or the limit.
+        role: peer, unless it is ours or the bare server.
         about: in a sentence, how it is set up: tokenizer, typo tolerance, order, server.
         index: of what `build` makes, where several contestants serve the same; the name without.
         keeps_answers: whether it is to have been asked for everything once before it is measured.

@@ -83,8 +83,8 @@ def _size(size: Size) -> Iterator[str]:
 
 
 def _speed(result: Result, size: Size) -> Sequence[str]:
-    limits = size.of(Role.LIMIT)
-    share = f"{result.per_second / limits[0].per_second:.2f}" if limits else "-"
+    bare = size.of(Role.BARE)
+    share = f"{result.per_second / bare[0].per_second:.2f}" if bare else "-"
     even, chance = result.calmest(lambda one: one.even), result.calmest(lambda one: one.poisson)
     return (
         f"**{result.name}**" if result.role is Role.OURS else result.name,

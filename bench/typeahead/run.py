@@ -14,9 +14,9 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from bench.typeahead.bare import BareAsgi
 from bench.typeahead.contestant import Built, Contestant, Role, Served, on_core
 from bench.typeahead.course import Course
-from bench.typeahead.limit import BareAsgi
 from bench.typeahead.load import LoadError, Targets
 from bench.typeahead.material import Material
 from bench.typeahead.probe import Caller, Sizes, probe
@@ -74,9 +74,7 @@ class Comparison:
         for group in groups:
             results += self._together(group, bare=bare and not self._course.apart)
         if bare and self._course.apart:
-            results += self._together(
-                [_limit([one.body_bytes for one in results if one.role is Role.OURS])], bare=False
-            )
+            results += self._together([_bare([one.body_bytes for one in results if one.role is Role.OURS])], bare=False)
         with self._material.corpus.open("rb") as file:
             lines = sum(1 for _ in file)
         mixed = self._material.dev_data is not None
@@ -87,8 +85,8 @@ class Comparison:
         with ExitStack() as stack:
             entrants = [one for one in (self._entered(stack, each) for each in contestants) if one is not None]
             if bare:
-                limit = _limit([one.sizes.body for one in entrants if one.contestant.role is Role.OURS])
-                entrants += filter(None, [self._entered(stack, limit)])
+                server = _bare([one.sizes.body for one in entrants if one.contestant.role is Role.OURS])
+                entrants += filter(None, [self._entered(stack, server)])
             for number in range(self._course.rounds):
                 every = [one.served for one in entrants]
                 entrants = [one for one in entrants if self._round(one, number, every)]
@@ -147,7 +145,7 @@ class Comparison:
         quality = None
         try:
             held = memory(entrant.served)
-            if self._course.quality and dev_data is not None and contestant.role is not Role.LIMIT:
+            if self._course.quality and dev_data is not None and contestant.role is not Role.BARE:
                 self._course.say(f"{contestant.name}: quality")
                 with Caller(entrant.served.port) as caller:
                     quality = judged(partial(caller.shops, contestant), dev_data)
@@ -194,6 +192,6 @@ class Comparison:
         self._failed.append(Left(contestant.name, reason[:500]))
 
 
-def _limit(bodies: Sequence[float]) -> BareAsgi:
+def _bare(bodies: Sequence[float]) -> BareAsgi:
     """The bare answer, as large as ours are on average."""
     return BareAsgi(round(sum(bodies) / len(bodies))) if bodies else BareAsgi()

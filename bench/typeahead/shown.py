@@ -28,7 +28,7 @@ def findings(report: Report) -> Iterator[str]:
     if not report.sizes:
         return
     size = main_size(report)
-    yield from _beside_the_limit(size)
+    yield from _compared_with_bare(size)
     yield from _beside_each_other(size)
     yield from _growth(report)
     yield from _beside_peers(size)
@@ -69,21 +69,21 @@ def _held(holds: bool) -> str:  # noqa: FBT001 - the one thing it says
     return "HELD" if holds else "**NOT HELD**"
 
 
-def _beside_the_limit(size: Size) -> Iterator[str]:
-    for limit in size.of(Role.LIMIT):
+def _compared_with_bare(size: Size) -> Iterator[str]:
+    for bare in size.of(Role.BARE):
         for name, least in ((_COLD, 0.2), (_WARM, 0.7)):
             if one := size.named(name):
-                share = one.per_second / limit.per_second
-                times = limit.lowest(_processor) / one.lowest(_processor)
+                share = one.per_second / bare.per_second
+                times = bare.lowest(_processor) / one.lowest(_processor)
                 yield (
-                    f"{_held(share >= least)}: {name} answers {share:.2f} of the bare limit, at least {least:g} "
+                    f"{_held(share >= least)}: {name} answers {share:.2f} of the bare server, at least {least:g} "
                     f"wanted; by processor time it would be {times:.2f}."
                 )
-    limits = {
+    bare_tails = {
         # What looks at nothing has the machine's own disturbances, and no others.
-        title: f" (the bare limit at its half load: {_spread(paced):.1f}, p99 {paced.p99_us / 1000:.2f} ms)"
-        for limit in size.of(Role.LIMIT)
-        for title, paced in _arrivals(limit).items()
+        title: f" (the bare server at its half load: {_spread(paced):.1f}, p99 {paced.p99_us / 1000:.2f} ms)"
+        for bare in size.of(Role.BARE)
+        for title, paced in _arrivals(bare).items()
     }
     for one in size.of(Role.OURS):
         arrivals = _arrivals(one)
@@ -92,7 +92,7 @@ def _beside_the_limit(size: Size) -> Iterator[str]:
             share = paced.achieved / one.per_second
             yield (
                 f"{_held(ratio < 5 and paced.kept)}: {one.name} at {share:.2f} of saturation, requests {title}: p99 is "
-                f"{ratio:.1f} times its p50, under 5 wanted{limits.get(title, '')}."
+                f"{ratio:.1f} times its p50, under 5 wanted{bare_tails.get(title, '')}."
             )
 
 

@@ -18,7 +18,7 @@ from tests.relevance.measures import Quality
 GOOD = Judged({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)
 
 TIMES = "by processor time it would be"
-RATIO = "p99 is 3.0 times its p50, under 5 wanted (the bare limit at its half load: 3.0, p99 0.09 ms)."
+RATIO = "p99 is 3.0 times its p50, under 5 wanted (the bare server at its half load: 3.0, p99 0.09 ms)."
 
 
 def measured(per_second: float, p50_us: float, p99_us: float, *, paced: Paced | None = None) -> Round:
@@ -32,7 +32,7 @@ def result(name: str, role: Role, *rounds: Round, quality: Judged | None = None)
 
 OURS = result("embedded-cold", Role.OURS, measured(9000, 100, 180), measured(10_000, 110, 170), quality=GOOD)
 WARM = result("embedded-warm", Role.OURS, measured(35_000, 40, 70), quality=GOOD)
-LIMIT = result("bare", Role.LIMIT, measured(40_000, 30, 60))
+BARE = result("bare", Role.BARE, measured(40_000, 30, 60))
 PEER = result("tantivy", Role.PEER, measured(2_000, 400, 900), quality=replace(GOOD, keystrokes=4.0))
 
 
@@ -65,9 +65,9 @@ def test_a_report_is_kept_and_read_again(tmp_path: Path) -> None:
 
 
 def test_what_was_to_be_shown_is_computed() -> None:
-    assert list(findings(report(size(OURS, WARM, PEER, LIMIT)))) == [
-        f"HELD: embedded-cold answers 0.25 of the bare limit, at least 0.2 wanted; {TIMES} 0.25.",
-        f"HELD: embedded-warm answers 0.88 of the bare limit, at least 0.7 wanted; {TIMES} 0.88.",
+    assert list(findings(report(size(OURS, WARM, PEER, BARE)))) == [
+        f"HELD: embedded-cold answers 0.25 of the bare server, at least 0.2 wanted; {TIMES} 0.25.",
+        f"HELD: embedded-warm answers 0.88 of the bare server, at least 0.7 wanted; {TIMES} 0.88.",
         f"HELD: embedded-cold at 0.45 of saturation, requests even: {RATIO}",
         f"HELD: embedded-cold at 0.45 of saturation, requests by chance: {RATIO}",
         f"HELD: embedded-warm at 0.50 of saturation, requests even: {RATIO}",
@@ -82,8 +82,8 @@ def test_what_was_to_be_shown_is_computed() -> None:
 def test_what_does_not_hold_is_said_with_its_figures() -> None:
     slow = result("embedded-cold", Role.OURS, measured(1_000, 500, 1_000), quality=GOOD)
     better = Judged({"exact_name": Quality(10, 1.0, 1.0, 1.0), "prefix": Quality(10, 0.4, 0.7, 0.5)}, 3.0)
-    told = list(findings(report(size(slow, replace(PEER, quality=better), LIMIT))))
-    assert told[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare limit, at least 0.2 wanted; {TIMES} 0.03."
+    told = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
+    assert told[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
     assert told[-3] == (
         "**NOT HELD**: embedded-cold ahead of every peer (1 took part) at 100,000 shops; tantivy answers 2,000 a "
         "second, it 1,000; tantivy's p99 is 0.90 ms, its 1.00 ms."
@@ -114,7 +114,7 @@ def test_nobody_is_ahead_of_who_is_first() -> None:
 
 def test_the_tables_name_everybody_and_who_is_not_there() -> None:
     whole = replace(
-        size(OURS, WARM, PEER, LIMIT),
+        size(OURS, WARM, PEER, BARE),
         absent=(Left("sonic", "no crate"),),
         failed=(Left("orama", "answered 500\nat x"),),
     )
@@ -156,5 +156,5 @@ def test_a_table_is_markdown() -> None:
 
 
 def test_the_chart_is_a_picture(tmp_path: Path) -> None:
-    draw(report(size(OURS, WARM, PEER, LIMIT)), tmp_path / "chart.png")
+    draw(report(size(OURS, WARM, PEER, BARE)), tmp_path / "chart.png")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG\r\n")

@@ -1,6 +1,7 @@
-"""The limit that no Python server can be faster than: an ASGI application that sends a body made beforehand.
+"""A bare server for scale: an ASGI application under uvicorn that sends one prepared body to every request.
 
-The body has the mean size of our own answers in the same run, which the environment hands over.
+It looks nothing up. Answers that are sent from below ASGI can be faster. The body has the mean size of our own answers
+in the same run, which an environment variable states.
 """
 
 import os
@@ -35,10 +36,10 @@ async def app(
 
 
 class BareAsgi(Contestant):
-    """The application under uvicorn."""
+    """The bare application under uvicorn."""
 
     name = "bare"
-    role = Role.LIMIT
+    role = Role.BARE
     about = "An ASGI application that looks at nothing and sends a body of the mean size of ours; uvicorn, uvloop."
 
     def __init__(self, body_bytes: int = _USUAL_BYTES) -> None:
@@ -58,7 +59,7 @@ class BareAsgi(Contestant):
         return f"uvicorn {version('uvicorn')}, uvloop {version('uvloop')}, httptools {version('httptools')}"
 
     def build(self, corpus: Path, folder: Path) -> Built:
-        """There is nothing to build."""
+        """Build nothing."""
         del corpus, folder
         return Built(0.0, 0.0)
 
@@ -66,7 +67,7 @@ class BareAsgi(Contestant):
     def serving(self, folder: Path) -> Iterator[Served]:
         """The application in a process of its own."""
         (port,) = free_ports(1)
-        command = [sys.executable, "-m", "uvicorn", "bench.typeahead.limit:app", "--port", str(port)]
+        command = [sys.executable, "-m", "uvicorn", "bench.typeahead.bare:app", "--port", str(port)]
         command += ["--app-dir", str(Path(__file__).parents[2]), "--no-access-log", "--loop", "uvloop"]
         command = ["env", f"{SIZE_VARIABLE}={self._body_bytes}", *command, "--http", "httptools"]
         process = ServerProcess("the bare answer", command, folder / "bare.log")
