@@ -23,13 +23,17 @@ ENV SHOP_DIRECTORY_COMMIT=${COMMIT} SHOP_DIRECTORY_BUILT_AT=${BUILT_AT}
 RUN /opt/shop-directory/bin/python -m pip wheel --no-deps --no-build-isolation --no-index --wheel-dir /wheels . \
     && /opt/shop-directory/bin/python -m pip install --no-deps --no-index --find-links /wheels shop-directory \
     && /opt/shop-directory/bin/python -m pip uninstall --yes hatchling pathspec trove-classifiers setuptools pip
+# The typeahead's machine code, for the baseline of the architecture: the image runs on other processors than this one.
+# Isolated from this folder, which has the packages as well.
+ENV NUMBA_CPU_NAME=generic
+RUN /opt/shop-directory/bin/python -I -m service.search.typeahead
 
 FROM ${PYTHON_IMAGE}
 # What is kept belongs to a user without a name or rights anywhere else; volumes take over owner and mode from here.
 RUN groupadd --gid 10001 shop-directory \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/shop-directory \
        --shell /usr/sbin/nologin shop-directory \
-    && install -d -o 10001 -g 10001 -m 0750 /var/lib/shop-directory /run/shop-directory
+    && install -d -o 10001 -g 10001 -m 0750 /var/lib/shop-directory /run/shop-directory /var/cache/shop-directory
 COPY --from=build /opt/shop-directory /opt/shop-directory
 ARG COMMIT=""
 ARG BUILT_AT=""
@@ -41,6 +45,7 @@ ENV PATH=/opt/shop-directory/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     NUMBA_CACHE_DIR=/tmp/numba \
+    NUMBA_CPU_NAME=generic \
     SQLITE_TMPDIR=/var/lib/shop-directory \
     SHOP_DIRECTORY_COMMIT=${COMMIT} \
     SHOP_DIRECTORY_BUILT_AT=${BUILT_AT} \

@@ -35,6 +35,7 @@ BOOKS_VIEW: Final[dict[str, Any]] = {
     "id": "shop_books",
     "name": "Harbour Lane Books",
     "aliases": ["HLB"],
+    "aliases_total": 1,
     "domain": "harbour-lane-books.example",
     "category": "books",
     "categories": ["books"],

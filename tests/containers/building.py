@@ -78,4 +78,5 @@ def install(wheels: Path, folder: Path) -> Installed:
 
 
 def _steps() -> list[str]:
-    return [step.strip() for step in stages()[0].of("RUN")[-1].words[0].split("&&")]
+    (building,) = (run.words[0] for run in stages()[0].of("RUN") if "pip wheel" in run.words[0])
+    return [step.strip() for step in building.split("&&")]

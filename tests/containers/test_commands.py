@@ -38,6 +38,7 @@ def machine(tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
     stands_for = {
         "/var/lib/shop-directory": str(tmp_path / "state"),
         "/run/shop-directory": str(tmp_path / "run"),
+        "/var/cache/shop-directory": str(tmp_path / "cache"),
         "/catalogue": str(tmp_path / "catalogue"),
         "http://opensearch:9200": opensearch_url,
         "http://127.0.0.1:9200": opensearch_url,
@@ -46,7 +47,7 @@ def machine(tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
         "0.0.0.0": "127.0.0.1",
         "8080": str(port),
     }
-    for name in ("state", "run"):
+    for name in ("state", "run", "cache"):
         (tmp_path / name).mkdir(mode=0o750)
     shutil.copytree(SAMPLE, tmp_path / "catalogue", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     services = composition(INDEX_PREFIX=prefix)["services"]

@@ -107,6 +107,16 @@ def test_the_private_state_is_the_indexers_alone(services: dict[str, Any]) -> No
         assert variables_of(services[name])[f"{PREFIX}STATE_DIR"].startswith(f"{workdir}/")
 
 
+def test_the_service_has_a_volume_of_its_own_for_the_files_it_fetches(services: dict[str, Any]) -> None:
+    mounts = {
+        name: volume["target"]
+        for name, found in services.items()
+        for volume in found.get("volumes", [])
+        if volume["source"] == "typeahead"
+    }
+    assert mounts == {"service": variables_of(services["service"])[f"{PREFIX}TYPEAHEAD_DIR"]}
+
+
 def test_redis_keeps_what_was_acknowledged_and_throws_nothing_away(services: dict[str, Any]) -> None:
     words = words_of(services["redis"]["command"])
     options = dict(zip(words[2::2], words[3::2], strict=True))

@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
+from indexer.settings import IndexerSettings
 from service.errors import ServiceError
 from service.settings import PREFIX, Settings
 from shop_directory import command_line
@@ -55,7 +56,7 @@ def test_every_container_is_told_and_no_other() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_setting_that_is_named_exists(page: Path) -> None:
     found = set(re.findall(rf"{PREFIX}([A-Z_]+)", page.read_text(encoding="utf-8")))
-    fields = {name.upper() for name in Settings.model_fields} | {"OPENSEARCH_REPLICAS", "STATE_DIR"}
+    fields = {name.upper() for side in (Settings, IndexerSettings) for name in side.model_fields}
     assert {name.removesuffix("_FILE") for name in found} - fields - {"OPENSEARCH_CA"} == set()
 
 

@@ -57,8 +57,8 @@ NOT_RUN: Final = (
     ),
     NotRun(
         "docs/containers.md",
-        "docker run -d --init --read-only --tmpfs /tmp -p 127.0.0.1:8080:8080 -v shops:/var/lib/shop-directory "
-        "shop-directory:local",
+        "docker run -d --init --read-only --tmpfs /tmp -p 127.0.0.1:8080:8080 -v shops:/var/lib/shop-directory \\\n"
+        "  -e SHOP_DIRECTORY_OPEN_OPERATIONS=true shop-directory:local",
         _ENGINE,
         _COMPOSITION,
     ),
@@ -107,6 +107,7 @@ RUN_BY: Final = (
     RunBy("README.md", "json", "tests/docs/test_hosts.py"),
     RunBy("README.md", "python", "tests/docs/test_programs.py"),
     RunBy("README.md", "ts", "tests/docs/test_programs.py"),
+    RunBy("docs/catalogue.md", "ndjson", "tests/unit/indexer/catalogue/test_page.py"),
     RunBy("docs/clients.md", "bash", "tests/docs/test_hosts.py"),
     RunBy("docs/clients.md", "json", "tests/docs/test_hosts.py"),
     RunBy("docs/clients.md", "toml", "tests/docs/test_hosts.py"),

@@ -31,6 +31,13 @@ SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
     "find_shop": lambda told: [shop["domain"] for shop in told["results"]] == ["lumen-larch.internal"],
     "list_categories": lambda told: told["total_count"] == len(told["results"]) > 20,
     "get_shop": lambda told: (told["id"], len(told["offers"])) == ("shop_lumen-larch", told["offers_total"]),
+    "get_shops": lambda told: (
+        (
+            [entry["shop"] and entry["shop"]["id"] for entry in told["results"]],
+            told["found"],
+        )
+        == (["shop_lumen-larch", None], 1)
+    ),
     "list_coupons": lambda told: told["results"][0]["code"] == "LARCH-APPLIED" and told["withheld"]["expired"] > 0,
     "get_shipping_policy": lambda told: (told["collected"], told["ships_to"]) == (True, "yes"),
     "get_trust": lambda told: told["status"] == "signals_collected" and len(told["signals"]) > 2,

@@ -28,7 +28,7 @@ _WRONG: Final[dict[str, tuple[tuple[str, str, dict[str, Any]], ...]]] = {
     "get_shop": (
         (
             "two_shops",
-            "Both names of the field, for different shops",
+            "Both names of the field, with two references",
             {"shop_domain": "kiefernhaus.internal", "shop_id_or_domain": "tsuki.internal"},
         ),
     ),

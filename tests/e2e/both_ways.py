@@ -17,6 +17,7 @@ from service.mcp_server.server import build_server
 from service.mcp_server.short_way import PlainCall
 from service.rest.answers import request_id_of, under_way_of
 from service.rest.door import FrontDoor
+from service.suggest.responder import SuggestResponder
 from service.under_way import UnderWay
 
 MODERN: Final = "2026-07-28"
@@ -74,7 +75,9 @@ def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any
 
 def _endpoint(dispatcher: Dispatcher) -> McpEndpoint:
     believed = proxies(())
-    server = build_server(dispatcher, "1", call_over_http(believed))
+    # No test of plain calls completes anything: it is a responder over the same parts, as the service makes it.
+    responder = SuggestResponder(dispatcher._live, dispatcher._admission, 0)
+    server = build_server(dispatcher, responder, "1", call_over_http(believed))
     sessions = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
     return McpEndpoint(sessions, dispatcher, believed, ["test"], ["http://test"])
 

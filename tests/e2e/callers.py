@@ -8,7 +8,7 @@ from typing import NoReturn
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.auth.sqlite import SqliteTokenStore
-from service.search.protocol import Generations, Snapshot
+from service.search.protocol import Generations, Snapshot, TypeaheadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,11 @@ class Untouchable:
     async def snapshot(self) -> Snapshot:
         return self._fail("snapshot")
 
-    def at_hand(self) -> None:
-        """Nothing is, and the engine is not asked for it."""
+    def current(self) -> None:
+        """Nothing is available, and the engine is not asked for it."""
+
+    def typeahead_state(self) -> TypeaheadState:
+        return TypeaheadState("ready")
 
     async def refresh(self) -> Snapshot:
         return self._fail("refresh")

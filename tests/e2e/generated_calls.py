@@ -1,4 +1,4 @@
-"""Calls of all eleven tools by seeded chance: most of them right, the others wrong in every way that callers are."""
+"""Calls of all twelve tools by seeded chance: most of them right, the others wrong in every way that callers are."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,7 +45,8 @@ class GeneratedCalls:
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
             "find_shop": self._find_shop,
             "list_categories": dict,
-            "get_shop": self._shop,
+            "get_shop": lambda: self._shop() | self._maybe(0.2, "offers_offset", (0, 1, 100, 100_000)),
+            "get_shops": self._shops,
             "list_coupons": self._list_coupons,
             "get_shipping_policy": lambda: self._shop() | self._maybe(0.6, "country", _COUNTRIES),
             "get_trust": self._shop,
@@ -77,6 +78,10 @@ class GeneratedCalls:
     def _shop(self) -> dict[str, Any]:
         name = "shop_domain" if self._chance.random() < 0.8 else "shop_id_or_domain"
         return {name: self._reference()}
+
+    def _shops(self) -> dict[str, Any]:
+        count = self._of((1, 2, 10, 25))
+        return {"shop_domains": [self._reference() for _ in range(count)]}
 
     def _list_coupons(self) -> dict[str, Any]:
         # All coupons of all shops are a long answer: now and then only.

@@ -16,10 +16,12 @@ from tests.e2e.served import served
 
 SAMPLE: Final = Path(__file__).parents[2] / "indexer" / "sample"
 
+_ANY_NUMBER: Final = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class SampleService:
-    """The service on the sample without blocked channels, so that its doors have nothing to differ in.
+    """The service on the sample, without blocked channels and bounds of doors, so that these have nothing to differ in.
 
     Attributes:
         base: its URL.
@@ -46,9 +48,18 @@ def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # no
     tokens, reports = folder / "tokens.sqlite", folder / "reports.sqlite"
     token = issue(tokens).text
     settings = Settings(
-        data_dir=folder / "index", token_file=tokens, reports_file=reports, request_timeout=10.0, **given
+        data_dir=folder / "index",
+        token_file=tokens,
+        reports_file=reports,
+        request_timeout=10.0,
+        most_coupons_mcp=_ANY_NUMBER,
+        **given,
     )
-    variables = {"SHOP_DIRECTORY_TOKEN_FILE": str(tokens), "SHOP_DIRECTORY_REPORTS_FILE": str(reports)}
+    variables = {
+        "SHOP_DIRECTORY_TOKEN_FILE": str(tokens),
+        "SHOP_DIRECTORY_REPORTS_FILE": str(reports),
+        "SHOP_DIRECTORY_MOST_COUPONS_MCP": str(_ANY_NUMBER),
+    }
     with served(create_app(settings)) as base:
         yield SampleService(base, catalogue, folder / "index", token, variables)
 

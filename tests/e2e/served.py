@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from fastapi import FastAPI
 
+from service.search.typeahead.segments import compile_kernel
 from service.server import server_config
 
 _START_BOUND_S: Final = 20.0
@@ -39,6 +41,8 @@ class Reply:
 @contextmanager
 def served(app: FastAPI, *, hsts_seconds: int = 0) -> Iterator[str]:
     """Serve an application; yields its base URL."""
+    # What a process does once, in seconds on a busy machine: the first requests of a test are not about that.
+    compile_kernel()
     server = uvicorn.Server(server_config(app, "127.0.0.1", 0, hsts_seconds=hsts_seconds))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -52,6 +56,14 @@ def served(app: FastAPI, *, hsts_seconds: int = 0) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+def until_ready(base: str) -> None:
+    """Wait until the service can answer: it may have to fetch and open files first."""
+    deadline = time.monotonic() + _START_BOUND_S
+    while (reply := get(base, "/ready")).status != HTTPStatus.OK:
+        assert time.monotonic() < deadline, reply.body
+        time.sleep(0.1)
 
 
 def ask(

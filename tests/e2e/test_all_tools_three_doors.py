@@ -1,4 +1,4 @@
-"""All eleven tools by every door: what chance asks of them is answered alike, to the byte (I5).
+"""All twelve tools by every door: what chance asks of them is answered alike, to the byte (I5).
 
 `SHOP_DIRECTORY_DOOR_CALLS` says how many calls; CI takes a few of them.
 """
@@ -52,7 +52,7 @@ async def test_whatever_is_asked_every_door_answers_alike(sample: SampleService)
             code = await _assert_alike(rest, doors, tool, arguments, f"seed {SEED}, call {number}")
             met[tool, code] += 1
     tools = {tool.name for tool in REGISTRY}
-    assert len(tools) == 11
+    assert len(tools) == 12
     assert {tool for tool, code in met if code == "ok"} == {tool for tool, code in met if code != "ok"} == tools
     assert {code for _, code in met} == CODES
     # For the record of long runs.
@@ -60,7 +60,7 @@ async def test_whatever_is_asked_every_door_answers_alike(sample: SampleService)
 
 
 @pytest.mark.rule("A5", "I41", "I20", "I5")
-async def test_a_blocked_channel_is_the_one_thing_that_doors_differ_in(tmp_path: Path) -> None:
+async def test_a_blocked_channel_is_one_of_two_things_that_doors_differ_in(tmp_path: Path) -> None:
     coupons = [
         coupon("EVERYWHERE", "s1"),
         coupon("NOT-BY-REST", "s1", blocked_channels=["rest"]),
@@ -87,6 +87,32 @@ async def test_a_blocked_channel_is_the_one_thing_that_doors_differ_in(tmp_path:
             5,
             {"expired": 0, "verified_rejected": 0, "reserved_test_domain": 0, "policy": 2},
         )
+
+
+@pytest.mark.rule("A6.ceiling", "I5", "E2")
+@pytest.mark.parametrize(("count", "listed_over_mcp"), [(200, True), (201, False)])
+async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
+    tmp_path: Path,
+    count: int,
+    listed_over_mcp: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    coupons = [coupon(f"CODE{number}", f"s{number % 2}") for number in range(count)]
+    shops = [shop("Lantern Lane", "lantern-lane.internal", id="s0"), shop("Nord", "nord.internal", id="s1")]
+    index = embedded_world(tmp_path, shops, coupons=coupons)
+    with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
+        assert len(_codes(over_rest(base, "list_coupons", {}))) == count
+        async with mcp_doors(base, index) as doors:
+            of_all = [await over_mcp(client, "list_coupons", {}) for client in doors.values()]
+            of_one = [await over_mcp(client, "list_coupons", {"shop_domain": "s1"}) for client in doors.values()]
+    assert [len(_codes(answer)) for answer in of_one] == [count // 2] * 4
+    if listed_over_mcp:
+        assert [len(_codes(answer)) for answer in of_all] == [count] * 4
+        return
+    problems = [json.loads(answer.text) for answer in of_all]
+    assert [(problem["status"], problem["code"]) for problem in problems] == [(400, "too_many_coupons")] * 4
+    assert {problem["detail"] for problem in problems} == {
+        "There are more usable coupons than can be listed here. Ask for one shop by shop_domain."
+    }
 
 
 async def _assert_alike(

@@ -23,13 +23,15 @@ ALLOWED = "query, country, limit, offset, category, shop_domain, shop_id_or_doma
 NUMBER = "must be a whole number"
 COUNTRY = "must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK"
 CONTROL = "holds a control character"
+LIST = "must be a list of 1 to 100 shop ids or domains"
+OFFERS_OFFSET = "must be from 0 to 100,000"
 
 
 def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> Any:  # noqa: ANN401 - a parameter set
     return pytest.param(tool, arguments, errors, id=f"{rules} {tool} {arguments[:60].decode()}")
 
 
-@pytest.mark.rule("R1.bounds", "R2", "R2.ignored", "R3", "R4", "M8", "E1", "E2", "E6", "I44", "I82", "I5")
+@pytest.mark.rule("R1.bounds", "R2", "R2.ignored", "R3", "R4", "M8", "E1", "E2", "E6", "I44", "I82", "I5", "A14")
 @pytest.mark.parametrize(
     ("tool", "arguments", "errors"),
     [
@@ -90,13 +92,41 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
             "R2",
             "get_shop",
             b'{"shop_domain":"a.example","shop_id_or_domain":"b.example"}',
-            ("shop_domain", "and shop_id_or_domain name different shops; give one of them"),
+            ("shop_domain", "and shop_id_or_domain are two references, even if both name one shop; give one of them"),
         ),
         _case("R3", "get_shop", b'{"shop_domain":{"id":1}}', ("shop_domain", "must be a string")),
         _case("E6", "find_shop", b'{"query":"a\\u0000b"}', ("query", CONTROL)),
         _case("E6", "find_shop", b'{"query":"a\\u0085b"}', ("query", CONTROL)),
         _case("E6", "find_shop", b'{"query":"","category":"a\\tb"}', ("category", CONTROL)),
-        _case("E6", "get_shop", b'{"shop_domain":"a.example\\n"}', ("shop_domain", CONTROL)),
+        _case("E6", "get_shop", b'{"shop_domain":"a.\\nexample"}', ("shop_domain", CONTROL)),
+        _case("E6", "get_shop", b'{"shop_domain":"a.example\\u001c"}', ("shop_domain", CONTROL)),
+        _case("A1", "get_shop", b'{"shop_domain":"a","offers_offset":-1}', ("offers_offset", OFFERS_OFFSET)),
+        _case("A1", "get_shop", b'{"shop_domain":"a","offers_offset":100001}', ("offers_offset", OFFERS_OFFSET)),
+        _case("A1", "get_shop", b'{"shop_domain":"a","offers_offset":"1"}', ("offers_offset", NUMBER)),
+        _case("A14", "get_shops", b"{}", ("shop_domains", "is required")),
+        _case("A14", "get_shops", b'{"shop_domains":null}', ("shop_domains", LIST)),
+        _case("A14", "get_shops", b'{"shop_domains":"a.example"}', ("shop_domains", LIST)),
+        _case("A14", "get_shops", b'{"shop_domains":[]}', ("shop_domains", LIST)),
+        _case("A14", "get_shops", b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 101), ("shop_domains", LIST)),
+        _case(
+            "A14",
+            "get_shops",
+            b'{"shop_domains":["a"," ",null,5,"%s","\\n\\u001c","b\\n"]}' % (b"a" * 2049),
+            ("shop_domains.1", "must not be blank"),
+            ("shop_domains.2", "is required: a shop id or a domain"),
+            ("shop_domains.3", "must be a string"),
+            ("shop_domains.4", "may have at most 2,048 characters"),
+            ("shop_domains.5", CONTROL),
+        ),
+        _case(
+            "R2.ignored", "get_shops", b'{"shop_domains":["a"],"shop_domain":5}', ("shop_domain", "must be a string")
+        ),
+        _case(
+            "R3",
+            "get_shops",
+            b'{"shop_domains":["a"],"limit":5}',
+            ("limit", "is not a field of this tool; it takes shop_domains, shop_domain, shop_id_or_domain"),
+        ),
         _case("E6", "list_categories", b'{"shop_domain":"\\u007f"}', ("shop_domain", CONTROL)),
         _case("E6", "list_categories", b'{"a\\u0001":1}', ("(a field)", CONTROL)),
         _case("E6", "list_categories", b'{"shop_domain":[{"\\u0002":1}]}', ("shop_domain", CONTROL)),
@@ -181,7 +211,7 @@ def test_a_category_of_hidden_shops_only_is_no_category(base: str) -> None:
         (b'{"query":"","limit":NaN}', "holds NaN or Infinity, which JSON does not have"),
         (b'{"query":"","limit":-Infinity}', "holds NaN or Infinity, which JSON does not have"),
         (b'{"query":"","limit":1e999}', "holds a number that is too large"),
-        (b'{"query":"","limit":%s}' % (b"9" * 5000), "is not valid JSON"),
+        (b'{"query":"","limit":%s}' % (b"9" * 5000), "holds a number with too many digits"),
         (b'{"query":"a","query":"b"}', "has the same key twice in one object"),
         (b'{"query":{"a":1,"a":2}}', "has the same key twice in one object"),
         (b'{"query":"\\ud800"}', "holds half of a surrogate pair"),
@@ -290,6 +320,55 @@ def test_parameters_of_the_content_type_do_not_matter(base: str) -> None:
 def test_what_is_unusual_but_right_is_taken(base: str, tool: str, arguments: bytes) -> None:
     reply = post(base, f"/tool/{tool}", arguments)
     assert (reply.status, reply.json) == (200, post(base, "/tool/find_shop", {"query": ""}).json)
+
+
+@pytest.mark.rule("R3", "E1", "E5")
+@pytest.mark.parametrize(
+    ("query_string", "names"),
+    [
+        ("limit=1", ["limit"]),
+        ("limit=1&category=zqcanaryzq&limit=2", ["limit", "category"]),
+        ("utm_source=x&_=1", ["utm_source", "_"]),
+        ("a", ["a"]),
+        ("%00=1", ["(a field)"]),
+        ("&", ["(a field)"]),
+    ],
+)
+def test_a_query_string_on_the_path_of_a_tool_is_named_and_refused(
+    base: str, query_string: str, names: list[str]
+) -> None:
+    message = "is in the query string, where this path takes nothing; send it in the JSON body"
+    problem = _problem(
+        "invalid_input",
+        "Invalid input",
+        " ".join(f"{name} {message}." for name in names),
+        [{"field": name, "message": message} for name in names],
+    )
+    reply = post(base, f"/tool/find_shop?{query_string}", b'{"query":""}')
+    assert reply.told == (400, "application/problem+json", problem)
+
+
+@pytest.mark.rule("R5", "R3")
+def test_a_query_string_is_looked_at_after_the_body_was_read(base: str) -> None:
+    for content_type, body, code in (
+        ("text/plain", b"x" * 70_000, "unsupported_media_type"),
+        ("application/json", b"x" * 70_000, "body_too_large"),
+        ("application/json", b"x", "invalid_input"),
+    ):
+        reply = ask(base, "POST", "/tool/find_shop?limit=1", body, {"content-type": content_type})
+        assert (reply.status, reply.json["code"]) == (STATUSES[code], code)
+    assert post(base, "/tool/find_shop?", b'{"query":""}').status == 200
+
+
+@pytest.mark.rule("R1", "E6", "R2.ignored")
+@pytest.mark.parametrize("era", Era)
+def test_white_space_at_the_ends_of_a_reference_is_trimmed_line_breaks_too(base: str, era: Era) -> None:
+    plain = post(base, "/tool/get_shop", {"shop_domain": "shop_books"}).json
+    for reference in (b"\\r\\nshop_books\\n", b"\\t harbour-lane-books.example\\u2028", b"\\u0085shop_books\\u000b"):
+        arguments = b'{"shop_domain":"%s"}' % reference
+        assert post(base, "/tool/get_shop", arguments).told == (200, "application/json", plain)
+        assert call(base, era, "get_shop", arguments).json["result"]["structuredContent"] == plain
+    assert post(base, "/tool/list_categories", b'{"shop_domain":"ignored\\n"}').status == 200
 
 
 @pytest.mark.rule("R4")

@@ -27,6 +27,7 @@ ON_THE_SAMPLE: Final = {
     "find_shop": ('{"query": "lumen"}', "results"),
     "list_categories": ("{}", "results"),
     "get_shop": (SHOP, "domain"),
+    "get_shops": ('{"shop_domains": ["lumen-larch.internal"]}', "found"),
     "list_coupons": (SHOP, "withheld"),
     "get_shipping_policy": (SHOP, "collected"),
     "get_trust": (SHOP, "signal_coverage"),

@@ -35,6 +35,7 @@ TOOLS = [
     "find_shop",
     "list_categories",
     "get_shop",
+    "get_shops",
     "list_coupons",
     "get_shipping_policy",
     "get_trust",

@@ -11,12 +11,14 @@ from typing import Any, Final
 import pytest
 
 from service.redis_access import RedisAccess
+from service.reports.failures import Reason
 from service.reports.opening import QueueSettings
 from tests.e2e.callers import issue
 from tests.e2e.doors import mcp_doors, over_mcp, over_rest
 from tests.e2e.reporting import Reporting, reporting_to
 from tests.e2e.rpc import Era, call
 from tests.e2e.served import Reply, get, post
+from tests.real.disks import small_disk
 from tests.real.redis import RedisServer
 
 TAKEN: Final = b'{"status":"wird gemeldet, Pruefung laeuft"}'
@@ -138,15 +140,16 @@ def test_unknown_and_under_review_are_one_absence_for_reports(reporting: Reporti
 
 
 @pytest.mark.rule("A9", "I36")
-def test_a_code_is_of_a_fixed_alphabet_and_no_other_letter(reporting: Reporting) -> None:
-    codes = [ALPHABET, "A", "x" * 64]
-    assert [reporting.report("report_code", {**CODE, "code": code}).body for code in codes] == [TAKEN] * 3
-    message = "must be 1 to 64 letters, digits or ._+*%!#&$/@-"
-    for code in ("x" * 65, "A B", "Ä", "<b>", "a,b", "a:b", "😀"):
+def test_a_code_holds_letters_marks_and_numbers_of_any_script_and_few_signs(reporting: Reporting) -> None:
+    codes = [ALPHABET, "A", "x" * 64, "Ä10", "割引٢٠"]
+    sent = [*codes, "a\u030810"]  # the fourth one, decomposed and in small letters
+    assert [reporting.report("report_code", {**CODE, "code": code}).body for code in sent] == [TAKEN] * 6
+    message = "must be 1 to 64 letters, marks and numbers of any script, or ._+*%!#&$/@-"
+    for code in ("x" * 65, "A B", "A\u200bB", "A\ufe0f", "<b>", "a,b", "a:b", "😀"):
         _assert_invalid(reporting.report("report_code", {**CODE, "code": code}), ("code", message), code)
     _assert_invalid(reporting.report("report_code", {**CODE, "code": "A\n"}), ("code", "holds a control character"))
     _assert_invalid(reporting.report("report_code", {**CODE, "code": 5}), ("code", "must be a string"))
-    assert reporting.kept() == ([reporting.row("code", "invalid", code) for code in codes], 3)
+    assert reporting.kept() == ([reporting.row("code", "invalid", code) for code in codes], 5)
 
 
 @pytest.mark.rule("I8", "I36", "A9")
@@ -165,8 +168,28 @@ def test_with_the_file_away_nothing_is_acknowledged_and_reads_go_on(tmp_path: Pa
     in_the_way = tmp_path / "not-a-folder"
     in_the_way.write_text("a file", encoding="utf-8")
     with reporting_to(QueueSettings("embedded", in_the_way / "reports.sqlite"), tmp_path) as service:
-        _assert_not_taken(service)
+        _assert_not_taken(service, Reason.READ_ONLY)
         in_the_way.unlink()
+        _assert_taken_again(service)
+
+
+@pytest.mark.rule("O1.degraded", "Q5", "E1.retry_after", "E2.wait")
+def test_with_a_full_disk_ready_is_degraded_and_says_so_before_a_report_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "disk" / "reports.sqlite"
+    with small_disk(path.parent) as disk, reporting_to(QueueSettings("embedded", path), tmp_path) as service:
+        assert get(service.base, "/ready").json == _readiness()
+        with disk.full():
+            _until_ready_says(service, _readiness(Reason.FULL))
+            _assert_not_taken(service, Reason.FULL)
+        _assert_taken_again(service)
+
+
+@pytest.mark.rule("O1.degraded", "Q5", "E1.retry_after", "E2.wait")
+def test_with_a_read_only_disk_ready_is_degraded_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "disk" / "reports.sqlite"
+    with small_disk(path.parent) as disk, reporting_to(QueueSettings("embedded", path), tmp_path) as service:
+        with disk.read_only():
+            _assert_not_taken(service, Reason.READ_ONLY)
         _assert_taken_again(service)
 
 
@@ -177,12 +200,12 @@ def test_with_redis_away_nothing_is_acknowledged_and_reads_go_on(tmp_path: Path)
     assert program is not None, "a test that stops Redis needs redis-server on the PATH"
     redis = RedisServer(program, tmp_path)
     with reporting_to(QueueSettings("redis", redis=RedisAccess(redis.url)), tmp_path) as service:
-        _assert_not_taken(service)
+        _assert_not_taken(service, Reason.NO_ANSWER)
         with redis:
             _assert_taken_again(service)
 
 
-def _assert_not_taken(service: Reporting) -> None:
+def _assert_not_taken(service: Reporting, reason: Reason) -> None:
     reply = service.report("report_code", CODE)
     problem = reply.json
     assert (reply.status, problem["code"], problem["detail"]) == (503, "backend_unavailable", CANT)
@@ -195,16 +218,20 @@ def _assert_not_taken(service: Reporting) -> None:
     assert service.report("report_code", {**CODE, "shop_domain": "nowhere"}).status == 404
     assert post(service.base, "/tool/list_coupons", {"shop_domain": "shop_books"}).status == 200
     ready = get(service.base, "/ready")
-    assert ready.told == (200, "application/json", _readiness("degraded", "degraded"))
+    assert ready.told == (200, "application/json", _readiness(reason))
 
 
 def _assert_taken_again(service: Reporting) -> None:
     """Nothing of before is there, and the same report counts."""
     assert service.report("report_code", CODE).body == TAKEN
     assert service.kept() == ([service.row("code", "invalid", "SPRING10")], 1)
+    _until_ready_says(service, _readiness())
+
+
+def _until_ready_says(service: Reporting, document: dict[str, Any]) -> None:
     # What was found is kept for a second.
     until = time.monotonic() + 3.0
-    while (ready := get(service.base, "/ready").json) != _readiness("ready", "ok"):
+    while (ready := get(service.base, "/ready").json) != document:
         assert time.monotonic() < until, ready
         time.sleep(0.1)
 
@@ -242,5 +269,14 @@ def _assert_invalid(reply: Reply, error: tuple[str, str], sent: object = None) -
     ), sent
 
 
-def _readiness(status: str, reports: str) -> dict[str, Any]:
-    return {"status": status, "checks": [{"name": "search", "status": "ok"}, {"name": "reports", "status": reports}]}
+_ENGINE: Final = ({"name": "search", "status": "ok"}, {"name": "typeahead", "status": "ok"})
+
+
+def _readiness(reason: str | None = None) -> dict[str, Any]:
+    reports = {"name": "reports", "status": "ok"} if reason is None else _degraded(reason)
+    status = "ready" if reason is None else "degraded"
+    return {"status": status, "checks": [*_ENGINE, reports]}
+
+
+def _degraded(reason: str) -> dict[str, str]:
+    return {"name": "reports", "status": "degraded", "reason": reason}

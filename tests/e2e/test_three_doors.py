@@ -114,6 +114,7 @@ def test_what_a_shop_does_not_state_is_null(base: str) -> None:
         "id": "shop_kitchen",
         "name": "Zoë’s Küche 厨房",
         "aliases": [],
+        "aliases_total": 0,
         "domain": "zoes-kueche.example",
         "category": "kitchen-ware",
         "categories": ["kitchen-ware", "books"],

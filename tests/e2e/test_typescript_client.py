@@ -59,7 +59,7 @@ def test_the_typescript_client_is_told_what_rest_tells(base: str, client_program
 
 @pytest.mark.rule("I1", "I5", "E2", "I78")
 @pytest.mark.parametrize(("era", "version"), ERAS)
-def test_all_eleven_tools_answer_it_as_their_schemas_say(
+def test_all_twelve_tools_answer_it_as_their_schemas_say(
     sample: SampleService, client_program: Path, era: str, version: str
 ) -> None:
     calls = GeneratedCalls(sample.catalogue, 11).take(GENERATED)

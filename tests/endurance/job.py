@@ -58,7 +58,8 @@ class _SpeakingOpenSearch(OpenSearchSink):
 def _speaking(place: Place) -> Sink:
     if place.kind == EMBEDDED:
         return _SpeakingEmbedded(Path(place.target))
-    return _SpeakingOpenSearch([place.target], place.prefix, letters=place.folder / "letters")
+    letters = place.folder / "letters"
+    return _SpeakingOpenSearch([place.target], place.prefix, letters=letters, typeahead=place.typeahead)
 
 
 def _say(line: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +17,14 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import ANCHORS_FILE, stamp_path
 from index_mappings.generations import RETIRED_FILE, STAMP, STAMP_FILE, index_name
 from index_mappings.operations import OPERATIONS_FILE
-from index_mappings.typeahead import Moment
+from index_mappings.typeahead.chunks import TYPEAHEAD
+from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.retention import prune
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.opensearch_announcing import TypeaheadOptions
 from indexer.sinks.protocol import Role, Sink
+from indexer.sinks.typeahead.store import GRACE_S
 from indexer.state.states import States
 from service.search.embedded import EmbeddedBackend
 from service.search.opensearch import OpenSearchBackend
@@ -58,7 +62,12 @@ class Place:
         """A sink of one's own."""
         if self.kind == EMBEDDED:
             return EmbeddedSink(Path(self.target))
-        return OpenSearchSink([self.target], self.prefix, letters=self.folder / "letters")
+        return OpenSearchSink([self.target], self.prefix, letters=self.folder / "letters", typeahead=self.typeahead)
+
+    @property
+    def typeahead(self) -> TypeaheadOptions:
+        """As the commands have it: what is in the folder outlives a killed job, and is found by the next one."""
+        return TypeaheadOptions(self.folder / "states" / "typeahead")
 
     def states(self) -> States:
         """The states."""
@@ -91,6 +100,10 @@ class Place:
         finally:
             sink.close()
         states = {"place", *(f"{name}.sqlite" for name in kept)}
+        if self.kind == OPENSEARCH:
+            states.add("typeahead")
+            local = self.folder / "states" / "typeahead"
+            others += sorted(path.name for path in local.iterdir() if path.name not in kept)
         others += sorted({path.name for path in (self.folder / "states").iterdir()} ^ states)
         others += sorted(path.name for path in self.temporary.iterdir())
         others += [path.name for path in self.folder.iterdir() if path.name not in {"states", "temporary", "index"}]
@@ -98,10 +111,11 @@ class Place:
 
 
 def _unnamed(directory: Path) -> list[str]:
-    """What lies beside the moments of sorted texts that no moment names."""
-    moments = [Moment.from_wire(json.loads(path.read_text(encoding="utf-8"))) for path in directory.glob("at-*.json")]
-    named = {f"{name}.texts" for moment in moments for name in moment if name is not None}
-    return [path.name for path in directory.iterdir() if path.name not in named and not path.match("at-*.json")]
+    """The files of a typeahead that are old enough to be tidied, and in none of its manifests."""
+    manifests = [TypeaheadManifest.from_bytes(path.read_bytes(), path.stem) for path in directory.glob("*.manifest")]
+    named = {name for manifest in manifests for name in manifest.files()}
+    old = [path for path in directory.iterdir() if time.time() - path.stat().st_mtime > GRACE_S]
+    return [path.name for path in old if path.stem not in named and path.suffix != ".manifest"]
 
 
 def _embedded_remains(place: Place, kept: list[str]) -> list[str]:
@@ -129,7 +143,8 @@ def _unused(index: Path) -> list[str]:
 
 def _opensearch_remains(place: Place, kept: list[str]) -> list[str]:
     lease = f"{place.prefix}-lease"
-    expected = {lease, *(index_name(place.prefix, kind, name) for kind in (*DOCUMENTS, STAMP) for name in kept)}
+    kinds = (*DOCUMENTS, STAMP, TYPEAHEAD)
+    expected = {lease, *(index_name(place.prefix, kind, name) for kind in kinds for name in kept)}
     with OpenSearch([place.target]) as client:
         found = set(client.indices.get(index=f"{place.prefix}-*", params={"expand_wildcards": "all"}))
         token = client.get(index=lease, id="lease")["_source"]["token"]

@@ -42,11 +42,12 @@ class LosingWriter:
         """Lose it while documents are read, or when there are no more."""
         return self._writer.add(kind, self._losing(documents) if kind == "offers" else documents)
 
-    def seal(self, stamp: Stamp) -> None:
+    def seal(self, stamp: Stamp) -> Stamp:
         """Lose it before or after."""
         self._reach("before it is sealed")
-        self._writer.seal(stamp)
+        sealed = self._writer.seal(stamp)
         self._reach("before it is verified")
+        return sealed
 
     def _losing(self, documents: Iterable[object]) -> Iterator[object]:
         for place, document in enumerate(documents):

@@ -6,7 +6,7 @@ from typing import Any
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
-from index_mappings.typeahead import Shown
+from index_mappings.typeahead.segment import Shown
 from indexer.sinks.protocol import GenerationEditor
 
 
@@ -47,8 +47,14 @@ class BreakingEditor:
     def stamp(self) -> Stamp:
         return self._editor.stamp
 
-    def suggestions(self, after: str, end: str | None) -> Mapping[str, Shown] | None:
-        return self._editor.suggestions(after, end)
+    def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
+        return self._editor.typeahead_shown(after, end)
+
+    def typeahead_damaged(self) -> tuple[str, ...]:
+        return self._editor.typeahead_damaged()
+
+    def rebuild_typeahead(self) -> None:
+        self._editor.rebuild_typeahead()
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         if self._moment is Moment.WRITING and self._writes == 0:

@@ -42,7 +42,12 @@ class Place:
 
     def build(self, options: BuildOptions | None = None) -> BuildSummary:
         """Build as the command does."""
-        return build(NdjsonCatalogue(self.catalogue), self.sink, self.states, options or BuildOptions(most_shrink=1.0))
+        return build(
+            NdjsonCatalogue(self.catalogue),
+            self.sink,
+            self.states,
+            options or BuildOptions(most_shrink=1.0, allow_empty=True),
+        )
 
     def append(self, lines: Iterable[Mapping[str, Any] | str]) -> None:
         """Append changes; text is appended as it is."""

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import stored_part
-from index_mappings.roles import engine_values
+from index_mappings.opensearch import wire_document
 from indexer.sinks.memory import MemorySink
 from tests.following.places import Place, right
 from tests.following.statements import Story, how_many
@@ -23,7 +23,7 @@ Everything = dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]]
 def _everything(sink: MemorySink) -> Everything:
     """All documents, with what engines search and with what they return."""
     return {
-        kind: {document.id: (engine_values(document), stored_part(document)) for document in documents}
+        kind: {document.id: (wire_document(document), stored_part(document)) for document in documents}
         for kind, documents in sink.documents.items()
     }
 

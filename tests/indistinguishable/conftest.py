@@ -46,9 +46,9 @@ def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
     for kind, of_kind in documents.items():
         writer.add(kind, of_kind)
     stamp = first_stamp(GENERATION, BUILT_AT).counted({kind: len(of_kind) for kind, of_kind in documents.items()})
-    writer.seal(stamp)
+    sealed = writer.seal(stamp)
     writer.publish()
-    return stamp
+    return sealed
 
 
 def issued_token(directory: Path) -> str:

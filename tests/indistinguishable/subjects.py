@@ -125,6 +125,7 @@ def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
         )
         for given in named
     ]
+    both = {"shop_domains": [EMPTY.id, subject.id, f"https://www.{subject.domain.upper()}/sale?x=1", EMPTY.id]}
     queries = (subject.name, subject.domain, subject.id, subject.beginning, f"{subject.name} gifts")
     searches: list[tuple[str, dict[str, Any]]] = [("find_shop", {"query": query}) for query in queries]
     searches += [
@@ -138,7 +139,7 @@ def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
         for tool in ("monetize_offer", "resolve_checkout_url")
         for affiliate in (True, False)
     ]
-    return [*about, *searches, *(("resolve_conflict", audit) for audit in audits), *offers]
+    return [*about, ("get_shops", both), *searches, *(("resolve_conflict", audit) for audit in audits), *offers]
 
 
 def typed(subject: Subject) -> list[str]:

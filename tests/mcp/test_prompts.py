@@ -142,7 +142,7 @@ def test_no_category_whatever_gets_out_of_its_quotes(typed: str) -> None:
         (
             "find_a_code",
             {"shop_domain": "a.example", "shop_id_or_domain": "b.example"},
-            {"shop_domain": "and shop_id_or_domain name different shops; give one of them"},
+            {"shop_domain": "and shop_id_or_domain are two references, even if both name one shop; give one of them"},
         ),
         (
             "compare_shops",

@@ -8,7 +8,7 @@ from starlette.types import Message
 
 from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL
 from service.mcp_server.retelling import Retelling
-from service.mcp_server.working import OWN
+from service.mcp_server.working import OWN, QUOTA
 
 ERROR: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": UNKNOWN_TOOL, "data": {"uri": "a"}}}
 RETOLD: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": TEXTS[-32602]}}
@@ -25,7 +25,7 @@ async def test_an_error_is_retold_unless_it_is_ours(scope: dict[str, Any], statu
     async def send(message: Message) -> None:
         sent.append(message)
 
-    retelling = Retelling(scope, send, ((b"ratelimit", b"1"),))
+    retelling = Retelling({**scope, QUOTA: ((b"ratelimit", b"1"),)}, send)
     raw = json.dumps(ERROR).encode()
     await retelling({"type": "http.response.start", "status": status, "headers": [(b"x-library", b"1")]})
     await retelling({"type": "http.response.body", "body": raw[:9], "more_body": True})

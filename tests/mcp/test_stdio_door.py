@@ -26,7 +26,8 @@ async def test_the_local_caller_has_quotas_and_a_line_for_each_call(
     shop, prompt = ResourceTemplateReference(uri="shop://{domain}"), PromptReference(name="compare_shops")
     refused = []
     try:
-        async with Client(build_server(parts.dispatcher, "1", call_over_stdio(None)), mode=mode) as client:
+        server = build_server(parts.dispatcher, parts.responder, "1", call_over_stdio(None))
+        async with Client(server, mode=mode) as client:
             await client.read_resource("shop://shop_books")
             for uri in ("shop://shop_hidden", "none://none", "shop://shop_books"):
                 with pytest.raises(MCPError) as raised:

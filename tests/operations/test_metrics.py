@@ -142,6 +142,7 @@ def test_every_metric_is_documented_and_every_documented_metric_is_told(tmp_path
     measures.store_call("limiter", "hit", "ok", 0.1)
     measures.quota("reads", "allowed")
     measures.circuit("search", "open")
+    measures.typeahead_fetched("ok", 1, 0.1)
     stamp = reference_world(tmp_path).stamp
     follower = FollowerStatus("sql", "7", 3, BUILT_AT, BUILT_AT)
     situation = Situation(Generations(stamp, None, Operations((), follower)), Away("timed_out"))

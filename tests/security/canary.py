@@ -48,7 +48,7 @@ class Layer(StrEnum):
     ENGINE = "ask the engine for what is live"
     SEARCH = "ask what is live"
     REPORTS = "append a report"
-    DEPTH = "ask how many reports wait"
+    WRITABLE = "ask whether a report could be written"
     VALIDATION = "validate a request"
     RUN = "run a tool"
     ENCODING = "encode an answer"
@@ -134,6 +134,11 @@ class _ThrowingSearch:
         self._fuse.burn(Layer.ENGINE)
         return _throwing(await self._search.snapshot(), self._fuse, Layer.SEARCH)
 
+    def current(self) -> Any:  # noqa: ANN401 - a snapshot
+        self._fuse.burn(Layer.ENGINE)
+        snapshot = self._search.current()
+        return None if snapshot is None else _throwing(snapshot, self._fuse, Layer.SEARCH)
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the backend's
         return getattr(_throwing(self._search, self._fuse, Layer.ENGINE), name)
 
@@ -146,7 +151,7 @@ def fused(fuse: Fuse) -> Iterator[None]:
             ("open_tokens", Layer.TOKEN_STORE, {}),
             ("TokenVerifier", Layer.VERIFIER, {}),
             ("open_limiter", Layer.LIMITER, {}),
-            ("open_queue", Layer.REPORTS, {"depth": Layer.DEPTH}),
+            ("open_queue", Layer.REPORTS, {"check": Layer.WRITABLE}),
         ):
             patched.setattr(service.parts, name, _opening(getattr(service.parts, name), fuse, layer, layers))
         real = service.parts.open_search
@@ -167,8 +172,8 @@ def fused(fuse: Fuse) -> Iterator[None]:
 _FUNCTIONS: Final = {
     "service.dispatch.validated": Layer.VALIDATION,
     "service.dispatch.encode": Layer.ENCODING,
-    "service.suggesting.tail_of": Layer.SUGGEST,
-    "service.rest.suggest_endpoint.parse": Layer.QUERY,
+    "service.suggest.responder.encode_results": Layer.SUGGEST,
+    "service.suggest.responder.parse": Layer.QUERY,
     "service.rest.operations.ops_state": Layer.STATE,
     "service.rest.operations.exposed": Layer.EXPOSITION,
     "service.mcp_server.endpoint.check_message": Layer.MESSAGE,

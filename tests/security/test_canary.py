@@ -43,7 +43,7 @@ ENDS: Final[dict[Layer, frozenset[str]]] = {
     Layer.ENGINE: TOOLS | {"suggest", "ready"},
     Layer.SEARCH: TOOLS | {"suggest"},
     Layer.REPORTS: WRITES,
-    Layer.DEPTH: frozenset({"ready"}),
+    Layer.WRITABLE: frozenset({"ready"}),
     Layer.VALIDATION: TOOLS,
     Layer.RUN: TOOLS,
     Layer.ENCODING: TOOLS,
@@ -162,7 +162,7 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_http(
 
 @pytest.mark.rule("E5", "E5.request_id", "E1")
 @pytest.mark.parametrize("layer", [Layer.ENGINE, Layer.LIMITER, Layer.SEARCH, Layer.SUGGEST, Layer.QUERY, Layer.DOOR])
-def test_a_canary_thrown_at_the_short_way_of_suggest_reaches_no_answer(service: Service, layer: Layer) -> None:
+def test_a_canary_thrown_at_the_fast_path_of_suggest_reaches_no_answer(service: Service, layer: Layer) -> None:
     before = get(service.base, "/suggest?q=harbour")
     service.fuse.set(layer)
     try:

@@ -119,7 +119,9 @@ async def test_a_call_over_stdio_is_one_server_span(tmp_path: Path) -> None:
     exporter = InMemorySpanExporter()
     traces = open_traces("shop-directory", "1", SimpleSpanProcessor(exporter))
     parts = open_parts(settings)
-    server = build_server(parts.dispatcher, "1", call_over_stdio(None), 5.0, traces.door)
+    server = build_server(
+        parts.dispatcher, parts.responder, "1", call_over_stdio(None), timeout=5.0, traces=traces.door
+    )
     try:
         async with Client(server) as client:
             await client.call_tool("get_shop", {"shop_domain": "shop_books"})

@@ -50,6 +50,45 @@ def test_a_part_that_is_not_installed_names_itself_and_leaves_the_others_usable(
     assert told.output == "shop-directory broken: Not usable: service.no_such_module is not installed.\n"
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "192.0.2.7", "::ffff:192.0.2.7", "directory.internal", "localhost.internal"]
+)
+def test_listening_beyond_this_machine_without_an_operations_key_is_refused_with_both_ways_out(
+    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, host: str, workers: int
+) -> None:
+    shared = {"SHOP_DIRECTORY_LIMITER": "redis", "SHOP_DIRECTORY_REPORTS": "redis"} if workers > 1 else {}
+    for name, value in shared.items():
+        monkeypatch.setenv(name, value)
+    told = CliRunner().invoke(command_line, ["serve", "--host", host, "--port", "0", "--workers", str(workers)])
+    assert told.exit_code == 2
+    assert told.output == (
+        f"SHOP_DIRECTORY_HOST is {host}, so other machines would read /metrics, /metrics/resources and /api/ops/state: "
+        "set a key for them in SHOP_DIRECTORY_OPS_KEY, or SHOP_DIRECTORY_OPEN_OPERATIONS=true if that is meant.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "environment"),
+    [
+        ("127.0.0.1", {}),
+        ("localhost", {}),
+        ("0.0.0.0", {"SHOP_DIRECTORY_OPS_KEY": "a-key-of-sixteen-and-more"}),
+        ("0.0.0.0", {"SHOP_DIRECTORY_OPEN_OPERATIONS": "true"}),
+    ],
+)
+def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operations_are_meant(
+    tmp_path: Path, host: str, environment: dict[str, str]
+) -> None:
+    given = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SHOP_DIRECTORY_DATA_DIR": str(tmp_path), **environment}
+    command = [sys.executable, "-m", "service", "serve", "--host", host, "--port", "0"]
+    with subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        told = server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+    assert told.startswith("Shop Directory serves at http://")
+
+
 @pytest.mark.parametrize("command", ["serve", "mcp"])
 def test_a_wrong_setting_stops_the_start_in_one_line(
     command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, command: str

@@ -41,8 +41,8 @@ class Replaced(ReferenceBackend):
         self._times -= 1
         raise GenerationGone("gone")
 
-    def at_hand(self) -> None:
-        """Nothing is."""
+    def current(self) -> None:
+        """Nothing is available."""
 
     async def refresh(self) -> ReferenceBackend:
         self.refreshed += 1

@@ -1,13 +1,12 @@
-"""The evidence of a merge audit, piece by piece, and the thresholds of its verdict (A12)."""
+"""The evidence of a merge audit, piece by piece, and the rules of its verdict (A12)."""
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import pytest
 
 from index_mappings.documents import Shop
-from service.tools.merge_evidence import LIKELY_DIFFERENT, LIKELY_SAME, POINTS, Evidence, evidence, verdict
+from service.tools.merge_evidence import Evidence, compare, verdict
 
 
 def _shop(name: str, domain: str, **fields: Any) -> Shop:  # noqa: ANN401 - any field
@@ -33,12 +32,12 @@ PIECES = {
 
 
 def _agreeing(first: Shop, second: Shop) -> set[str]:
-    return {piece.kind for piece in evidence(first, second) if piece.agrees}
+    return {piece.kind for piece in compare(first, second).pieces if piece.agrees}
 
 
 @pytest.mark.rule("A12")
 def test_two_shops_with_nothing_in_common_agree_in_nothing_and_every_piece_says_why() -> None:
-    assert evidence(ONE, OTHER) == (
+    assert compare(ONE, OTHER).pieces == (
         Evidence("registrable_domain", False, "nordlicht.de and quelle.fr"),
         Evidence("main_label", False, "nordlicht and quelle"),
         Evidence("name_similarity", False, "names are 13% alike"),
@@ -47,7 +46,7 @@ def test_two_shops_with_nothing_in_common_agree_in_nothing_and_every_piece_says_
         Evidence("categories", False, "shared categories: none"),
         Evidence("markets", False, "not stated by both"),
     )
-    assert verdict(evidence(ONE, OTHER)) == "likely_different"
+    assert verdict(compare(ONE, OTHER)) == "likely_different"
 
 
 @pytest.mark.rule("A12")
@@ -66,7 +65,7 @@ def test_a_redirect_agrees_in_either_direction_and_only_between_the_two() -> Non
         (back, "quelle.fr leads to nordlicht.de, seen 2031-05-06T07:08:09Z"),
     ):
         first = _shop("Nordlicht", "nordlicht.de", redirects=(redirect,))
-        assert evidence(first, OTHER)[4] == Evidence("stated_redirect", True, told)
+        assert compare(first, OTHER).pieces[4] == Evidence("stated_redirect", True, told)
     elsewhere = _shop("Nordlicht", "nordlicht.de", redirects=(_redirect("nordlicht.de", "x.de"),))
     assert "stated_redirect" not in _agreeing(elsewhere, OTHER)
 
@@ -99,22 +98,30 @@ def test_names_are_alike_from_ninety_per_cent() -> None:
 
 
 @pytest.mark.rule("A12")
-def test_the_verdict_follows_the_points_at_every_threshold() -> None:
-    assert (LIKELY_SAME, LIKELY_DIFFERENT) == (4, 0)
-    for agreed in product((False, True), repeat=len(POINTS)):
-        pieces = tuple(Evidence(kind, agrees, "") for kind, agrees in zip(POINTS, agreed, strict=True))
-        points = sum(point for point, agrees in zip(POINTS.values(), agreed, strict=True) if agrees)
-        expected = "likely_same" if points >= 4 else "likely_different" if points == 0 else "insufficient_evidence"
-        assert verdict(pieces) == expected, agreed
+def test_a_name_that_agrees_only_transliterated_or_joined_says_so() -> None:
+    for name, alias, spelt in (("Пять", "Pyat", "pyat"), ("Nordlicht", "Nord-Licht", "nordlicht")):
+        found = compare(_shop(name, "nord.de"), _shop("Quelle", "quelle.fr", aliases=(alias,)))
+        detail = f"shared names, but only transliterated or without spaces: {spelt}"
+        assert found.pieces[3] == Evidence("shared_alias", True, detail)
+        assert not found.same_name
 
 
 @pytest.mark.rule("A12")
-def test_evidence_of_each_strength_has_its_verdict() -> None:
-    verdicts = {kind: verdict(evidence(*pair)) for kind, pair in PIECES.items()}
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("Nordlicht", "NORDLICHT"), ("Müller", "Mueller"), ("Marks & Spencer", "Marks and Spencer"), ("Café", "Cafe")],
+)
+def test_one_name_in_two_spellings_is_the_same_name(name: str, other: str) -> None:
+    assert compare(_shop(name, "nord.de"), _shop(other, "quelle.fr")).same_name
+
+
+@pytest.mark.rule("A12")
+def test_a_piece_of_evidence_by_itself_has_its_verdict() -> None:
+    verdicts = {kind: verdict(compare(*pair)) for kind, pair in PIECES.items()}
     assert verdicts == {
-        "registrable_domain": "likely_same",
+        "registrable_domain": "insufficient_evidence",
         "main_label": "insufficient_evidence",
-        "name_similarity": "insufficient_evidence",
+        "name_similarity": "likely_different",
         "shared_alias": "insufficient_evidence",
         "stated_redirect": "likely_same",
         "categories": "likely_different",
@@ -122,9 +129,49 @@ def test_evidence_of_each_strength_has_its_verdict() -> None:
     }
 
 
+def _on_one_domain(countries: tuple[str, ...], others: tuple[str, ...]) -> tuple[Shop, Shop]:
+    return (
+        _shop("Nordlicht", "a.nordlicht.de", countries=countries),
+        _shop("Quelle", "nordlicht.de", aliases=("Nordlicht",), countries=others),
+    )
+
+
+@pytest.mark.rule("A12")
+@pytest.mark.parametrize(
+    ("countries", "others", "expected"),
+    [
+        ((), (), "likely_same"),
+        (("DE",), (), "likely_same"),
+        (("DE", "AT"), ("AT",), "likely_same"),
+        (("WORLDWIDE",), ("FR",), "likely_same"),
+        (("DE",), ("FR",), "insufficient_evidence"),
+    ],
+)
+def test_one_name_on_one_domain_is_likely_one_shop_unless_its_stated_markets_are_disjoint(
+    countries: tuple[str, ...], others: tuple[str, ...], expected: str
+) -> None:
+    first, second = _on_one_domain(countries, others)
+    assert verdict(compare(first, second)) == verdict(compare(second, first)) == expected
+
+
+@pytest.mark.rule("A12")
+def test_a_third_shop_of_another_name_on_the_domain_leaves_the_evidence_insufficient_and_is_named_in_it() -> None:
+    found = compare(*_on_one_domain((), ()), domain_has_others=True)
+    assert verdict(found) == "insufficient_evidence"
+    detail = "nordlicht.de and nordlicht.de; a shop of another name is on it too"
+    assert found.pieces[0] == Evidence("registrable_domain", True, detail)
+
+
+@pytest.mark.rule("A12")
+def test_a_stated_redirect_outweighs_markets_names_and_neighbours() -> None:
+    first = _shop("Nordlicht", "nordlicht.de", countries=("DE",), redirects=(_redirect("nordlicht.de", "quelle.fr"),))
+    second = _shop("Quelle", "quelle.fr", countries=("FR",))
+    assert verdict(compare(first, second, domain_has_others=True)) == "likely_same"
+
+
 @pytest.mark.rule("A12")
 def test_two_shops_of_one_name_and_trade_are_not_taken_for_one() -> None:
     first = _shop("Coop", "coop.se", categories=("supermarket",), countries=("SE",))
     second = _shop("Coop", "coopathome.ch", categories=("supermarket",), countries=("CH",))
     assert _agreeing(first, second) == {"name_similarity", "shared_alias", "categories"}
-    assert verdict(evidence(first, second)) == "insufficient_evidence"
+    assert verdict(compare(first, second)) == "insufficient_evidence"

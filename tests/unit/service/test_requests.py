@@ -54,6 +54,8 @@ def test_arguments_are_an_object(arguments: object) -> None:
     [
         ("shop_1", "shop_1"),
         ("  Shop_1 ", "Shop_1"),
+        ("\t\r\nShop_1\n", "Shop_1"),
+        ("\u2028\u3000https://example.com/a\u0085\v\f", "example.com"),
         ("no id", None),
         ("x" * 64, "x" * 64),
         ("x" * 65, None),
@@ -88,9 +90,11 @@ def test_either_name_of_the_shop_does_and_two_that_mean_one_shop_do_too() -> Non
 
 
 @pytest.mark.rule("R2")
-def test_two_names_of_different_shops_are_refused() -> None:
+def test_two_references_are_refused() -> None:
     assert _errors(GetShopRequest, {"shop_domain": "a.example", "shop_id_or_domain": "shop_1"}) == (
-        FieldError("shop_domain", "and shop_id_or_domain name different shops; give one of them"),
+        FieldError(
+            "shop_domain", "and shop_id_or_domain are two references, even if both name one shop; give one of them"
+        ),
     )
 
 

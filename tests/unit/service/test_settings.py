@@ -40,6 +40,18 @@ def test_the_environment_sets_and_the_command_line_comes_first(monkeypatch: pyte
             ),
         ),
         ("LOG_LEVEL", "loud", "SHOP_DIRECTORY_LOG_LEVEL is wrong: it must be debug, info, warning or error."),
+        *(
+            (
+                "COMMIT",
+                wrong,
+                "SHOP_DIRECTORY_COMMIT is wrong: it must be the build's commit, 40 hexadecimal digits in lower case.",
+            )
+            for wrong in ("abc", "a" * 39, "A" * 40, "g" * 40, "a" * 41)
+        ),
+        *(
+            ("BUILT_AT", wrong, "SHOP_DIRECTORY_BUILT_AT is wrong: it must be the build's time, RFC 3339 in UTC.")
+            for wrong in ("2026-11-21", "2026-11-21T09:30:00+01:00", "2026-13-21T09:30:00Z", "now")
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_it_must_be(

@@ -1,8 +1,8 @@
-"""What one answer writes in a turn of the event loop goes out in one write, in order, and nothing is kept back."""
+"""What one response writes in an event-loop tick goes out in one write, in order, and nothing is held back."""
 
 import asyncio
 
-from service.written_together import WrittenTogether
+from service.coalescing_transport import CoalescingTransport
 
 
 class Noted(asyncio.Transport):
@@ -24,47 +24,47 @@ class Noted(asyncio.Transport):
         self.closed = True
 
 
-def writing() -> tuple[WrittenTogether, Noted]:
+def writing() -> tuple[CoalescingTransport, Noted]:
     noted = Noted()
-    return WrittenTogether(asyncio.get_running_loop(), noted), noted
+    return CoalescingTransport(asyncio.get_running_loop(), noted), noted
 
 
 async def test_head_and_body_are_one_write_once_the_answer_is_whole() -> None:
-    together, noted = writing()
-    together.write(b"head")
-    together.write(b"body")
+    coalescing, noted = writing()
+    coalescing.write(b"head")
+    coalescing.write(b"body")
     assert noted.writes == []
-    together.flush()
-    together.flush()
+    coalescing.flush()
+    coalescing.flush()
     assert noted.writes == [b"headbody"]
 
 
-async def test_what_is_written_of_a_longer_answer_leaves_with_its_turn() -> None:
-    together, noted = writing()
+async def test_a_part_of_a_longer_response_is_written_at_the_end_of_its_tick() -> None:
+    coalescing, noted = writing()
     for part in (b"head", b"first part", b"second part"):
-        together.write(part)
+        coalescing.write(part)
         await asyncio.sleep(0)
     assert noted.writes == [b"head", b"first part", b"second part"]
 
 
 async def test_much_is_not_held() -> None:
-    together, noted = writing()
-    together.write(b"head")
-    together.write(b"-" * 100_000)
+    coalescing, noted = writing()
+    coalescing.write(b"head")
+    coalescing.write(b"-" * 100_000)
     assert [len(data) for data in noted.writes] == [100_004]
 
 
 async def test_a_connection_is_closed_behind_what_was_written() -> None:
-    together, noted = writing()
-    together.write(b"last")
-    together.close()
+    coalescing, noted = writing()
+    coalescing.write(b"last")
+    coalescing.close()
     await asyncio.sleep(0)
-    assert (noted.writes, together.is_closing()) == ([b"last"], True)
+    assert (noted.writes, coalescing.is_closing()) == ([b"last"], True)
 
 
 async def test_nothing_is_written_to_a_connection_that_has_ended() -> None:
-    together, noted = writing()
-    together.write(b"too late")
+    coalescing, noted = writing()
+    coalescing.write(b"too late")
     noted.close()
     await asyncio.sleep(0)
     assert noted.writes == []
