@@ -95,6 +95,10 @@ class Shops:
             write(fresh, self._count).replace(catalogue)
         return catalogue
 
+    def state(self, engine: str) -> Path:
+        """The private directory of the indexer's state for an engine's index."""
+        return self._folder / f"{engine}-state"
+
     def totals(self) -> dict[str, int]:
         """The plain counts of one-character queries."""
         return _kept(self._folder / "totals.json", lambda: plain_totals(invented_shops(self._count)))
@@ -128,7 +132,7 @@ class Shops:
     def _built(self, name: str, settings: Mapping[str, str], size_mb: Callable[[], float]) -> Built:
         def build() -> dict[str, float]:
             # Each has a state of its own: that of another index is refused.
-            state = {"state_dir": str(self._folder / f"{name}-state")}
+            state = {"state_dir": str(self.state(name))}
             seconds, peak_mb = _run_indexer(self.catalogue(), {**settings, **state})
             return asdict(Built(seconds, peak_mb, size_mb()))
 

@@ -1,0 +1,249 @@
+"""Suggest requests while changes are followed: `python -m bench.following --shops 1000000 --changes 50000`.
+
+Builds invented shops, or takes the index that an earlier run left in the same folder, serves it, and renames shops by a
+file of changes. First all changes wait when the follower starts, which gives the highest rate; then they are appended
+at a share of that rate, and sampled names are looked for until `/suggest` shows them. Suggest requests are sent at an
+even rate the whole time. A suggest request that fails, or a name that is not shown in time, ends with status 1.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any, Final
+from urllib.parse import quote
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.children import processor_seconds
+from bench.doors import NO_QUOTA, service
+from bench.invented import invented_shops
+from bench.places import Place, Shops
+from bench.typeahead.paced import percentile
+
+_RATE: Final = 200.0
+_SAMPLE_EVERY: Final = 500
+_SHOWN_WITHIN_S: Final = 60.0
+_SYLLABLES: Final = ("qua", "zor", "vex", "jum", "wib", "xyl", "fyo", "zig", "quo", "vya")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Suggest requests of one phase.
+
+    Attributes:
+        took_ms: the times of all responses, ascending, in milliseconds from when each request was due.
+        failed: responses that were not 200.
+    """
+
+    took_ms: list[float]
+    failed: int
+
+    def row(self, phase: str) -> tuple[str, ...]:
+        """A row of the table."""
+        p50, p99 = (percentile(self.took_ms, share) for share in (0.5, 0.99))
+        return phase, f"{len(self.took_ms):,}", str(self.failed), f"{p50:.2f}", f"{p99:.2f}", f"{self.took_ms[-1]:.1f}"
+
+
+class SuggestLoad:
+    """Sends suggest requests at an even rate over one connection until it is stopped."""
+
+    def __init__(self, port: int, texts: list[str]) -> None:
+        self._port = port
+        self._texts = texts
+        self._running = True
+        self._took: list[float] = []
+        self._failed = 0
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> Load:
+        """Stop, and return what was measured."""
+        self._running = False
+        self._thread.join()
+        return Load(sorted(self._took), self._failed)
+
+    def _run(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+        due = time.perf_counter()
+        number = 0
+        while self._running:
+            time.sleep(max(0.0, due - time.perf_counter()))
+            connection.request("GET", f"/suggest?q={quote(self._texts[number % len(self._texts)])}")
+            response = connection.getresponse()
+            response.read()
+            self._took.append((time.perf_counter() - due) * 1000)
+            self._failed += response.status != http.client.OK
+            due += 1 / _RATE
+            number += 1
+        connection.close()
+
+
+def new_name(number: int, turn: int) -> str:
+    """A name that no other shop has."""
+    return "".join(_SYLLABLES[int(digit)] for digit in f"{turn}{number:06d}").title()
+
+
+def change(record: dict[str, Any], number: int, turn: int) -> str:
+    """The change that renames an invented shop and makes it public, as a line."""
+    renamed = {**record, "name": new_name(number, turn), "visibility": "public"}
+    version = turn * 10_000_000 + number + 1
+    return f"{json.dumps({'op': 'upsert', 'type': 'shops', 'record': renamed, 'version': version})}\n"
+
+
+def shown(port: int, name: str) -> bool:
+    """Whether `/suggest` shows the name."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", f"/suggest?q={quote(name)}")
+        body = json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+    return any(found["name"] == name for found in body.get("shops", ()))
+
+
+def wait_until_shown(port: int, name: str) -> None:
+    """Wait for a name.
+
+    Raises:
+        TimeoutError: it was not shown in time.
+    """
+    until = time.monotonic() + _SHOWN_WITHIN_S
+    while not shown(port, name):
+        if time.monotonic() > until:
+            raise TimeoutError(f"{name} is not shown after {_SHOWN_WITHIN_S:g} s")
+        time.sleep(0.1)
+
+
+@contextmanager
+def follower(place: Place, state: Path, changes: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The operator's command in a process of its own; it is ended by SIGTERM."""
+    command = [sys.executable, "-m", "shop_directory", "index", "follow", "--changes", str(changes), *options]
+    environment = {**os.environ, **place.environment, "SHOP_DIRECTORY_STATE_DIR": str(state)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait(timeout=120)
+
+
+def peak_mib(pid: int) -> float:
+    """The memory of a running process that is not mapped files, in MiB."""
+    lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
+    return int(dict(line.split(":", 1) for line in lines)["RssAnon"].split()[0]) / 1024
+
+
+def measure(place: Place, state: Path, shops: list[dict[str, Any]], share: float, scratch: Path) -> tuple[Table, str]:
+    """Follow the changes of all these shops twice: all waiting, then appended at a share of the rate reached.
+
+    Raises:
+        TimeoutError: a name was not shown in time.
+        RuntimeError: the follower failed.
+    """
+    table = Table("phase", "requests", "failed", "p50 ms", "p99 ms", "max ms")
+    files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
+    texts = [record["name"][:length].lower() for record in shops[:2000] for length in (2, 3, 5)]
+    data = Path(place.settings.get("data_dir", scratch))
+    with service(data, {**place.environment, **NO_QUOTA, **files}) as port:
+        load = SuggestLoad(port, texts)
+        time.sleep(15)
+        table.add_row(*load.stop().row("nothing followed"))
+        waiting = scratch / "waiting.ndjson"
+        waiting.write_text("".join(change(record, number, 1) for number, record in enumerate(shops)), "utf-8")
+        load, began = SuggestLoad(port, texts), time.monotonic()
+        with follower(place, state, waiting, "--once") as process:
+            code = process.wait()
+        seconds = time.monotonic() - began
+        table.add_row(*load.stop().row("all changes waiting"))
+        if code:
+            raise RuntimeError(f"the follower ended with {code}")
+        wait_until_shown(port, new_name(len(shops) - 1, 1))
+        rate = len(shops) / seconds
+        load = SuggestLoad(port, texts)
+        changes = scratch / "appended.ndjson"
+        changes.touch()
+        with follower(place, state, changes) as process:
+            delays, memory, processor = append(process.pid, port, shops, rate * share, changes)
+        table.add_row(*load.stop().row(f"appended, {rate * share:,.0f} a second"))
+    summary = (
+        f"{len(shops):,} changes in {seconds:.1f} s: {rate:,.0f} a second. Appended: each sampled change was shown "
+        f"{percentile(delays, 0.5):.1f} s (median) and {delays[-1]:.1f} s (longest of {len(delays)}) after it was "
+        f"written. The follower had at most {memory:,.0f} MiB of its own, and used {processor:.0f} s of processor time."
+    )
+    return table, summary
+
+
+def append(
+    pid: int, port: int, shops: list[dict[str, Any]], rate: float, changes: Path
+) -> tuple[list[float], float, float]:
+    """Append changes at a rate, and look for sampled ones.
+
+    Returns:
+        The seconds from writing a sampled change to its being shown, ascending; the most memory of the follower, in
+        MiB; its seconds of processor time.
+
+    Raises:
+        TimeoutError: a name was not shown in time.
+    """
+    delays: list[float] = []
+    sampled: list[tuple[float, str]] = []
+    memory = 0.0
+    written = 0
+    with changes.open("a", encoding="utf-8", buffering=1) as file:
+        began = time.monotonic()
+        while written < len(shops) or sampled:
+            due = min(len(shops), int((time.monotonic() - began) * rate))
+            for number in range(written, due):
+                file.write(change(shops[number], number, 2))
+                if number % _SAMPLE_EVERY == 0:
+                    sampled.append((time.monotonic(), new_name(number, 2)))
+            written = due
+            while sampled and shown(port, sampled[0][1]):
+                delays.append(time.monotonic() - sampled.pop(0)[0])
+            if sampled and time.monotonic() > sampled[0][0] + _SHOWN_WITHIN_S:
+                raise TimeoutError(f"{sampled[0][1]} is not shown after {_SHOWN_WITHIN_S:g} s")
+            memory = max(memory, peak_mib(pid))
+            time.sleep(0.05)
+    return sorted(delays), memory, processor_seconds(pid)
+
+
+def main() -> int:
+    """Build, measure and print; returns the exit status."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--shops", type=int, default=1_000_000, help="how many invented shops")
+    options.add_argument("--changes", type=int, default=50_000, help="how many of them are renamed, twice")
+    options.add_argument("--share", type=float, default=0.8, help="of the highest rate, when changes are appended")
+    options.add_argument("--engine", choices=("embedded", "opensearch"), default="embedded")
+    options.add_argument("--directory", type=Path, help="where an earlier run left its index; it is changed")
+    options.add_argument("--heap", default="3g", help="the heap of the OpenSearch node")
+    given = options.parse_args()
+    with TemporaryDirectory() as scratch:
+        shops = Shops(given.directory or Path(scratch), given.shops)
+        step = max(1, given.shops // given.changes)
+        renamed = [record for number, record in enumerate(invented_shops(given.shops)) if number % step == 0]
+        with shops.embedded() if given.engine == "embedded" else shops.opensearch(given.heap) as place:
+            try:
+                state = shops.state(given.engine)
+                table, summary = measure(place, state, renamed[: given.changes], given.share, Path(scratch))
+            except (TimeoutError, RuntimeError) as error:
+                Console().print(f"{given.engine}: {error}")
+                return 1
+    Console().print(f"{given.engine}, {given.shops:,} shops", table, summary)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
