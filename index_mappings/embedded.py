@@ -3,7 +3,6 @@
 The stored part of a document travels as one blob of JSON; text columns hold raw terms (X4).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Final
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
 from index_mappings.operations import OPERATIONS_FILE
-from index_mappings.parts import rows_of_runs, short_parts
+from index_mappings.parts import rows_of_runs, short_beginnings, short_field, short_parts
 from index_mappings.roles import Form, Role, engine_fields, fields_with
 
 STORED_COLUMN: Final = "stored"
@@ -20,9 +19,6 @@ STORED_COLUMN: Final = "stored"
 # of one band comes first, the rank itself says, which is stored as well.
 BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
-# Beginnings of up to so many characters are terms of their own. What begins with longer ones is found in the dictionary
-# of whole values: by then it holds few enough of them for a query of a millisecond or two.
-SHORT_MAX: Final = 3
 # What one value of a column lies behind another one of the same document, as phrase queries count.
 RUN_STEP: Final = 2
 
@@ -61,11 +57,6 @@ def columns(kind: str) -> tuple[Column, ...]:
     )
 
 
-def short_field(name: str) -> str:
-    """Where the short beginnings of a PREFIX field are, or the short parts of an INFIX field."""
-    return f"{name}_short"
-
-
 def runs_field(name: str) -> str:
     """Where the runs of characters of an INFIX field are (`index_mappings.parts`)."""
     return f"{name}_runs"
@@ -79,7 +70,7 @@ def column_values(kind: str, document: object) -> dict[str, Any]:
         value = getattr(document, name)
         values[name] = list(value) if isinstance(value, tuple) else value
     for name, short in prefixed:
-        values[short] = _short_beginnings(values[name])
+        values[short] = short_beginnings(values[name])
     for name, short, row in parted:
         texts = getattr(document, name)
         values[short] = short_parts(texts)
@@ -95,10 +86,6 @@ def _plan(kind: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tupl
     prefixed = tuple((name, short_field(name)) for name in fields_with(document, Role.PREFIX))
     parted = tuple((name, short_field(name), runs_field(name)) for name in fields_with(document, Role.INFIX))
     return own, prefixed, parted
-
-
-def _short_beginnings(texts: Iterable[str]) -> list[str]:
-    return list({text[:length] for text in texts for length in range(1, min(len(text), SHORT_MAX) + 1)})
 
 
 def anchors_path(root: Path, generation: str, kind: str) -> Path:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP
+from index_mappings.parts import short_beginnings, short_field, short_parts
 from index_mappings.roles import EngineField, Form, Role, engine_fields, fields_with, stored_fields
-from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_mapping
 
@@ -59,40 +59,47 @@ def sort_field(kind: str) -> str:
 
 
 def suffixes_field(name: str) -> str:
-    """Where the endings of an INFIX field are: a part is the beginning of an ending."""
+    """Where the endings of an INFIX field are: a part of INFIX_MIN characters or more is the beginning of an ending."""
     return f"{name}_suffixes"
 
 
 def wire_document(document: object) -> dict[str, Any]:
     """The finished document as the cluster is given it: field name to value or list of terms."""
     document_class: type = type(document)
-    own, parted = _plan(document_class)
+    own, prefixed, parted = _plan(document_class)
     values: dict[str, Any] = {}
     for name in own:
         value = getattr(document, name)
         values[name] = list(value) if isinstance(value, tuple) else value
-    for name, suffixes in parted:
-        values[suffixes] = _suffixes(getattr(document, name))
+    for name, short in prefixed:
+        values[short] = short_beginnings(getattr(document, name))
+    for name, short, suffixes in parted:
+        texts = getattr(document, name)
+        values[short] = short_parts(texts)
+        values[suffixes] = _suffixes(texts)
     return values
 
 
 def cluster_fields(document: type) -> tuple[EngineField, ...]:
     """The fields of a document class as the cluster holds them."""
-    suffixes = (suffixes_field(name) for name in fields_with(document, Role.INFIX))
-    return (*engine_fields(document), *(EngineField(name, Form.TERMS, indexed=True) for name in suffixes))
+    parted = fields_with(document, Role.INFIX)
+    short = (short_field(name) for name in (*fields_with(document, Role.PREFIX), *parted))
+    added = (*short, *(suffixes_field(name) for name in parted))
+    return (*engine_fields(document), *(EngineField(name, Form.TERMS, indexed=True) for name in added))
 
 
 @cache
-def _plan(document: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _plan(document: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, str, str], ...]]:
     """What becomes of the fields: worked out once a class, as a build asks it of every document."""
-    parted = tuple((name, suffixes_field(name)) for name in fields_with(document, Role.INFIX))
-    return tuple(field.name for field in engine_fields(document)), parted
+    own = tuple(field.name for field in engine_fields(document))
+    prefixed = tuple((name, short_field(name)) for name in fields_with(document, Role.PREFIX))
+    parted = tuple((name, short_field(name), suffixes_field(name)) for name in fields_with(document, Role.INFIX))
+    return own, prefixed, parted
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:
-    """The endings of texts that can begin with a part that says something (M3 d), sorted, each once."""
-    endings = {text[start:] for text in texts for start in range(len(text))}
-    return sorted(ending for ending in endings if len(ending) >= INFIX_MIN or is_ideographic(ending))
+    """The endings of texts of INFIX_MIN characters or more, sorted, each once."""
+    return sorted({text[start:] for text in texts for start in range(len(text) - INFIX_MIN + 1)})
 
 
 def _property(field: EngineField) -> dict[str, Any]:

@@ -1,7 +1,10 @@
-"""How the embedded engine finds a text by a part of it (M3 d): by runs of three characters, in their order.
+"""How both engines find a text by its beginning or by a part of it (M3).
 
-A part of three characters or more occurs in a text exactly where its runs follow one another, which is a phrase query.
-A shorter part says something only with a Han, kana or Hangul character in it; such parts are terms of their own.
+Short beginnings and short parts are terms of their own: one letter begins a tenth of all values and more, and a prefix
+query visits each of them. A longer beginning is found in the dictionary of whole values. A part of three characters or
+more (M3 d) occurs in a text exactly where its runs of three characters follow one another, which is a phrase query in
+the embedded engine; OpenSearch has the endings of texts. A shorter part counts only if it holds a Han, kana or Hangul
+character.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,8 +13,21 @@ from typing import Final
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
+# Beginnings of up to so many characters are terms of their own. By four characters the dictionary of whole values holds
+# few enough of them for a prefix query of a millisecond or two.
+SHORT_MAX: Final = 3
 # Stands between the runs of two texts, so that no part is found that begins in one of them and ends in the other.
 _BETWEEN: Final = " "
+
+
+def short_field(name: str) -> str:
+    """Where the short beginnings of a PREFIX field are, or the short parts of an INFIX field."""
+    return f"{name}_short"
+
+
+def short_beginnings(texts: Iterable[str]) -> list[str]:
+    """The beginnings of texts of up to SHORT_MAX characters, each once, in no order."""
+    return list({text[:length] for text in texts for length in range(1, min(len(text), SHORT_MAX) + 1)})
 
 
 def runs(text: str) -> list[str]:

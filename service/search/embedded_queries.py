@@ -10,8 +10,8 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import RUN_STEP, SHORT_MAX, runs_field, short_field
-from index_mappings.parts import runs
+from index_mappings.embedded import RUN_STEP, runs_field
+from index_mappings.parts import SHORT_MAX, runs, short_field
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"

@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any
 
 from index_mappings.opensearch import sort_field, suffixes_field
+from index_mappings.parts import SHORT_MAX, short_field
+from index_mappings.tiers import INFIX_MIN
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 from service.search.engine import Ask
 from service.search.plan import Plan, exclusive
@@ -101,8 +103,12 @@ def _look_up(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
             return {"term": {field: text}}
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
+        case Prefix(field, text) if len(text) <= SHORT_MAX:
+            return {"term": {short_field(field): text}}
         case Prefix(field, text):
             return {"prefix": {field: text}}
+        case Infix(field, text) if len(text) < INFIX_MIN:
+            return {"term": {short_field(field): text}}
         case Infix(field, text):
             return {"prefix": {suffixes_field(field): text}}
         case Below(field, bound):
