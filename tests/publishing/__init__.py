@@ -1,0 +1,1 @@
+"""What is published: workflows, manifests, metadata, and the wheel on its own."""
