@@ -52,7 +52,7 @@ _ABOUT: Final = (
 )
 _SUGGEST_PROBLEMS: Final = (
     InvalidInputError, MethodNotAllowedError, QuotaExceededError, InternalError, BackendUnavailableError,
-    OverloadedError,
+    NotReadyError, OverloadedError,
 )  # fmt: skip
 # The transport's own, and those before a tool; each is a JSON-RPC error.
 _MCP_REFUSALS: Final = (400, 401, 403, 404, 406, 413, 421, 429, 503)
