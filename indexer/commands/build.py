@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.exits import list_problems, told
+from indexer.commands.exits import list_problems, tell, told
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from indexer.build import BuildSummary
 
 _SAFETY: Final = "What may be published"
+_SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .internal and lead nowhere."
 
 
 def build_command(
@@ -107,6 +108,8 @@ def build_command(
         )
         summary = build(source, place.sink, place.states, options)
     list_problems(summary.problems)
+    if not (sql or catalogue):
+        tell(_SAMPLE_NOTE)
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
 
 

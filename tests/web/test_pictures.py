@@ -40,4 +40,4 @@ async def test_the_first_shop_is_found_in_spite_of_a_slip(sample: SampleService,
     await page.keyboard.press("Enter")
 
     main = await shown(page, "shop")
-    assert "LARCH-APPLIED" in await main.inner_text()
+    assert "WELCOME10" in await main.inner_text()
