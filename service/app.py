@@ -85,7 +85,7 @@ def create_app(
     )
 
     app = _bare(settings, sessions, parts, traces.close)
-    document = openapi_document(REGISTRY)
+    document = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.openapi_schema = document
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, dispatcher, believed, hosts, origins, traces=traces.door)
