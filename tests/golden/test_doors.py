@@ -32,8 +32,8 @@ def test_a_credential_is_stated_only_where_a_call_needs_it(*, needs_ops_key: boo
         for operation in path.values()
         if "security" in operation
     }
-    tools = {tool.name: [{"token": []}] for tool in REGISTRY if tool.token is TokenRule.REQUIRED}
-    keyed = {name: [{"opsKey": []}] for name in ("ops_state", "metrics", "metrics_resources")}
+    tools: dict[str, Any] = {tool.name: [{"token": []}] for tool in REGISTRY if tool.token is TokenRule.REQUIRED}
+    keyed: dict[str, Any] = {name: [{"opsKey": []}] for name in ("ops_state", "metrics", "metrics_resources")}
     assert stated == tools | (keyed if needs_ops_key else {})
     assert set(document["components"]["securitySchemes"]) == {"token"} | ({"opsKey"} if needs_ops_key else set())
 
