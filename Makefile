@@ -30,8 +30,11 @@ help:  ## this list
 	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT and INDEX=(where the index is kept)"
 
 run: $(VENV)/.run  ## index the sample catalogue (or CATALOGUE=...) and serve it
-	@$(BIN)/shop-directory index build --data-dir "$(INDEX)" --allow-shrink --fresh-state $(if $(CATALOGUE),--catalogue "$(CATALOGUE)")
-	@SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
+	@echo "Indexing $(or $(CATALOGUE),the sample catalogue) into $(INDEX), unless nothing has changed ..."
+	@RUN_BY_MAKE=1 $(BIN)/shop-directory index build --if-changed --data-dir "$(INDEX)" --allow-shrink --fresh-state \
+	  $(if $(CATALOGUE),--catalogue "$(CATALOGUE)")
+	@echo "Starting the service ..."
+	@RUN_BY_MAKE=1 SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
 
 image:  ## the container image shop-directory:local, which knows its commit
@@ -107,18 +110,23 @@ clean:  ## remove the virtual environment and everything built
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or later is needed; name one by PYTHON=..."; exit 1; }
+	@echo "Making the virtual environment $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make virtual environments: install its venv module"; exit 1; }
 
 $(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/python
-	@echo "Installing into $(VENV) ..."
+	@echo "Installing the packages of requirements.lock into $(VENV), for a minute or so ..."
 	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@echo "Installing this program ..."
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
 	@$(MACHINE_CODE)
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
-	@echo "Installing into $(VENV) ..."
+	@echo "Installing the packages of requirements-dev.lock into $(VENV), for a minute or so ..."
 	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@echo "Installing this program ..."
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
 	@$(MACHINE_CODE)
 	@touch $@ $(VENV)/.run

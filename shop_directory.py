@@ -17,7 +17,7 @@ from typer import rich_utils
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from index_mappings.environment.endings import MEANINGS, Ending, problem, problems_as_json
+from index_mappings.environment.endings import MEANINGS, Ending, is_run_by_make, problem, problems_as_json
 
 GROUP: Final = "shop_directory.commands"
 NAME: Final = "shop-directory"
@@ -29,7 +29,7 @@ Examples:
   shop-directory index build
   shop-directory serve --port 8080 --hints
 
-Each command tells its options, its examples and its exit codes by --help."""
+Each command tells its options, its examples and its exit codes by --help or -h."""
 _PROBLEMS: Final = """\
 Answers go to standard output, problems to standard error; with --json a
 problem is an object {"error": {"code": ..., "message": ...}}."""
@@ -60,6 +60,7 @@ def command_line() -> typer.Typer:
         help=_HELP,
         epilog=f"Exit codes of every command:\n{codes}\n\n{_PROBLEMS}",
         no_args_is_help=True,
+        context_settings={"help_option_names": ["--help", "-h"]},
         pretty_exceptions_enable=False,
     )
 
@@ -233,7 +234,7 @@ def _ended(arguments: Sequence[str]) -> int:
 
 def _told_wrong(error: typer.TyperException, *, as_json: bool) -> int:
     problems_as_json(asked=as_json)
-    if as_json:
+    if as_json or is_run_by_make():
         typer.echo(problem(Ending.USAGE, error.format_message()), err=True)
     else:
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # what Typer raises is its own ClickException

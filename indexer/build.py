@@ -7,6 +7,7 @@ behind (G1, G2). What changes meanwhile is in the new generation before it is pu
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from index_mappings.operations import Operations
 from indexer.announcing import announce
 from indexer.build_summary import MOST_SHRINK, BuildOptions, BuildSummary, ShrinkError, notes_of
 from indexer.catching_up import CaughtUp, Follower
-from indexer.keeping_live import KeptLive
+from indexer.keeping_live import KeptLive, LiveFollower
 from indexer.operations import accounts_of, hand_over
 from indexer.problems import CatalogueError, ProblemLog
 from indexer.progress import Advance, stage
@@ -31,6 +32,7 @@ from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import GenerationWriter, IndexLostError, Sink, SinkError
 from indexer.sources.protocol import Source
 from indexer.state.states import States
+from indexer.unchanged import digest_of, note, unchanged
 from indexer.verification import Sample, verify_counts
 
 __all__ = ["MOST_SHRINK", "BuildOptions", "BuildSummary", "ShrinkError", "build"]
@@ -60,14 +62,38 @@ def build(
             shop although none is not allowed.
         SinkError: the engine failed, did not hold what was written, or another job has the lease.
     """
+    started = time.monotonic()
     lease = sink.lease()
     options = options or BuildOptions()
     with ExitStack() as stack:
-        stack.enter_context(holding(lease, "build", options.wait))
-        if states is None:
-            states = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
-        job = _Build(source, sink, states, options, lease, clock)
+        if not options.dry_run:
+            stack.enter_context(holding(lease, "build", options.wait))
+        built_from = digest_of(source, skip_invalid=options.skip_invalid)
+        asked = options.if_changed and not options.dry_run and options.golden is None
+        if asked and built_from is not None and states is not None:
+            live = unchanged(sink, states, built_from)
+            if live is not None:
+                return BuildSummary.of_unchanged(live, time.monotonic() - started)
+        working = states
+        if working is None or options.dry_run:
+            working = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
+        job = _Build(source, sink, _Records(states or working, working, built_from), options, lease, clock)
         return stack.enter_context(job).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Where the records behind generations are.
+
+    Attributes:
+        former: the states of earlier generations; read only.
+        states: where this build's state goes: the same, or a temporary directory.
+        built_from: the digest of what this build reads; None where that is not known.
+    """
+
+    former: States
+    states: States
+    built_from: str | None
 
 
 class _Build:
@@ -77,26 +103,28 @@ class _Build:
         self,
         source: Source,
         sink: Sink,
-        states: States,
+        records: _Records,
         options: BuildOptions,
         lease: Lease,
         clock: Callable[[], datetime],
     ) -> None:
-        self._source, self._sink, self._states, self._options = source, sink, states, options
+        self._source, self._sink, self._records, self._options = source, sink, records, options
+        self._states = records.states
         self._lease, self._clock = lease, clock
         self._started = time.monotonic()
         self._restarts = 0
         self._published = False
 
     def __enter__(self) -> Self:
-        self._remains = remove_remains(self._sink, self._states, self._clock())
+        rehearsed = self._options.dry_run
+        self._remains = () if rehearsed else remove_remains(self._sink, self._states, self._clock())
         self._previous = self._sink.live()
         self._generation = new_generation(self._clock())
         self._letters = DeadLetters(self._states.dead_letters)
         self._changes = self._source.changes()
         self._state = self._states.create(self._generation)
         former = KeptLive(self._sink, self._states, self._previous, self._letters, self._lease.check)
-        self._live = former.following(self._source.changes())
+        self._live = LiveFollower(None, None) if rehearsed else former.following(self._source.changes())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -140,10 +168,21 @@ class _Build:
         )
 
     def _reading(self) -> Reading:
-        former = None
-        if self._previous is not None and not self._options.fresh_state and self._states.has(self._previous.generation):
-            former = self._states.path(self._previous.generation)
+        former, states = None, self._records.former
+        if self._previous is not None and not self._options.fresh_state and states.has(self._previous.generation):
+            former = states.path(self._previous.generation)
         return Reading(self._source, self._changes, former, self._letters, self._options.skip_invalid)
+
+    def _note_source(self, stamp: Stamp) -> None:
+        """Note what was built from, unless a former state had a part in it or the catalogue was changed meanwhile."""
+        digest = self._records.built_from
+        is_alone = self._previous is None or self._options.fresh_state
+        if (
+            is_alone
+            and digest is not None
+            and digest_of(self._source, skip_invalid=self._options.skip_invalid) == digest
+        ):
+            note(self._state, digest, stamp)
 
     def _planned(self) -> Stamp:
         """The stamp of what is in the state now."""
@@ -219,6 +258,7 @@ class _Build:
             stamp = editor.stamp
         finally:
             editor.close()
+        self._note_source(stamp)
         self._state.seal()
         self._lease.check()
         writer.publish()

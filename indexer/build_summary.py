@@ -28,7 +28,8 @@ class BuildOptions:
         allow_shrink: publish however many public shops are lost.
         most_shrink: the share of the live generation's public shops that may be lost otherwise.
         fresh_state: forget what the former state remembers of versions and deletions.
-        dry_run: stop before anything is written.
+        dry_run: read, validate, project and count; write nothing, neither to the engine nor to the states.
+        if_changed: leave the live generation as it is where it was built from the same.
         golden: asks the operator's golden queries of a sealed generation; raises SinkError when one fails.
         wait: seconds to wait while another job has the lease.
     """
@@ -39,6 +40,7 @@ class BuildOptions:
     most_shrink: float = MOST_SHRINK
     fresh_state: bool = False
     dry_run: bool = False
+    if_changed: bool = False
     golden: Callable[[Stamp], None] | None = None
     wait: float = _WAIT_S
 
@@ -62,6 +64,7 @@ class BuildSummary:
         removed: generations removed, remains of killed builds included.
         restarts: how often it had to begin a fresh generation because the engine lost an index.
         seconds: how long it took.
+        unchanged: whether nothing was built, as the live generation was built from the same; then nothing was read.
     """
 
     stamp: Stamp
@@ -78,6 +81,28 @@ class BuildSummary:
     removed: tuple[str, ...]
     restarts: int
     seconds: float
+    unchanged: bool = False
+
+    @classmethod
+    def of_unchanged(cls, live: Stamp, seconds: float) -> "BuildSummary":
+        """Nothing was done, as the live generation was built from the same."""
+        return cls(
+            stamp=live,
+            published=False,
+            read={},
+            left_out={},
+            not_public=0,
+            superseded=0,
+            lost_domain=0,
+            disputed_categories=0,
+            changes=CaughtUp(0, 0, 0),
+            notes=(),
+            problems=ProblemLog(),
+            removed=(),
+            restarts=0,
+            seconds=seconds,
+            unchanged=True,
+        )
 
 
 def notes_of(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ What they work with is imported when they work, so that help waits for no engine
 3 it can't start or listen, 130 interrupted.
 """
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -112,8 +113,17 @@ def serve(
     except SystemExit as ended:
         if not ended.code:
             raise
-        address = f"{settings.host} port {settings.port}"
-        _stop(Ending.UNAVAILABLE, f"Nothing is served at {address}: the log says why. --port 0 takes a free port.")
+        _stop(Ending.UNAVAILABLE, _not_served(settings, ended.__context__))
+
+
+def _not_served(settings: "Settings", cause: BaseException | None) -> str:
+    address = f"{settings.host} port {settings.port}"
+    if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
+        return (
+            f"Nothing is served at {address}: another program listens there. Choose another port by --port; 0 takes a "
+            "free one."
+        )
+    return f"Nothing is served at {address}: the log says why. The address comes from --host and --port."
 
 
 def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
@@ -156,7 +166,9 @@ def _stop(ending: Ending, message: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    commands = typer.Typer(no_args_is_help=True, add_completion=False)
+    commands = typer.Typer(
+        no_args_is_help=True, add_completion=False, context_settings={"help_option_names": ["--help", "-h"]}
+    )
     commands.command()(serve)
     commands.command()(mcp)
     commands()

@@ -85,7 +85,7 @@ def create_app(
     )
 
     app = _bare(settings, sessions, parts, traces.close)
-    document = openapi_document(REGISTRY)
+    document = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.openapi_schema = document
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, dispatcher, believed, hosts, origins, traces=traces.door)
@@ -142,7 +142,7 @@ def _bare(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
             await parts.warm_up()
-            async with sessions.run():
+            async with _logged_missing_index(parts), sessions.run():
                 yield
         finally:
             await parts.close()
@@ -158,6 +158,17 @@ def _bare(
         telemetry={"tracing": False, "metrics": False, "logs": False},
         exception_handlers={Exception: last_resort(settings.hsts_seconds)},
     )
+
+
+@asynccontextmanager
+async def _logged_missing_index(parts: Parts) -> AsyncIterator[None]:
+    """Look for the index alongside, so that an engine that hangs does not delay the start."""
+    looking = asyncio.create_task(parts.live.log_missing_index())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.wait((looking,))
 
 
 def _calls(parts: Parts, believed: Proxies, gated: Callable[[ASGIApp], Gated]) -> dict[str, ASGIApp]:
@@ -188,7 +199,8 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
     try:
         timeout = settings.request_timeout
         server = build_server(parts.dispatcher, parts.responder, VERSION, call_of, timeout=timeout, traces=traces.door)
-        await serve_stdio(server, timeout + _LATE_S)
+        async with _logged_missing_index(parts):
+            await serve_stdio(server, timeout + _LATE_S)
     finally:
         await parts.close()
         await asyncio.to_thread(traces.close)

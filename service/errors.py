@@ -258,7 +258,7 @@ class VersionUnknownError(ServiceError):
 
 
 class NotReadyError(ServiceError):
-    """The service can't answer from any data yet (G4, O1)."""
+    """There is no index that this service can answer from, or it is not ready for another reason (G4, O1)."""
 
     status = 503
     code = "not_ready"

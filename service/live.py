@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from service.errors import BackendUnavailableError, ServiceError
-from service.search.failures import BackendUnavailable, GenerationGone
+from service.errors import BackendUnavailableError, NotReadyError, ServiceError
+from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema
 from service.search.protocol import SearchBackend, Snapshot, TypeaheadState
 from service.under_way import current, time_left
 
@@ -16,6 +17,14 @@ T = TypeVar("T")
 Work = Callable[[Snapshot], Awaitable[T]]
 
 _LOG: Final = logging.getLogger(__name__)
+_NO_INDEX: Final = (
+    "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
+    "build, and this service then answers without a restart. Try again in 2 seconds."
+)
+_OTHER_SCHEMA: Final = (
+    "The published index has a schema version that this service does not read, so nothing can be answered. The "
+    "operator builds it again with the indexer of this service's version. Try again in 2 seconds."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +91,34 @@ class LiveData:
         async with asyncio.timeout(self._timeout):
             return (await self._search.snapshot()).stamp
 
+    async def log_missing_index(self) -> None:
+        """Log for the operator that there is no index to answer from, and where it was looked for.
 
-def unavailable(error: Exception, request_id: str) -> BackendUnavailableError:
-    """Log why the search engine did not answer; what the caller is told instead."""
+        An engine that does not answer is no news of the index: calls log that.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                stamp = (await self._search.generations()).live
+        except NotReadable as error:
+            reason = str(error)
+        except (BackendUnavailable, TimeoutError):
+            return
+        else:
+            if stamp.readable:
+                return
+            reason = f"what is published has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
+        _LOG.warning(
+            "there is no index to answer from: %s. Build one with shop-directory index build; it is served without a "
+            "restart of this process",
+            reason,
+        )
+
+
+def unavailable(error: Exception, request_id: str) -> BackendUnavailableError | NotReadyError:
+    """Log why there is no answer; returns the error for the caller."""
+    if isinstance(error, NotReadable):
+        _LOG.warning("request=%s there is no index to answer from: %s", request_id, error)
+        return NotReadyError(_OTHER_SCHEMA if isinstance(error, OtherSchema) else _NO_INDEX)
     # Only the kind of the cause: its text may hold what was asked.
     cause = type(error.__cause__ or error).__name__
     _LOG.warning("request=%s the search engine did not answer: %s (%s)", request_id, error, cause)

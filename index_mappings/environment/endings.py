@@ -5,6 +5,8 @@ last line on standard error; standard output has nothing but the answer.
 """
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import IntEnum
@@ -40,6 +42,12 @@ MEANINGS: Final[Mapping[Ending, str]] = MappingProxyType(
     }
 )
 
+# `make run` says that it runs a command, as people typed its variables then and no options.
+RUN_BY_MAKE: Final = "RUN_BY_MAKE"
+_MAKE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {"--host": "HOST", "--port": "PORT", "--data-dir": "INDEX", "--catalogue": "CATALOGUE"}
+)
+
 _as_json: ContextVar[bool] = ContextVar("problems_as_json", default=False)
 
 
@@ -60,5 +68,22 @@ def problem(ending: Ending, message: str) -> str:
         The message; as JSON, where the command was asked for it, `{"error": {"code": ..., "message": ...}}`.
     """
     if not _as_json.get():
-        return message
+        return _as_typed(message)
     return json.dumps({"error": {"code": ending.name.lower(), "message": message}}, ensure_ascii=False)
+
+
+def is_run_by_make() -> bool:
+    """Whether `make run` runs this command."""
+    return bool(os.environ.get(RUN_BY_MAKE))
+
+
+def _as_typed(message: str) -> str:
+    """The message, with make's variables in the place of options where these were typed."""
+    if not is_run_by_make():
+        return message
+    return re.sub(r"--[a-z-]+", lambda found: _variable(found[0]), message)
+
+
+def _variable(option: str) -> str:
+    name = _MAKE_VARIABLES.get(option)
+    return option if name is None else f"{name}= ({option})"

@@ -6,6 +6,7 @@ A secret setting X may be in the file that X_FILE names instead, as containers h
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Self, TypeVar, get_args
 
 from pydantic import BeforeValidator, SecretStr, ValidationError
@@ -21,6 +22,9 @@ from pydantic_settings import (
 PREFIX: Final = "SHOP_DIRECTORY_"
 FILE: Final = "_FILE"
 MOST_SECRET_BYTES: Final = 65_536
+
+# Most options are named like their setting.
+NAMED_ALIKE: Final[Mapping[str, str]] = MappingProxyType({})
 
 S = TypeVar("S", bound="EnvironmentSettings")
 
@@ -64,16 +68,18 @@ class EnvironmentSettings(BaseSettings):
         return init_settings, _Environment(settings_cls)
 
     @classmethod
-    def load(cls, **given: Any) -> Self:  # noqa: ANN401 - any setting
+    def load(cls, options: Mapping[str, str] = NAMED_ALIKE, /, **given: Any) -> Self:  # noqa: ANN401 - any setting
         """Read the settings.
 
         Args:
+            options: the options of settings that are not named like them; errors name these.
             given: settings from the command line; they come before the environment. None is not given.
 
         Raises:
             SettingsError: naming all that is wrong.
         """
-        return _load(cls, {name: value for name, value in given.items() if value is not None})
+        stated = {name: value for name, value in given.items() if value is not None}
+        return _load(cls, stated, {name: options.get(name, option(name)) for name in stated})
 
     def contradictions(self) -> Iterator[str]:
         """Settings that are right by themselves and wrong together, a sentence each, without values."""
@@ -87,6 +93,11 @@ class EnvironmentSettings(BaseSettings):
 def variable(name: str) -> str:
     """The variable of a setting."""
     return f"{PREFIX}{name.upper()}"
+
+
+def option(name: str) -> str:
+    """The option of a command that states a setting."""
+    return f"--{name.replace('_', '-')}"
 
 
 def is_secret(field: FieldInfo) -> bool:
@@ -106,7 +117,7 @@ def secret_files(kind: type[EnvironmentSettings]) -> Mapping[str, Path]:
     return {name: Path(there[found]) for name, found in named.items() if found in there}
 
 
-def _load(kind: type[S], given: Mapping[str, Any]) -> S:
+def _load(kind: type[S], given: Mapping[str, Any], typed: Mapping[str, str]) -> S:
     there, read, wrong = set_variables(), dict[str, str](), list[str]()
     for name, path in secret_files(kind).items():
         if variable(name) in there:
@@ -119,7 +130,7 @@ def _load(kind: type[S], given: Mapping[str, Any]) -> S:
     try:
         settings = kind(**{**read, **given})
     except ValidationError as error:
-        wrong += _told(kind, error, read.keys() - given.keys())
+        wrong += _told(kind, error, read.keys() - given.keys(), typed)
     else:
         wrong += settings.contradictions()
     if wrong:
@@ -127,15 +138,14 @@ def _load(kind: type[S], given: Mapping[str, Any]) -> S:
     return settings
 
 
-def _told(kind: type[EnvironmentSettings], error: ValidationError, from_files: set[str]) -> list[str]:
+def _told(
+    kind: type[EnvironmentSettings], error: ValidationError, from_files: set[str], typed: Mapping[str, str]
+) -> list[str]:
     found = error.errors(include_input=False, include_url=False)
     together = [one["msg"].removeprefix("Value error, ") for one in found if not one["loc"]]
     names = sorted({str(one["loc"][0]) for one in found if one["loc"]})
-    return together + [
-        f"{variable(name)}{FILE if name in from_files else ''} is wrong: "
-        f"it must be {kind.model_fields[name].description}."
-        for name in names
-    ]
+    stated = {name: typed.get(name, f"{variable(name)}{FILE if name in from_files else ''}") for name in names}
+    return together + [f"{stated[name]} is wrong: it must be {kind.model_fields[name].description}." for name in names]
 
 
 def _content(path: Path) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.exits import list_problems, told
+from indexer.commands.exits import list_problems, tell, told
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from indexer.build import BuildSummary
 
 _SAFETY: Final = "What may be published"
+_WHAT: Final = "What is indexed"
+_SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .internal and lead nowhere."
 
 
 def build_command(
@@ -71,7 +73,15 @@ def build_command(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Read and check everything, and write nothing.", rich_help_panel=_SAFETY),
+        typer.Option("--dry-run", help="Read, validate, project and count; write nothing.", rich_help_panel=_SAFETY),
+    ] = False,
+    if_changed: Annotated[
+        bool,
+        typer.Option(
+            "--if-changed",
+            help="Build nothing where the live generation was built from the same catalogue, options and program.",
+            rich_help_panel=_WHAT,
+        ),
     ] = False,
     wait: WaitOption = 60.0,
     as_json: JsonOption = False,
@@ -80,11 +90,12 @@ def build_command(
 
     Without a catalogue it indexes an invented sample. Records that can't be read
     are listed on standard error, by place and field. Unless it ends with 0, the
-    live generation is what it was.
+    live generation is what it was. --if-changed builds whenever it is not certain
+    that nothing has changed, as with --sql, --golden or OpenSearch.
 
     Examples:
       shop-directory index build
-      shop-directory index build --catalogue ./my-shops
+      shop-directory index build --catalogue ./my-shops --if-changed
       shop-directory index build --catalogue ./my-shops --dry-run --json
 
     Exit codes: 0 done, 1 the catalogue is not usable, 2 wrong usage, 3 the engine
@@ -93,7 +104,7 @@ def build_command(
     from indexer.build import BuildOptions, build
 
     settings = settings_of(engine, data_dir, state_dir)
-    with told("Nothing was published"), opened(settings) as place:
+    with told("Nothing was published"), opened(settings, make_states=not dry_run) as place:
         source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = BuildOptions(
             skip_invalid=skip_invalid,
@@ -102,11 +113,14 @@ def build_command(
             most_shrink=settings.most_shrink,
             fresh_state=fresh_state,
             dry_run=dry_run,
+            if_changed=if_changed and settings.engine == "embedded",
             golden=None if golden is None else _golden(golden, place.index),
             wait=wait,
         )
         summary = build(source, place.sink, place.states, options)
     list_problems(summary.problems)
+    if not (sql or catalogue):
+        tell(_SAMPLE_NOTE)
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
 
 
@@ -122,6 +136,7 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
     return {
         "generation": summary.stamp.generation,
         "published": summary.published,
+        "unchanged": summary.unchanged,
         "counts": dict(summary.stamp.counts),
         "read": dict(summary.read),
         "left_out": dict(summary.left_out),
@@ -145,6 +160,8 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
 def as_text(summary: "BuildSummary") -> str:
     """The summary for people."""
     held = ", ".join(f"{count:,} {kind}" for kind, count in summary.stamp.counts.items())
+    if summary.unchanged:
+        return f"Nothing has changed since generation {summary.stamp.generation} was built: it stays live with {held}."
     done = f"Published generation {summary.stamp.generation}" if summary.published else "Nothing was written"
     would = "" if summary.published else "; it would hold"
     lines = [f"{done} in {summary.seconds:.1f} s{would}: {held}."]

@@ -124,8 +124,12 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
 
 
 @contextmanager
-def opened(settings: "IndexerSettings") -> Iterator[Place]:
+def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[Place]:
     """Open the sink and the states, and close them at the end.
+
+    Args:
+        settings: where they are.
+        make_states: whether the directory of the states is made where it is missing.
 
     Raises:
         CatalogueError: the state directory can't be used.
@@ -160,7 +164,7 @@ def opened(settings: "IndexerSettings") -> Iterator[Place]:
             settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
         )
     try:
-        yield Place(settings, sink, States(settings.states, sink.place), index)
+        yield Place(settings, sink, States(settings.states, sink.place, make=make_states), index)
     finally:
         sink.close()
 
@@ -182,8 +186,14 @@ def source_of(
     if not sql:
         if mapping is not None:
             stop(Ending.USAGE, "--mapping goes with --sql.")
+        from indexer.problems import CatalogueError
         from indexer.sources.ndjson import NdjsonCatalogue
 
+        if catalogue is not None and not catalogue.exists():
+            raise CatalogueError(
+                f"there is no catalogue at {catalogue}, which --catalogue names: give a directory of NDJSON files or "
+                "one file of shops"
+            )
         return NdjsonCatalogue(catalogue or SAMPLE, lenient=lenient, changes=changes)
     if catalogue is not None or changes is not None:
         stop(Ending.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")

@@ -1,4 +1,4 @@
-"""The discount codes: one of every scenario at the best known shop, shared codes of lookalikes, and chance elsewhere.
+"""The discount codes: of the featured shops, one of every scenario, shared codes of lookalikes, and chance elsewhere.
 
 Codes end in 2024 or 2035 or never, so that the sample says the same for years; a code is text of A9's alphabet only.
 """
@@ -9,11 +9,11 @@ from random import Random
 from typing import Final
 
 from indexer.sample.chance import chance, digest, moment_before
+from indexer.sample.featured import FEATURED, featured_coupons
 from indexer.sample.money import amount
-from indexer.sample.named_shops import LOOKALIKES
+from indexer.sample.named_shops import EDGE_CASES, LOOKALIKES
 from indexer.sample.records import Coupon, Discount, Money, Shop
 
-FLAGSHIP: Final = "lumen-larch.internal"
 SHARED_CODE: Final = "TWINS10"
 
 _TITLES: Final = {
@@ -61,10 +61,13 @@ def coupons(shops: Iterable[Shop]) -> tuple[Coupon, ...]:
 
 def _of(shop: Shop) -> Iterator[Coupon]:
     plain = _plain(shop)
-    if shop.domain == FLAGSHIP:
+    if shop.domain == EDGE_CASES:
         yield from _scenarios(plain)
     if any(shop.domain in pair for pair in LOOKALIKES):
         yield replace(plain, id=f"cpn_{digest(shop.id, 'shared')}", code=SHARED_CODE)
+    if shop.domain in FEATURED:
+        yield from featured_coupons(shop)
+        return
     luck = chance("coupons", shop.id)
     least = 0 if shop.is_public and shop.domain.endswith(".internal") else 1
     for number in range(max(least, luck.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, 4)))):
@@ -95,23 +98,23 @@ def _scenarios(plain: Coupon) -> Iterator[Coupon]:
     """One coupon for every way that a code can be usable or withheld (A4, A5), named by its code."""
     tested = "2026-10-18T07:30:00Z"
     for coupon in (
-        replace(plain, code="LARCH-APPLIED", verification_status="verified_applied", last_verified_at=tested),
-        replace(plain, code="LARCH-REJECTED", verification_status="verified_rejected", last_verified_at=tested),
-        replace(plain, code="LARCH-INCONCLUSIVE", last_verified_at=tested),
-        replace(plain, code="LARCH-UNTESTED"),
-        replace(plain, code="LARCH-BARE-DATE", valid_until="2035-12-31"),
-        replace(plain, code="LARCH-EXPIRED", valid_until="2024-06-30T12:00:00Z"),
-        replace(plain, code="LARCH-TOO-EARLY", valid_from="2035-01-01", valid_until="2035-12-31"),
-        replace(plain, code="LARCH-NOT-ON-MCP", blocked_channels=("mcp", "stdio")),
-        replace(plain, code="LARCH-NOT-ON-REST", blocked_channels=("rest",)),
-        replace(plain, code="LARCH-NOWHERE", blocked_channels=("rest", "mcp", "stdio")),
-        replace(plain, code="LARCH-NOT-IN-US", blocked_countries=("US",)),
-        replace(plain, code="LARCH-GB-ONLY", countries=("GB",), min_order=Money("25.00", "GBP")),
-        replace(plain, code="LARCH-UNSTATED", discount=None, title="a surprise: Lumen & Larch"),
+        replace(plain, code="ZEBRA-APPLIED", verification_status="verified_applied", last_verified_at=tested),
+        replace(plain, code="ZEBRA-REJECTED", verification_status="verified_rejected", last_verified_at=tested),
+        replace(plain, code="ZEBRA-INCONCLUSIVE", last_verified_at=tested),
+        replace(plain, code="ZEBRA-UNTESTED"),
+        replace(plain, code="ZEBRA-BARE-DATE", valid_until="2035-12-31"),
+        replace(plain, code="ZEBRA-EXPIRED", valid_until="2024-06-30T12:00:00Z"),
+        replace(plain, code="ZEBRA-TOO-EARLY", valid_from="2035-01-01", valid_until="2035-12-31"),
+        replace(plain, code="ZEBRA-NOT-ON-MCP", blocked_channels=("mcp", "stdio")),
+        replace(plain, code="ZEBRA-NOT-ON-REST", blocked_channels=("rest",)),
+        replace(plain, code="ZEBRA-NOWHERE", blocked_channels=("rest", "mcp", "stdio")),
+        replace(plain, code="ZEBRA-NOT-IN-US", blocked_countries=("US",)),
+        replace(plain, code="ZEBRA-GB-ONLY", countries=("GB",), min_order=Money("25.00", "GBP")),
+        replace(plain, code="ZEBRA-UNSTATED", discount=None, title="a surprise: Zebra,Comma;Dash — Ltd."),
         # Two reasons at once: it counts as expired, the first of them.
         replace(
             plain,
-            code="LARCH-EXPIRED-REJECTED",
+            code="ZEBRA-EXPIRED-REJECTED",
             valid_until="2024-06-30",
             verification_status="verified_rejected",
             last_verified_at="2024-06-29T10:00:00Z",

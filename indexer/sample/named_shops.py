@@ -76,7 +76,7 @@ Tiệm Sen Hồng | tiem-sen-hong.internal | flowers gifts | VN | Sen Hong |
 Șapte Nuci | sapte-nuci.internal | grocery | RO MD | Sapte Nuci |
 Jūrmalas Vējš | jurmalas-vejs.internal | outdoor | LV LT EE | |
 Ŋalli | ngalli.internal | crafts | NO SE FI | |
-Zebra,Comma;Dash — Ltd. | zebra-comma.internal | stationery | GB | ZCD |
+Zebra,Comma;Dash — Ltd. | zebra-comma.internal | stationery | GB | ZCD | zc.tillpost.internal
 shoutcase | shoutcase.internal | electronics | US | SHOUTCASE; ShoutCase |
 ＷＩＤＥ文庫 | wide-bunko.internal | books | JP | WIDE Bunko |
 ﬁlament № 5 | filament-no5.internal | lighting diy | FR | Filament No 5 |
@@ -105,10 +105,15 @@ LOOKALIKES: Final = (
     ("fr.kompass.internal", "de.kompass.internal", "same name"),
 )
 
+#: The shop with a code for every way to be usable or withheld, an offer for every kind of URL, and all the networks.
+EDGE_CASES: Final = "zebra-comma.internal"
+
 #: Shops that a first try should find on top; all others have the popularity that chance gives them.
 POPULAR: Final = {
     "lumen-larch.internal": 0.9312,
     "kiefernhaus.internal": 0.7104,
     "de.kompass.internal": 0.6421,
+    "northpine.internal": 0.6098,
     "midori-shoten.internal": 0.5837,
+    "encre-ondine.internal": 0.5512,
 }

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from indexer.sample.chance import chance, digest, moment_before
-from indexer.sample.coupons import FLAGSHIP
+from indexer.sample.featured import FEATURED, featured_offers
 from indexer.sample.money import amount
+from indexer.sample.named_shops import EDGE_CASES
 from indexer.sample.records import Money, Offer, Shop
 
 _MATERIALS: Final = ("Oak", "Linen", "Enamel", "Felt", "Copper", "Birch", "Wool", "Paper", "Stoneware", "Cork", "Brass")
@@ -41,9 +42,9 @@ INVALID_URLS: Final = {
 _VALID_URLS: Final = {
     "off_valid-plain": "https://{domain}/p/lamp",
     "off_valid-port-443": "https://{domain}:443/p/lamp",
-    "off_valid-upper-case-host": "HTTPS://WWW.LUMEN-LARCH.INTERNAL/p/Lamp",
-    "off_valid-checkout-host": "https://ll.tillpost.internal/basket?sku=L-1&qty=1",
-    "off_valid-encoded": "https://{domain}/p/l%C3%A4rche%20%26%20licht?q=a%2Bb&x=%25",
+    "off_valid-upper-case-host": "HTTPS://WWW.ZEBRA-COMMA.INTERNAL/p/Lamp",
+    "off_valid-checkout-host": "https://zc.tillpost.internal/basket?sku=L-1&qty=1",
+    "off_valid-encoded": "https://{domain}/p/l%C3%A4mpchen%20%26%20licht?q=a%2Bb&x=%25",
 }
 
 
@@ -54,12 +55,15 @@ def offers(shops: Iterable[Shop]) -> tuple[Offer, ...]:
 
 
 def _of(shop: Shop) -> Iterator[Offer]:
+    if shop.domain in FEATURED:
+        yield from featured_offers(shop)
+        return
     luck = chance("offers", shop.id)
     count = luck.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, 5))
     for number in range(count if shop.is_public else max(1, count)):
         yield _chosen(shop, number)
-    if shop.domain == FLAGSHIP:
-        plain = Offer("", shop.id, "Larch Lamp", "", Money("89.00", "GBP"), "in_stock", "2026-10-20T09:00:00Z")
+    if shop.domain == EDGE_CASES:
+        plain = Offer("", shop.id, "Striped Lamp", "", Money("89.00", "GBP"), "in_stock", "2026-10-20T09:00:00Z")
         for offer_id, url in (_VALID_URLS | INVALID_URLS).items():
             yield replace(plain, id=offer_id, url=url.format(domain=shop.domain))
 

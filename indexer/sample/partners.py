@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from indexer.sample.chance import chance, digest, moment_before
-from indexer.sample.coupons import FLAGSHIP
+from indexer.sample.featured import FEATURED
 from indexer.sample.hidden_shops import HIDDEN_REDIRECTS
+from indexer.sample.named_shops import EDGE_CASES
 from indexer.sample.records import AffiliateProgram, Redirect, ResourceAccount, Shop
 
 _JOINED: Final = 0.12
@@ -54,7 +55,7 @@ _PUBLIC_REDIRECTS: Final = (
 
 
 def affiliate_programs(shops: Iterable[Shop]) -> tuple[AffiliateProgram, ...]:
-    """The programmes, ordered by shop id and network; the best known shop is with all networks."""
+    """The programmes, ordered by shop id and network; featured shops are with the first network, one shop with all."""
     programs = [program for shop in shops for program in _of(shop)]
     return tuple(sorted(programs, key=lambda program: (program.shop_id, program.network)))
 
@@ -62,8 +63,10 @@ def affiliate_programs(shops: Iterable[Shop]) -> tuple[AffiliateProgram, ...]:
 def _of(shop: Shop) -> Iterator[AffiliateProgram]:
     for network in _NETWORKS:
         luck = chance("program", shop.id, network.name)
-        hidden = not shop.is_public and network.name == "linkmeadow"
-        if shop.domain != FLAGSHIP and not hidden and luck.random() > _JOINED / len(_NETWORKS):
+        joined = shop.domain == EDGE_CASES
+        if network.name == "linkmeadow":
+            joined = joined or not shop.is_public or shop.domain in FEATURED
+        if not joined and luck.random() > _JOINED / len(_NETWORKS):
             continue
         program_id = digest(shop.id, network.name)[:6]
         yield AffiliateProgram(

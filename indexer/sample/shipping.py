@@ -5,7 +5,7 @@ from random import Random
 from typing import Final
 
 from indexer.sample.chance import chance, moment_before
-from indexer.sample.coupons import FLAGSHIP
+from indexer.sample.featured import FEATURED, featured_shipping
 from indexer.sample.money import amount
 from indexer.sample.records import DeliveryTime, Shipping, Shop
 
@@ -34,7 +34,7 @@ _REACHES: Final = (
 
 def shipping(shops: Iterable[Shop]) -> tuple[Shipping, ...]:
     """The shipping statements, one a shop at most, ordered by shop id; every hidden shop has one."""
-    told = [shop for shop in shops if not shop.is_public or shop.domain == FLAGSHIP or _gathered(shop)]
+    told = [shop for shop in shops if not shop.is_public or shop.domain in FEATURED or _gathered(shop)]
     return tuple(_statement(shop) for shop in sorted(told, key=lambda shop: shop.id))
 
 
@@ -43,6 +43,8 @@ def _gathered(shop: Shop) -> bool:
 
 
 def _statement(shop: Shop) -> Shipping:
+    if shop.domain in FEATURED:
+        return featured_shipping(shop)
     luck = chance("shipping", shop.id)
     destinations, excluded = _reach(luck, shop)
     # A few statements were gathered before time and place were kept.

@@ -7,6 +7,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import BinaryIO, Final, Generic, TypeVar, cast
 
@@ -76,6 +77,24 @@ class NdjsonCatalogue:
     def unit(self) -> str:
         """What `size` counts."""
         return "bytes"
+
+    def fingerprint(self) -> str:
+        """A digest of the content of all files, of the changes too.
+
+        Raises:
+            CatalogueError: a file can't be read.
+        """
+        files = dict(self._files)
+        if self._changes is not None and self._changes.exists():
+            files["changes"] = self._changes
+        whole = sha256(f"lenient {self._lenient}\n".encode())
+        for kind, path in sorted(files.items()):
+            try:
+                with path.open("rb") as file:
+                    whole.update(f"{kind} {path.name} {file_digest(file, 'sha256').hexdigest()}\n".encode())
+            except OSError as error:
+                raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
+        return whole.hexdigest()
 
     def open_snapshot(self) -> None:
         """Files have no moment of their own and no place in the changes: all changes are read after them."""

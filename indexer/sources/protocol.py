@@ -161,6 +161,9 @@ class Source(Protocol):
     def unit(self) -> str:
         """That unit: bytes or rows."""
 
+    def fingerprint(self) -> str | None:
+        """A digest of all that a build reads of it, and how; None where that can't be known."""
+
     def open_snapshot(self) -> str | None:
         """Fix what the following calls of `records` read, as of one moment where the source can do that.
 

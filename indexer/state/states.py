@@ -25,24 +25,26 @@ _READING_S: Final = 24 * 3_600
 class States:
     """State files below one directory."""
 
-    def __init__(self, directory: Path, place: str) -> None:
+    def __init__(self, directory: Path, place: str, *, make: bool = True) -> None:
         """Open or make the directory.
 
         Args:
             directory: made with mode 0700 where it is missing.
             place: of the sink; a directory that belongs to another one is refused.
+            make: whether it is made where it is missing, and marked as the place's; else nothing is written.
 
         Raises:
             StateError: it is another place's, or can't be used.
         """
         self.directory = directory
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            directory.chmod(0o700)
             known = directory / _PLACE_FILE
-            if not known.exists():
-                known.write_text(place, encoding="utf-8")
-            owner = known.read_text(encoding="utf-8")
+            if make:
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                directory.chmod(0o700)
+                if not known.exists():
+                    known.write_text(place, encoding="utf-8")
+            owner = known.read_text(encoding="utf-8") if make or known.exists() else place
         except OSError as error:
             raise StateError(f"the state directory {directory} cannot be used: {error.strerror}") from error
         if owner != place:

@@ -28,6 +28,8 @@ T = TypeVar("T")
 _MAX_NAME: Final = 100
 _CLASS: Final = re.compile("[a-z][a-z0-9-]{0,31}")
 _SPAN: Final = re.compile("([1-9][0-9]{0,4})([hd])")
+# The options of settings that are named otherwise.
+_OPTIONS: Final = {"token_store": "--store", "token_file": "--path", "redis_prefix": "--prefix"}
 _SECONDS: Final = {"h": 3600, "d": 86_400}
 
 
@@ -180,7 +182,7 @@ def _with_store(context: typer.Context, work: Callable[[TokenStore], Awaitable[T
     from service.store_settings import StoreSettings
 
     try:
-        settings = StoreSettings.load(**context.obj)
+        settings = StoreSettings.load(_OPTIONS, **context.obj)
     except SettingsError as error:
         _stop(Ending.USAGE, str(error))
     try:

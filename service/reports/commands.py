@@ -42,6 +42,9 @@ JsonLinesOption = Annotated[
 WorkerOption = Annotated[str, typer.Option(callback=_named, help="The worker's name, its own and always the same.")]
 CountOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")]
 
+# The options of settings that are named otherwise.
+_OPTIONS: Final = {"reports": "--kind", "reports_file": "--path", "redis_url": "--url", "redis_prefix": "--prefix"}
+
 rechecks = typer.Typer(
     help="Look after the queue of re-checks that reports have filled.", no_args_is_help=True, add_completion=False
 )
@@ -167,7 +170,7 @@ def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]
     from service.store_settings import StoreSettings
 
     try:
-        settings = StoreSettings.load(**context.obj)
+        settings = StoreSettings.load(_OPTIONS, **context.obj)
     except SettingsError as error:
         _stop(Ending.USAGE, str(error))
 

@@ -33,7 +33,6 @@ from service.rest.openapi_parts import (
     SECURITY_SCHEMES,
     SUGGEST_PARAMETERS,
     SUGGEST_SCHEMA,
-    TOKEN_OPTIONAL,
     TOKEN_REQUIRED,
     VERSION_SCHEMA,
     headers,
@@ -52,18 +51,23 @@ _ABOUT: Final = (
 )
 _SUGGEST_PROBLEMS: Final = (
     InvalidInputError, MethodNotAllowedError, QuotaExceededError, InternalError, BackendUnavailableError,
-    OverloadedError,
+    NotReadyError, OverloadedError,
 )  # fmt: skip
 # The transport's own, and those before a tool; each is a JSON-RPC error.
 _MCP_REFUSALS: Final = (400, 401, 403, 404, 406, 413, 421, 429, 503)
 
 
-def openapi_document(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
-    """The whole document."""
-    return with_examples(_without_examples(tools), recorded())
+def openapi_document(tools: Sequence[Tool[Any]], *, needs_ops_key: bool = False) -> dict[str, Any]:
+    """The whole document.
+
+    Args:
+        tools: the registry.
+        needs_ops_key: whether the operations endpoints need a key here.
+    """
+    return with_examples(_without_examples(tools, needs_ops_key=needs_ops_key), recorded())
 
 
-def _without_examples(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
+def _without_examples(tools: Sequence[Tool[Any]], *, needs_ops_key: bool) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Shop Directory", "version": VERSION, "description": _ABOUT},
@@ -78,7 +82,7 @@ def _without_examples(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
                 )
             },
             "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, VersionUnknownError)},
-            **operations_paths(),
+            **operations_paths(needs_key=needs_ops_key),
         },
         "components": {
             "schemas": {
@@ -88,7 +92,7 @@ def _without_examples(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
                 **operations_components(),
             },
             "headers": {**ANSWER_HEADERS, **DATA_HEADERS, **QUOTA_HEADERS},
-            "securitySchemes": SECURITY_SCHEMES | OPS_SECURITY_SCHEMES,
+            "securitySchemes": SECURITY_SCHEMES | (OPS_SECURITY_SCHEMES if needs_ops_key else {}),
         },
         "tags": [
             {"name": "tools", "description": "The tools, the same as over MCP."},
@@ -116,7 +120,7 @@ def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, An
     return {
         "operationId": tool.name,
         "tags": ["tools"],
-        "security": TOKEN_REQUIRED if needs_token else TOKEN_OPTIONAL,
+        **({"security": TOKEN_REQUIRED} if needs_token else {}),
         "summary": tool.title,
         "description": f"{tool.description} {tool.note}".rstrip(),
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
@@ -147,7 +151,6 @@ def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
             "popular before others. Parameters whose names begin with _ or utm_ are ignored; other unknown ones are "
             "errors. Any origin may call it."
         ),
-        "security": TOKEN_OPTIONAL,
         "parameters": SUGGEST_PARAMETERS,
         "responses": {
             "200": {
@@ -173,7 +176,6 @@ def _mcp_operation() -> dict[str, Any]:
     return {
         "operationId": "mcp",
         "tags": ["mcp"],
-        "security": TOKEN_OPTIONAL,
         "summary": "MCP over streamable HTTP",
         "description": (
             "One JSON-RPC message a request, answered as JSON. Protocol versions 2024-11-05 to 2026-07-28. The header "

@@ -15,8 +15,7 @@ from service.rest.openapi_parts import headers, problems
 
 Schema = dict[str, Any]
 
-# The key is asked for only where the operator has configured one.
-_SECURITY: Final[list[Schema]] = [{}, {"opsKey": []}]
+_KEY_REQUIRED: Final[list[Schema]] = [{"opsKey": []}]
 _KEPT: Final = "Where an operations key is configured it is required; elsewhere the call counts as a read."
 _REFUSALS: Final = (OpsKeyRequiredError, MethodNotAllowedError, QuotaExceededError, InternalError)
 
@@ -25,13 +24,17 @@ OPS_SECURITY_SCHEMES: Final[Schema] = {
         "type": "apiKey",
         "in": "header",
         "name": "x-ops-key",
-        "description": "The operations key, where the operator has configured one.",
+        "description": "The operations key, which the operator has configured.",
     }
 }
 
 
-def operations_paths() -> Schema:
-    """The paths of the operations endpoints."""
+def operations_paths(*, needs_key: bool) -> Schema:
+    """The paths of the operations endpoints.
+
+    Args:
+        needs_key: whether the operator has configured an operations key.
+    """
     state = (
         "Shop counts and freshness, catalogue sizes, flags, consumers and resource accounts. A part that is away says "
         f"so with its reason, and the answer is still a 200. The body's JSON Schema ({SCHEMA_ID}) is also the file "
@@ -41,7 +44,7 @@ def operations_paths() -> Schema:
         "The operator's accounts with outside providers, in the Prometheus text format, or OpenMetrics where the "
         "header accept names it. 503 when they can't be read."
     )
-    return {
+    paths = {
         "/api/ops/state": _operation(
             "ops_state",
             "How does the service do?",
@@ -58,6 +61,10 @@ def operations_paths() -> Schema:
             _exposition(),
         ),
     }
+    if needs_key:
+        for path in paths.values():
+            path["get"]["security"] = _KEY_REQUIRED
+    return paths
 
 
 def operations_components() -> Schema:
@@ -72,7 +79,6 @@ def _operation(name: str, summary: str, about: str, content: Schema, *errors: ty
             "tags": ["operations"],
             "summary": summary,
             "description": f"{about} {_KEPT}",
-            "security": _SECURITY,
             "responses": {
                 "200": {"description": "The answer.", "headers": headers(quota=True), "content": content},
                 **problems((*_REFUSALS, *errors)),

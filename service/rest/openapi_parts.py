@@ -178,17 +178,16 @@ QUOTA_HEADERS: Final[Schema] = {
     "ratelimit-policy": {"schema": _TEXT, "description": 'The quota: "reads";q=120;w=60 is 120 in 60 seconds.'},
     "ratelimit": {"schema": _TEXT, "description": 'What is left of it: "reads";r=119;t=12, more after 12 seconds.'},
 }
-# A token raises the quotas, and some tools need one.
+# Stated where a call needs one: on the other operations, where a token only raises the quotas, pages would show a lock.
 SECURITY_SCHEMES: Final[Schema] = {
     "token": {
         "type": "apiKey",
         "in": "header",
         "name": "x-api-token",
-        "description": "An API token, which the operator issues.",
+        "description": "An API token, which the operator issues. Elsewhere it is optional and raises the quotas.",
     }
 }
 TOKEN_REQUIRED: Final[list[Schema]] = [{"token": []}]
-TOKEN_OPTIONAL: Final[list[Schema]] = [{}, {"token": []}]
 
 _DESCRIPTIONS: Final = {
     400: "The input is not valid.",

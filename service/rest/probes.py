@@ -14,7 +14,10 @@ SERVICE: Final = "shop-directory"
 
 _READS: Final = ("GET", "HEAD")
 _HEALTHY: Final = json_answer({"status": "ok"})
-_NOTHING_PUBLISHED: Final = "search: nothing is published yet. Build the index with shop-directory index build."
+_NOTHING_PUBLISHED: Final = (
+    "search: nothing is published yet. Build the index with shop-directory index build; the log of this process says "
+    "where it looks."
+)
 _OTHER_SCHEMA: Final = (
     "search: what is published has a schema version that this service does not read. "
     "Build the index with the indexer of this service's version."

@@ -39,7 +39,9 @@ def _pointer(root: Path) -> tuple[str, str | None]:
     try:
         return pointed_to(pointer.read_text(encoding="ascii"))
     except FileNotFoundError as error:
-        raise NothingPublished(f"nothing is published in {root}") from error
+        raise NothingPublished(
+            f"nothing is published in {root.resolve()}, the directory of --data-dir or SHOP_DIRECTORY_DATA_DIR"
+        ) from error
     except OSError as error:
         raise BackendUnavailable(f"cannot read {pointer}") from error
     except ValueError as error:

@@ -96,7 +96,7 @@ class OpenSearchEngine:
     async def live(self) -> Stamp:
         """The stamp document behind the alias; what is announced next to it is fetched ahead."""
         try:
-            stamp, announced = live_of(await self._documents(live_body(self._prefix)))
+            stamp, announced = live_of(await self._documents(live_body(self._prefix)), self._prefix)
         except OpenSearchException as error:
             raise BackendUnavailable("the stamp could not be read") from error
         if announced is not None:
@@ -121,7 +121,7 @@ class OpenSearchEngine:
     async def generations(self) -> Generations:
         """Both stamps and the operations document, in one request and so as of one moment."""
         try:
-            return generations_of(await self._documents(generations_body(self._prefix)))
+            return generations_of(await self._documents(generations_body(self._prefix)), self._prefix)
         except OpenSearchException as error:
             raise BackendUnavailable("the generations could not be read") from error
 

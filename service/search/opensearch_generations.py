@@ -22,8 +22,8 @@ def live_body(prefix: str) -> dict[str, Any]:
     return {"docs": [{"_index": live, "_id": STAMP_ID}, {"_index": live, "_id": ANNOUNCED_ID}]}
 
 
-def live_of(answer: Mapping[str, Any]) -> tuple[Stamp, Announcement | None]:
-    """What the answer says.
+def live_of(answer: Mapping[str, Any], prefix: str) -> tuple[Stamp, Announcement | None]:
+    """What the answer to `live_body` says.
 
     Raises:
         NothingPublished: there is no live generation.
@@ -32,7 +32,7 @@ def live_of(answer: Mapping[str, Any]) -> tuple[Stamp, Announcement | None]:
     live, announced = answer["docs"]
     stamp = _stamp(live)
     if stamp is None:
-        raise NothingPublished("nothing is published under the stamp's alias")
+        raise _nothing_published(prefix)
     return stamp, Announcement.from_wire(announced.get("_source", {}))
 
 
@@ -48,8 +48,8 @@ def generations_body(prefix: str) -> dict[str, Any]:
     }
 
 
-def generations_of(answer: Mapping[str, Any]) -> Generations:
-    """What the answer says.
+def generations_of(answer: Mapping[str, Any], prefix: str) -> Generations:
+    """What the answer to `generations_body` says.
 
     Raises:
         NothingPublished: there is no live generation.
@@ -58,8 +58,15 @@ def generations_of(answer: Mapping[str, Any]) -> Generations:
     live, previous, operations = answer["docs"]
     stamp = _stamp(live)
     if stamp is None:
-        raise NothingPublished("nothing is published under the stamp's alias")
+        raise _nothing_published(prefix)
     return Generations(live=stamp, previous=_stamp(previous), operations=_operations(operations))
+
+
+def _nothing_published(prefix: str) -> NothingPublished:
+    return NothingPublished(
+        f"nothing is published under the alias {alias_name(prefix, STAMP)} of the cluster of "
+        "SHOP_DIRECTORY_OPENSEARCH_URLS; SHOP_DIRECTORY_INDEX_PREFIX is what the alias begins with"
+    )
 
 
 def _stamp(found: Mapping[str, Any]) -> Stamp | None:

@@ -71,7 +71,7 @@ MONETIZE_OFFER = Tool(
     effects=READS,
     run=run,
     examples=(
-        Example("Through the programme", {"offer_id": "off_valid-plain"}),
+        Example("Through the programme", {"offer_id": "off_lumen-larch-desk-lamp"}),
         Example("A shop without a programme", {"offer_id": "off_7e0d5223d1c6"}),
     ),
 )

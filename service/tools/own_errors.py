@@ -9,6 +9,7 @@ from service.errors import (
     InternalError,
     InvalidInputError,
     MethodNotAllowedError,
+    NotReadyError,
     OverloadedError,
     QuotaExceededError,
     ServiceError,
@@ -26,6 +27,7 @@ COMMON: Final[tuple[type[ServiceError], ...]] = (
     QuotaExceededError,
     InternalError,
     BackendUnavailableError,
+    NotReadyError,
     OverloadedError,
 )
 CREDENTIALS: Final[tuple[type[ServiceError], ...]] = (TokenRequiredError, TokenInvalidError)

@@ -25,7 +25,7 @@ Reason = Annotated[str, PlainValidator(choice(REASONS)), WithJsonSchema({"type":
 class ReportCodeRequest(ShopRequest):
     """Which code of which shop, and what was wrong."""
 
-    code: Annotated[CodeText, Field(description="The code as it was tried.", examples=["LARCH-10"])]
+    code: Annotated[CodeText, Field(description="The code as it was tried.", examples=["WELCOME10"])]
     reason: Annotated[Reason, Field(description=f"What was wrong: one of {', '.join(REASONS)}.")]
 
 
@@ -46,7 +46,7 @@ REPORT_CODE = Tool(
     examples=(
         Example(
             "It was refused",
-            {"shop_domain": "lumen-larch.internal", "code": "LARCH-INCONCLUSIVE", "reason": "invalid"},
+            {"shop_domain": "lumen-larch.internal", "code": "FREESHIP", "reason": "invalid"},
         ),
     ),
 )

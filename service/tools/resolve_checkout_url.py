@@ -47,7 +47,7 @@ RESOLVE_CHECKOUT_URL = Tool(
     effects=READS,
     run=run,
     examples=(
-        Example("The plain URL", {"offer_id": "off_valid-plain"}),
-        Example("Through the programme", {"offer_id": "off_valid-plain", "affiliate": True}),
+        Example("The plain URL", {"offer_id": "off_lumen-larch-desk-lamp"}),
+        Example("Through the programme", {"offer_id": "off_lumen-larch-desk-lamp", "affiliate": True}),
     ),
 )

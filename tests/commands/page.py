@@ -10,7 +10,7 @@ _INTRODUCTION: Final = """\
 # Commands
 
 Made from the code by `make commands`: change the commands there, not this file. `shop-directory --help` and the
-`--help` of each command say the same. Every example here is run by a test.
+`--help` or `-h` of each command say the same. Every example here is run by a test.
 
 Options come before the environment; [settings](settings.md) has all variables. `shop-directory --install-completion`
 puts completion into bash, zsh, fish or PowerShell; it completes commands, options, engines and ids of tokens.

@@ -55,6 +55,11 @@ def test_help_fits_80_columns_and_shows_summary_examples_and_codes(told: Told, t
     assert [name for one in told.parameters for name in one.names if name not in shown.out] == []
 
 
+@pytest.mark.parametrize("told", all_told(), ids=lambda told: "-".join(words_of(told)) or "program")
+def test_the_short_option_shows_the_same_help(told: Told, tmp_path: Path) -> None:
+    assert run(tmp_path, *words_of(told), "-h") == run(tmp_path, *words_of(told), "--help")
+
+
 def test_a_pipe_gets_no_escape_codes(tmp_path: Path) -> None:
     for words in (["--help"], ["index", "build", "--help"], ["no-such-command"]):
         told = run(tmp_path, *words, TERM="xterm-256color")

@@ -15,13 +15,15 @@ from tests.commands.told import commands_told
 from tests.commands.world import PROGRAMS, TOKEN_ID, environment, queue_up, run
 
 _BUILT: Final = (
-    "generation published counts read left_out not_public superseded lost_domain disputed_categories "
+    "generation published unchanged counts read left_out not_public superseded lost_domain disputed_categories "
     "skipped_invalid changes notes removed_generations restarts seconds"
 )
 _FOLLOWED: Final = (
     "generation applied older refused documents_written documents_removed updates failures untold reconciled seconds"
 )
-_NO_CATALOGUE: Final = "there is no catalogue at nowhere: give a directory of NDJSON files or one file of shops."
+_NO_CATALOGUE: Final = (
+    "there is no catalogue at nowhere, which --catalogue names: give a directory of NDJSON files or one file of shops."
+)
 # Each command with `--json`, how it is asked here, and the fields of its answer; `[]` is a list of such objects.
 ANSWERS: Final = {
     "serve": ("serve --print-config", "SHOP_DIRECTORY_ENGINE"),
@@ -64,12 +66,12 @@ PROBLEMS: Final = {
     "index status --engine zebra": (
         2,
         "usage",
-        "SHOP_DIRECTORY_ENGINE is wrong: it must be embedded or opensearch.",
+        "--engine is wrong: it must be embedded or opensearch.",
     ),
     "serve --port 99999": (
         2,
         "usage",
-        "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.",
+        "--port is wrong: it must be a port from 0 (any free one) to 65535.",
     ),
     "token new": (2, "usage", "Missing option '--name'."),
     "token revoke none": (1, "unmet", "There is no token of this id; `list` shows the ids."),

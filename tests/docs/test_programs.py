@@ -34,7 +34,7 @@ PROGRAMS: Final = [
 PRINTS: Final[tuple[Callable[[list[str]], bool], ...]] = (
     lambda lines: lines == [f"{LUMEN} lumen-larch.internal"],
     lambda lines: lines == [LUMEN],
-    lambda lines: lines[0] == "LARCH-APPLIED verified_applied" and lines[-1] == "shop_not_found" and len(lines) > 4,
+    lambda lines: lines[0] == "WELCOME10 verified_applied" and lines[-1] == "shop_not_found" and len(lines) > 4,
     lambda lines: lines[0] == TOOLS and any(line.startswith("tls_grade ") for line in lines) and len(lines) > 3,
     lambda lines: lines == [f"true {LUMEN}"],
     lambda lines: lines == [TOOLS, "signals_collected"],
@@ -135,7 +135,7 @@ def test_the_patient_program_waits_as_long_as_it_is_told_to_and_gets_its_answer(
         begun = time.monotonic()
         lines = run(patient(), base, sample.token, tmp_path, tmp_path)
         took = time.monotonic() - begun
-    assert (lines[0], lines[-1]) == ("LARCH-APPLIED verified_applied", "shop_not_found")
+    assert (lines[0], lines[-1]) == ("WELCOME10 verified_applied", "shop_not_found")
     assert took >= 2.0
 
 

@@ -38,13 +38,13 @@ SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
         )
         == (["shop_lumen-larch", None], 1)
     ),
-    "list_coupons": lambda told: told["results"][0]["code"] == "LARCH-APPLIED" and told["withheld"]["expired"] > 0,
+    "list_coupons": lambda told: told["results"][0]["code"] == "WELCOME10" and told["withheld"]["expired"] > 0,
     "get_shipping_policy": lambda told: (told["collected"], told["ships_to"]) == (True, "yes"),
     "get_trust": lambda told: told["status"] == "signals_collected" and len(told["signals"]) > 2,
     "report_code": lambda told: told == TAKEN,
     "report_issue": lambda told: told == TAKEN,
     "monetize_offer": lambda told: told["affiliate"]["applied"] and bool(told["monetization"]["disclosure"]),
-    "resolve_checkout_url": lambda told: told["checkout_url"] == "https://lumen-larch.internal/p/lamp",
+    "resolve_checkout_url": lambda told: told["checkout_url"] == "https://lumen-larch.internal/lamps/larch-desk-lamp",
     "resolve_conflict": lambda told: told["candidates"][0]["to"]["domain"] != told["from"]["domain"],
 }
 

@@ -49,6 +49,7 @@ def _suggest(at: States) -> Iterator[Asking]:
         ("quota_exceeded", "The second call, where the quota is one", at.used_up, 2),
         ("internal_error", "A fault of the service", at.broken, 1),
         ("backend_unavailable", "The search engine is away", at.away, 1),
+        ("not_ready", "No index is published", at.empty, 1),
         ("overloaded", "Another request has the last place", at.full, 1),
     ):
         yield Asking("suggest", name, summary, base, "GET", "/suggest?q=lumn", times=times)

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from service.app import create_app
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
-from service.search.failures import BackendUnavailable
+from service.search.failures import BackendUnavailable, NothingPublished
 from service.settings import Settings
 from tests.e2e.conftest import BUILT_AT, COMMIT
 from tests.e2e.sample import sample_service
@@ -34,6 +34,7 @@ class States:
         used_up: one call of each kind is the quota.
         broken: counting a call fails with an exception.
         away: its search engine does not answer, and it does not know its build.
+        empty: nothing is published for it.
         full: it works on one request at a time, and on one that does not end.
         token: counts in all of them.
         gate: a fuse that, while it is set, lets no request in, but fails.
@@ -44,6 +45,7 @@ class States:
     used_up: str
     broken: str
     away: str
+    empty: str
     full: str
     token: str
     gate: Fuse
@@ -76,6 +78,7 @@ def states(folder: Path) -> Iterator[States]:
             used_up=service(quota_anonymous=_ONE, quota_classes={DEFAULT_CLASS: _ONE}),
             broken=broken,
             away=service(FailingBackend(BackendUnavailable("away"))),
+            empty=service(FailingBackend(NothingPublished("nothing"))),
             full=full,
             token=sample.token,
             gate=gate,

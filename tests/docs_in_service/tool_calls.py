@@ -103,6 +103,7 @@ class _Calls:
         yield self._sent("quota_exceeded", "The second call, where the quota is one", base=self._at.used_up, times=2)
         yield self._sent("internal_error", "A fault of the service", base=self._at.broken)
         yield self._sent("backend_unavailable", "The search engine is away", base=self._at.away)
+        yield self._sent("not_ready", "No index is published", base=self._at.empty)
         yield self._sent("overloaded", "Another request has the last place", base=self._at.full)
 
     def _of_no_shop(self) -> dict[str, Any]:

@@ -150,7 +150,10 @@ def test_a_build_that_does_not_know_itself_says_so(tmp_path: Path, commit: str |
     [
         (
             NothingPublished(SECRET),
-            "search: nothing is published yet. Build the index with shop-directory index build.",
+            (
+                "search: nothing is published yet. Build the index with shop-directory index build; "
+                "the log of this process says where it looks."
+            ),
         ),
         (
             OtherSchema(SECRET),
@@ -192,7 +195,7 @@ def test_a_service_without_its_typeahead_is_not_ready_and_says_why(
 
 
 @pytest.mark.rule("E3", "E1.retry_after", "E2.wait", "E5", "C1.stale", "I5")
-@pytest.mark.parametrize("failure", [BackendUnavailable(SECRET), OtherSchema(SECRET), GenerationGone(SECRET), None])
+@pytest.mark.parametrize("failure", [BackendUnavailable(SECRET), GenerationGone(SECRET), None])
 def test_an_engine_that_does_not_answer_is_told_as_such_on_every_door(failure: Exception | None) -> None:
     with served(create_app(Settings(request_timeout=0.2), search=FailingBackend(failure))) as base:
         replies = [
@@ -208,6 +211,27 @@ def test_an_engine_that_does_not_answer_is_told_as_such_on_every_door(failure: E
     for result in results:
         assert (result["isError"], result["content"][0]["text"]) == (True, replies[0].body.decode())
         assert set(result["_meta"]) & {"x-generation", "x-data-as-of"} == set()
+
+
+@pytest.mark.rule("G4.schema", "E1.retry_after", "E2.wait", "E5", "I5")
+@pytest.mark.parametrize(("failure", "said"), [(NothingPublished(SECRET), "No index"), (OtherSchema(SECRET), "schema")])
+def test_a_call_without_a_readable_index_is_not_ready_on_every_transport(failure: Exception, said: str) -> None:
+    with served(create_app(Settings(), search=FailingBackend(failure))) as base:
+        replies = [
+            post(base, "/tool/find_shop", {"query": "books"}),
+            post(base, "/tool/list_categories", {}),
+            get(base, "/suggest?q=books"),
+        ]
+        results = [call(base, era, "find_shop", b'{"query":"books"}').json["result"] for era in Era]
+    for reply in replies:
+        assert (reply.status, reply.json["code"], reply.headers["retry-after"]) == (503, "not_ready", "2")
+        assert said in reply.json["detail"]
+        assert "shop-directory index build" in reply.json["detail"] or "indexer of this service" in reply.json["detail"]
+        assert reply.json["detail"].endswith("Try again in 2 seconds.")
+        assert SECRET not in reply.body.decode()
+        assert "x-generation" not in reply.headers
+    for result in results:
+        assert (result["isError"], result["content"][0]["text"]) == (True, replies[0].body.decode())
 
 
 @pytest.mark.rule("E5", "E5.request_id", "E1")

@@ -22,6 +22,22 @@ def test_the_openapi_document_is_what_it_was() -> None:
     assert_golden("openapi.json", document, reminder=REMINDER)
 
 
+@pytest.mark.rule("I78")
+@pytest.mark.parametrize("needs_ops_key", [False, True])
+def test_a_credential_is_stated_only_where_a_call_needs_it(*, needs_ops_key: bool) -> None:
+    document = openapi_document(REGISTRY, needs_ops_key=needs_ops_key)
+    stated = {
+        operation["operationId"]: operation["security"]
+        for path in document["paths"].values()
+        for operation in path.values()
+        if "security" in operation
+    }
+    tools: dict[str, Any] = {tool.name: [{"token": []}] for tool in REGISTRY if tool.token is TokenRule.REQUIRED}
+    keyed: dict[str, Any] = {name: [{"opsKey": []}] for name in ("ops_state", "metrics", "metrics_resources")}
+    assert stated == tools | (keyed if needs_ops_key else {})
+    assert set(document["components"]["securitySchemes"]) == {"token"} | ({"opsKey"} if needs_ops_key else set())
+
+
 @pytest.mark.rule("R2.schema")
 def test_the_list_of_tools_is_what_it_was() -> None:
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in TOOLS]

@@ -64,6 +64,7 @@ async def test_a_service_without_its_index_says_so_and_another_try_works(
     base, world = unbuilt
     page, _ = await visitor.visit(base, "/?q=harbour", announced=(503,))
     main = await shown(page, "error")
+    await expect(main).to_contain_text("This directory has no index yet.")
     await expect(main).to_contain_text(NOT_KNOWN)
     await nothing_looks_empty(page)
 

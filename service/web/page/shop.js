@@ -14,6 +14,8 @@ import { countryNames } from "./words.js";
 // How long the view waits for all of its sections, so that it comes as a whole where the answers are quick.
 const TOGETHER = 150;
 
+// No site on the internet has such a name.
+const RESERVED = /\.(internal|test|invalid|example)$/;
 export async function shop(place, signal, announce) {
   const asked = { shop_domain: place.shop };
   let { country } = place;
@@ -56,7 +58,8 @@ function head(found, country) {
     badge(found.name, found.id),
     make("div", {},
       make("h1", { tabindex: "-1" }, said(found.name)),
-      make("p", { class: "domain" }, said(found.domain))),
+      make("p", { class: "domain" }, said(found.domain)),
+      RESERVED.test(found.domain) ? make("p", {}, "An invented or private shop: its links lead nowhere on the internet.") : ""),
     facts(
       ["Also known as", found.aliases.length ? joined(found.aliases.map(said)) : null],
       ["Categories", joined(links)],

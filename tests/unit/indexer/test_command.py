@@ -56,6 +56,7 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
         {
             "generation": live.generation,
             "published": True,
+            "unchanged": False,
             "counts": {"shops": 1, "categories": 1, "coupons": 0, "offers": 0, "facts": 1},
             "read": {"shops": 2},
             "left_out": {},
@@ -167,7 +168,7 @@ def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(
 @pytest.mark.parametrize(
     ("arguments", "environment", "told"),
     [
-        (("--engine", "lucene"), {}, "SHOP_DIRECTORY_ENGINE"),
+        (("--engine", "lucene"), {}, "--engine is wrong"),
         ((), {"SHOP_DIRECTORY_INDEX_PREFIX": "Not A Prefix"}, "SHOP_DIRECTORY_INDEX_PREFIX"),
         ((), {"SHOP_DIRECTORY_OPENSEARCH_SHARDS": "0"}, "SHOP_DIRECTORY_OPENSEARCH_SHARDS"),
         (("--colour",), {}, "No such option"),

@@ -151,15 +151,6 @@ def test_a_golden_query_that_fails_is_exit_code_5_and_nothing_changes(operator: 
     assert "golden.ndjson:1: expects is not a known field\n" in wrong.stderr
 
 
-def test_a_dry_run_of_a_build_tells_what_it_would_hold_and_writes_nothing(operator: Operator) -> None:
-    operator.write(LAMP, BOOK)
-    told = operator.told("build", "--catalogue", str(operator.catalogue), "--dry-run")
-    assert (told["published"], told["counts"]["shops"]) == (False, 2)
-    assert (operator.sink.live(), operator.sink.generations()) == (None, ())
-    states = operator.folder / "index.state"
-    assert [path.name for path in states.iterdir()] == ["place"]
-
-
 @pytest.mark.rule("G4")
 def test_a_job_that_finds_another_one_at_work_is_exit_code_4_after_its_wait(operator: Operator) -> None:
     operator.build(LAMP)

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import indexer.sample
-from indexer.sample.coupons import FLAGSHIP, SHARED_CODE
-from indexer.sample.named_shops import LOOKALIKES
+from indexer.sample.coupons import SHARED_CODE
+from indexer.sample.featured import FEATURED
+from indexer.sample.named_shops import EDGE_CASES, LOOKALIKES
 from indexer.sample.offers import INVALID_URLS
 
 Line = dict[str, Any]
@@ -112,7 +113,7 @@ FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
 }
 
 
-def test_the_flagship_has_an_offer_for_every_invalid_url_and_all_other_urls_are_valid(
+def test_one_shop_has_an_offer_for_every_invalid_url_and_all_other_urls_are_valid(
     sample: World, by_id: Mapping[str, Line]
 ) -> None:
     def is_valid(offer: Line) -> bool:
@@ -123,6 +124,8 @@ def test_the_flagship_has_an_offer_for_every_invalid_url_and_all_other_urls_are_
 
     invalid = {offer["id"] for offer in sample["offers"] if not is_valid(offer)}
     assert invalid == set(INVALID_URLS)
+    owners = {by_id[offer["shop_id"]]["domain"] for offer in sample["offers"] if offer["id"] in invalid}
+    assert owners == {EDGE_CASES}
 
 
 def test_each_pair_of_lookalikes_is_public_and_shares_a_code(sample: World) -> None:
@@ -172,15 +175,54 @@ def test_three_shops_of_one_name_are_in_different_countries(sample: World) -> No
     }
 
 
-def test_the_flagship_is_with_every_network(sample: World, by_id: Mapping[str, Line]) -> None:
+def test_one_shop_is_with_every_network(sample: World, by_id: Mapping[str, Line]) -> None:
     networks = defaultdict(set)
     for program in sample["affiliate_programs"]:
         networks[by_id[program["shop_id"]]["domain"]].add(program["network"])
         assert program["url_template"].count("{url}") == 1
         assert urlsplit(program["url_template"]).hostname in program["network_hosts"]
-    assert networks[FLAGSHIP] == {"linkmeadow", "pfennigpfad", "tollbrook"}
+    assert networks[EDGE_CASES] == {"linkmeadow", "pfennigpfad", "tollbrook"}
 
 
 def test_the_markets_of_many_countries_are_there(sample: World) -> None:
     named = {c for shop in sample["shops"] if shop["visibility"] == "public" for c in shop["countries"]}
     assert {*MARKETS.split()} <= named
+
+
+def test_the_featured_shops_are_in_several_countries_and_have_all_that_a_shop_may_have(sample: World) -> None:
+    shops = {shop["domain"]: shop for shop in sample["shops"]}
+    assert [shops[domain]["countries"][0] for domain in FEATURED] == ["GB", "DE", "FR", "US", "JP"]
+    for domain in FEATURED:
+        shop = shops[domain]
+        of_shop = {name: [record for record in sample[name] if record.get("shop_id") == shop["id"]] for name in FILES}
+        assert (shop["visibility"], shop["popularity"] > 0.5) == ("public", True)
+        assert len(of_shop["trust"]) == 7
+        assert all(row["value"] and row["source"] and row["checked_at"] for row in of_shop["trust"])
+        assert of_shop["shipping"][0]["delivery_time"] is not None
+        assert [program["network"] for program in of_shop["affiliate_programs"]][:1] == ["linkmeadow"]
+
+
+def test_the_offers_of_a_featured_shop_differ_and_lead_to_its_own_domain(sample: World) -> None:
+    shops = {shop["id"]: shop["domain"] for shop in sample["shops"]}
+    for domain in FEATURED:
+        offers = [offer for offer in sample["offers"] if shops[offer["shop_id"]] == domain]
+        assert len(offers) >= 4
+        for field in ("title", "url"):
+            assert len({offer[field] for offer in offers}) == len(offers)
+        assert len({offer["price"]["amount"] for offer in offers}) > 2
+        for offer in offers:
+            url = urlsplit(offer["url"])
+            assert (url.scheme, url.hostname, url.port, url.query) == ("https", domain, None, "")
+
+
+def test_the_codes_of_a_featured_shop_look_like_codes_and_most_of_them_may_work(sample: World) -> None:
+    shops = {shop["id"]: shop["domain"] for shop in sample["shops"]}
+    for domain in FEATURED:
+        coupons = [coupon for coupon in sample["coupons"] if shops[coupon["shop_id"]] == domain]
+        assert [coupon["code"] for coupon in coupons if not re.fullmatch("[A-Z]{4,12}[0-9]{0,3}", coupon["code"])] == []
+        assert not any(coupon["blocked_channels"] or coupon["blocked_countries"] for coupon in coupons)
+        expired = [coupon for coupon in coupons if (coupon["valid_until"] or "").startswith("2024")]
+        verified = [coupon for coupon in coupons if coupon["verification_status"] == "verified_applied"]
+        assert len(expired) == 1
+        assert verified
+        assert len(coupons) >= 3

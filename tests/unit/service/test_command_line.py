@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -97,6 +98,38 @@ def test_a_wrong_setting_stops_the_start_in_one_line(
     told = CliRunner().invoke(command_line, [command])
     assert told.exit_code == 2
     assert told.output == "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_wrong_option_is_named_as_it_was_typed(command_line: typer.Typer, command: str) -> None:
+    told = CliRunner().invoke(command_line, [command, "--engine", "elastic"])
+    assert (told.exit_code, told.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
+
+
+@pytest.mark.parametrize(
+    ("variables", "choose"),
+    [({}, "--port"), ({"RUN_BY_MAKE": "1"}, "PORT= (--port)")],
+    ids=["by option", "by make"],
+)
+def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(
+    tmp_path: Path, variables: dict[str, str], choose: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [sys.executable, "-m", "service", "serve", "--port", str(port), "--data-dir", str(tmp_path)],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **variables},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.splitlines()[-1] == (
+        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by {choose}; "
+        "0 takes a free one."
+    )
 
 
 def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: Path) -> None:
