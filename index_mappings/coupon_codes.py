@@ -7,6 +7,8 @@ import re
 from typing import Final
 from unicodedata import category, normalize
 
+from index_mappings.text import without_ignorable
+
 MAX_CODE: Final = 64
 # What JSON Schema can say of it in every dialect of regular expressions: which ASCII characters and controls it never
 # holds.
@@ -15,16 +17,12 @@ ALLOWED: Final = f"1 to {MAX_CODE} letters, marks and numbers of any script, or 
 
 _PUNCTUATION: Final = frozenset("._+*%!#&$/@-")
 _ASCII: Final = re.compile(r"[A-Za-z0-9._+*%!#&$/@-]+")
-# The letters and marks among Unicode's Default_Ignorable_Code_Point: a joiner, fillers, and variation selectors.
-_INVISIBLE: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 
 
 def normal_code(text: str) -> str | None:
     """The code in NFC, or None where the text is not a code."""
     code = normalize("NFC", text)
-    if len(code) > MAX_CODE or _INVISIBLE.search(code):
+    if len(code) > MAX_CODE or without_ignorable(code) != code:
         return None
     if _ASCII.fullmatch(code):
         return code

@@ -5,16 +5,21 @@ They are made once, when a shop is projected; a query is folded without variants
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
-from unicodedata import normalize
 
 from anyascii import anyascii
 
 from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
-from index_mappings.text import fold, has_word_character, is_blank, joined, script_starts, scripts_of
-
-_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
-_AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
+from index_mappings.spellings import readings, spellings, without_articles
+from index_mappings.text import (
+    fold,
+    fold_by_script,
+    has_word_character,
+    is_blank,
+    is_ideographic,
+    joined,
+    script_starts,
+    scripts_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +28,16 @@ class ShopForms:
 
     Attributes:
         names: whole names and the whole domain; the main label where a name is spelt like a domain (`CDON.com`).
-        leading: of these the name, and aliases that are its last words or in another script: what most people type.
+        leading: of these the name, aliases that are its last words or in another script, and names without their
+            leading article: what most people type.
         full: whole names, whole domain, main label.
         keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
         words: single words of the names and of the main label.
         infixes: names without spaces, and the domain without its public suffix.
         dotted: of full forms and keys those that only a domain with labels left of its main label gives: the typeahead
             takes their beginnings for evidence only where the query has a dot (M9).
+        rests: of full forms those that are only one word behind an article (`Source` of The Source): where a part of a
+            longer query is compared, the typeahead takes them for none (M9).
     """
 
     names: tuple[str, ...]
@@ -39,6 +47,7 @@ class ShopForms:
     words: tuple[str, ...]
     infixes: tuple[str, ...]
     dotted: tuple[str, ...] = ()
+    rests: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True)  # not frozen: a suggest request makes some
@@ -93,7 +102,8 @@ def forms_of_words(words: tuple[str, ...]) -> QueryForms:
 
 def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
     """The whole names of a shop in all their forms, without those of its domain."""
-    return _whole_forms((name, *aliases))
+    stated = (name, *aliases)
+    return _unique(*(_with_joined(_name_forms(text)) for text in (*stated, *without_articles(stated))))
 
 
 def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
@@ -104,62 +114,58 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         aliases: other names.
         domain: reduced by R1 (A-labels).
     """
-    named = sorted({form for text in (name, *aliases) for form in _name_forms(text)})
-    spaced = [form for form in named if has_word_character(form)]
-    unspaced = [joined(form) for form in spaced]
+    stated = (name, *aliases)
+    rests = tuple(without_articles(stated))
+    single = frozenset(rest for rest in rests if " " not in fold(rest))
+    spaced = {text: _name_forms(text) for text in (*stated, *rests)}
+    whole = {text: _with_joined(forms) for text, forms in spaced.items()}
     parts = domain_parts(domain)
-    spelt_main = unicode_host(parts.main_label)
     label_forms = {label: _label_forms(label) for label in parts.labels}  # the main label is one of them
     main_forms = label_forms[parts.main_label]
     domains = {domain, unicode_host(domain)}
     domains |= {fold(spelling) for spelling in domains}
-    by_domain = [text for text in (name, *aliases) if _spells_label(text, parts.main_label)]
-    pieces = [piece for part in spelt_main.split("-") for piece in fold(part).split()]
-    leading = _unique(_whole_forms((name, *_leading(name, aliases))), main_forms if name in by_domain else ())
-    own_keys = {*named, *(tail for form in spaced for tail in _tails(form)), *unspaced, *main_forms, *pieces}
+    by_domain = [text for text in spaced if _spells_label(text, parts.main_label)]
+    pieces = [piece for part in unicode_host(parts.main_label).split("-") for piece in fold(part).split()]
+    tails = [tail for text, forms in spaced.items() for tail in _tails(text, forms)]
+    own_keys = set().union(*whole.values(), tails, main_forms, pieces)
     by_labels: set[str] = set()
     if len(parts.labels) > 1:
         by_labels = {*domains, *(form for label in parts.labels[:-1] for form in label_forms[label])}
+    named_otherwise = [forms for text, forms in whole.items() if text in stated or text not in single]
+    named = [form for forms in spaced.values() for form in forms if has_word_character(form)]
     return ShopForms(
-        names=_unique(named, unspaced, domains, main_forms if by_domain else ()),
-        leading=leading,
-        full=_unique(named, unspaced, domains, main_forms),
+        names=_unique(*whole.values(), domains, main_forms if by_domain else ()),
+        leading=_unique(
+            *(whole[text] for text in (name, *_leading(name, aliases), *rests)), main_forms if name in by_domain else ()
+        ),
+        full=_unique(*whole.values(), domains, main_forms),
         keys=_unique(own_keys, domains, by_labels),
-        words=_unique((word for form in spaced for word in form.split()), pieces),
-        infixes=_unique(unspaced, [joined(fold(unicode_host(parts.without_suffix)))]),
+        words=_unique((word for form in named for word in form.split()), pieces),
+        infixes=_unique(map(joined, named), [joined(fold(unicode_host(parts.without_suffix)))]),
         dotted=_unique(by_labels - own_keys),
+        rests=_unique(set().union(*(whole[text] for text in single)).difference(*named_otherwise, domains, main_forms)),
     )
 
 
-def _name_forms(text: str) -> Iterator[str]:
-    """The spaced forms of one name: plain, umlauts spelt out, transliterated; each also with & and + as "and"."""
+def _name_forms(text: str) -> frozenset[str]:
+    """The spaced forms of one name: plain, letters spelt out, transliterated; each also with & and + as "and"."""
     plain = fold(text)
-    if not plain:
-        return
     if not has_word_character(plain):
-        yield plain
-        return
-    for reading in dict.fromkeys((text, text.translate(_AND))):
-        if reading.isascii():
-            yield fold(reading)  # there is nothing to spell in another way
-            continue
-        for variant in dict.fromkeys((reading, normalize("NFC", reading).translate(_UMLAUTS), anyascii(reading))):
-            if folded := fold(variant):
-                yield folded
+        return frozenset((plain,))
+    transliterated = () if text.isascii() else map(anyascii, readings(text))
+    return frozenset(map(fold, (*spellings(text), *transliterated)))
 
 
-def _whole_forms(names: Iterable[str]) -> tuple[str, ...]:
-    spaced = {form for name in names for form in _name_forms(name)}
-    return _unique(spaced, (joined(form) for form in spaced if has_word_character(form)))
+def _with_joined(forms: frozenset[str]) -> frozenset[str]:
+    return forms | {joined(form) for form in forms if has_word_character(form)}
 
 
 def _leading(name: str, aliases: Iterable[str]) -> Iterator[str]:
     """The aliases that are as good as the name: its last words, or the name in another script."""
-    own = fold(name)
+    own, own_scripts = fold(name), scripts_of(fold_by_script(name))
     for alias in aliases:
-        folded = fold(alias)
-        scripts = scripts_of(folded)
-        if f" {own}".endswith(f" {folded}") or (scripts and not scripts & scripts_of(own)):
+        scripts = scripts_of(fold_by_script(alias))
+        if f" {own}".endswith(f" {fold(alias)}") or (scripts and not scripts & own_scripts):
             yield alias
 
 
@@ -175,14 +181,19 @@ def _label_forms(label: str) -> set[str]:
     return spellings | folded | {joined(form) for form in folded}
 
 
-def _tails(form: str) -> Iterator[str]:
-    """The text from each later word start to the end, spaced or not."""
-    position = form.find(" ")
-    while position != -1:
-        yield form[position + 1 :]
-        position = form.find(" ", position + 1)
-    for start in script_starts(form):
-        yield form[start:]
+def _tails(text: str, forms: Iterable[str]) -> Iterator[str]:
+    """The forms of one name from each later word start to the end, whether words are spaced or not."""
+    if not has_word_character(fold(text)):
+        return
+    for form in forms:
+        position = form.find(" ")
+        while position != -1:
+            yield form[position + 1 :]
+            position = form.find(" ", position + 1)
+    if is_ideographic(fold(text)):
+        for spelling in spellings(text):
+            by_script = fold_by_script(spelling)
+            yield from (fold(by_script[start:]) for start in script_starts(by_script))
 
 
 def _unique(*groups: Iterable[str]) -> tuple[str, ...]:

@@ -4,75 +4,12 @@ Both sides call the same function, so that no engine's analyzer takes part in ma
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
-_APOSTROPHES: Final = "'‘’ʼ′´`＇"
-
-# Latin letters that Unicode does not decompose; their usual spelling without the special key.
-_UNDECOMPOSABLE: Final = str.maketrans(
-    {
-        "ß": "ss",
-        "æ": "ae",
-        "œ": "oe",
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "ı": "i",
-        "ȷ": "j",
-        "ħ": "h",
-        "ŧ": "t",
-        "ŋ": "n",
-        "ĸ": "k",
-        "ƒ": "f",
-        "ə": "e",
-        "ɛ": "e",
-        "ɔ": "o",
-        "ɖ": "d",
-        "ɓ": "b",
-        "ɗ": "d",
-        "ƙ": "k",
-        "ƴ": "y",
-        "ŀ": "l",
-    }
-)
-_ASCII_PUNCTUATION: Final = {
-    code: " " for code in range(128) if not chr(code).isalnum() and chr(code) not in _APOSTROPHES
-} | {ord(mark): None for mark in _APOSTROPHES if ord(mark) < 128}  # noqa: PLR2004 - the end of ASCII
-
-# Alphabets, marks and punctuation, without the many thousands of ideographs.
-_REMEMBERED: Final = 0x3000
-
-
-class _Characters(dict[int, str | None]):
-    """For `str.translate`: what becomes of each character, decided when it is first met.
-
-    Only so many are remembered: queries may hold any character there is.
-    """
-
-    def __init__(self, becomes: Callable[[str], str | None]) -> None:
-        super().__init__()
-        self._becomes = becomes
-
-    def __missing__(self, code: int) -> str | None:
-        becomes = self._becomes(chr(code))
-        if code < _REMEMBERED:
-            self[code] = becomes
-        return becomes
-
-
-def _is_format(char: str) -> bool:
-    return unicodedata.category(char) == "Cf"
-
-
-_WITHOUT_FORMAT: Final = _Characters(lambda char: None if _is_format(char) else char)
-_KEPT: Final = _Characters(lambda char: None if _is_format(char) or char in _APOSTROPHES else char)
-_BARE: Final = _Characters(lambda char: None if "\u0300" <= char <= "\u036f" else char)
-_SPACED: Final = _Characters(lambda char: char if unicodedata.category(char)[0] in "LMN" else " ")
+from index_mappings.characters import ASCII, BARE, LATIN, PLAIN, SPACED, TYPED, VISIBLE, Characters
 
 # How Unicode's names of Han, kana and Hangul characters begin, and their scripts.
 _SCRIPTS: Final = {
@@ -86,21 +23,21 @@ _STARTS: Final = tuple(_SCRIPTS)
 _LATIN: Final = frozenset(("LATIN",))
 
 
-def without_format_characters(text: str) -> str:
-    """Drop format characters (general category Cf): joiners, soft hyphens, direction marks."""
-    if text.isascii():
-        return text
-    return text.translate(_WITHOUT_FORMAT)
+def without_ignorable(text: str) -> str:
+    """Drop what nobody sees: format characters (Cf) and default-ignorable ones, such as variation selectors."""
+    return text if text.isascii() else text.translate(VISIBLE)
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing but white space and format characters is there."""
-    return not without_format_characters(text).strip()
+    """Whether nothing is there but white space and what nobody sees."""
+    return not without_ignorable(text).strip()
 
 
 @lru_cache(maxsize=16_384)
 def fold(text: str) -> str:
     """Fold text for comparison: lower case, no marks, words separated by one space (X1).
+
+    Hiragana is katakana, and Hangul the jamo that are typed, so that a syllable begun begins the whole one.
 
     Args:
         text: any text; its length is the caller's business.
@@ -109,12 +46,12 @@ def fold(text: str) -> str:
         The folded words, or, for text that has no letter, mark or number and is not blank, its lower-cased trimmed
         self. Folding twice changes nothing.
     """
-    current = text
-    while (folded := _fold_once(current)) != current:
-        current = folded
-        if current.isascii():
-            break  # as it is folded already, once more changes nothing
-    return current or without_format_characters(text).strip().lower()
+    return _folded(text, TYPED)
+
+
+def fold_by_script(text: str) -> str:
+    """The folded text with its hiragana and its Hangul syllables: by their scripts words are told apart (X2)."""
+    return _folded(text, BARE)
 
 
 def joined(folded: str) -> str:
@@ -132,7 +69,7 @@ def has_word_character(text: str) -> bool:
     """Whether any letter, mark or number is in the text as folding sees it."""
     if text.isascii():
         return text.isalnum() or any(map(str.isalnum, text))
-    return any(unicodedata.category(char)[0] in "LMN" for char in text) and _fold_once(text) != ""
+    return any(unicodedata.category(char)[0] in "LMN" for char in text) and _fold_once(text, TYPED) != ""
 
 
 def is_ideographic(text: str) -> bool:
@@ -170,13 +107,22 @@ def _script(char: str) -> str:
     return next((script for start, script in _SCRIPTS.items() if name.startswith(start)), "")
 
 
-def _fold_once(text: str) -> str:
+def _folded(text: str, letters: Characters) -> str:
+    current = text
+    while (folded := _fold_once(current, letters)) != current:
+        current = folded
+        if current.isascii():
+            break  # as it is folded already, once more changes nothing
+    return current or without_ignorable(text).strip().lower()
+
+
+def _fold_once(text: str, letters: Characters) -> str:
     if text.isascii():
-        return " ".join(text.lower().translate(_ASCII_PUNCTUATION).split())
-    folded = unicodedata.normalize("NFKC", text.translate(_KEPT)).casefold()
-    bare = unicodedata.normalize("NFD", folded).translate(_BARE)
-    composed = unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSABLE)
-    if composed.isascii() or composed.translate(_KEPT) != composed:
+        return " ".join(text.lower().translate(ASCII).split())
+    folded = unicodedata.normalize("NFKC", text.translate(PLAIN)).casefold()
+    bare = unicodedata.normalize("NFD", folded).translate(letters)
+    composed = unicodedata.normalize("NFC", bare).translate(LATIN)
+    if composed.isascii() or composed.translate(PLAIN) != composed:
         # Compatibility forms of an apostrophe (｀) appear only now: they are dropped, not made a space.
-        return _fold_once(composed)
-    return " ".join(composed.translate(_SPACED).split())
+        return _fold_once(composed, letters)
+    return " ".join(composed.translate(SPACED).split())

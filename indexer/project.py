@@ -55,6 +55,7 @@ def project_shop(
         words=forms.words,
         infixes=forms.infixes,
         dotted=forms.dotted,
+        rests=forms.rests,
     )
 
 

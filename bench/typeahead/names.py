@@ -13,7 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from index_mappings.text import fold, joined
+# Names are drawn script by script and compared so: a corpus does not change with what else is folded.
+from index_mappings.text import fold_by_script as fold
+from index_mappings.text import joined
 
 # Han, kana, and names that hold both are written in three ways, each with its own usual characters.
 _WAYS_OF_WRITING: Final = {"CJK": "han", "HIRAGANA": "kana", "KATAKANA": "kana", "KATAKANA-HIRAGANA": "kana"}

@@ -15,7 +15,8 @@ from index_mappings.documents import ShopDocument
 
 SUFFIX: Final = ".segment"
 # A posting is a shop's number, and in its lowest bits what the text is of that shop: a full form, a key, a word (X2), a
-# name of tier 8, a leading name. DOTTED: as full form or key it may be begun only by a query with a dot (M9).
+# name of tier 8, a leading name. DOTTED: as full form or key it may be begun only by a query with a dot (M9). The one
+# word behind an article has all marks of a leading name but FULL: of a longer query it is no name (M9).
 FULL: Final = 1
 KEY: Final = 2
 WORD: Final = 4

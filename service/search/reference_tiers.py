@@ -122,7 +122,8 @@ def _word_order_tier(shop: ShopDocument, words: tuple[str, ...], slugs: Slugs) -
 
 
 def _is_whole_name(shop: ShopDocument, words: tuple[str, ...]) -> bool:
-    return " ".join(words) in shop.full or "".join(words) in shop.full
+    """Whether these words of a longer query are a name: one word behind an article is none."""
+    return any(text in shop.full and text not in shop.rests for text in (" ".join(words), "".join(words)))
 
 
 def find_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None:
@@ -188,6 +189,6 @@ def overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:
         return SuggestTier.PART_IS_NAME
     if 4 * shared >= 3 * letters:
         return SuggestTier.MOST_OF_WORDS
-    if 2 * shared >= letters or any(word in shop.full for word in counted):
+    if 2 * shared >= letters or any(_is_whole_name(shop, (word,)) for word in counted):
         return SuggestTier.HALF_OF_WORDS
     return None

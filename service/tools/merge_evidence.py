@@ -107,7 +107,7 @@ def _names(first: Shop, second: Shop) -> Evidence:
         return Evidence("shared_alias", agrees=True, detail=f"shared names: {_listed(sorted(stated))}")
     spelt = set(whole_names(first.name, first.aliases)) & set(whole_names(second.name, second.aliases))
     if spelt:
-        detail = f"shared names, but only transliterated or without spaces: {_listed(sorted(spelt))}"
+        detail = f"shared names, but only transliterated, without spaces or articles: {_listed(sorted(spelt))}"
         return Evidence("shared_alias", agrees=True, detail=detail)
     return Evidence("shared_alias", agrees=False, detail="shared names: none")
 

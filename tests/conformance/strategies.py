@@ -14,7 +14,9 @@ _WORDS = (
     "A1", "K+K", "Garden", "Gardena", "Book", "Books", "Bokhandel", "e&", "&", "C&A", "7-Eleven", "!Xtend", "...",
     "???", "İstanbul", "みどり", "商店", "緑", "ゲオ", "쿠팡", "한빛", "Солнце", "Солнечный", "Ёлка", "متجر",
     "الياسمين", "חנות", "ร้านดาว", "दीपक", "Ελαιώνας", "shop", "store", "home", "24h", "ﬁne", "Ⅳ", "½", "naïve", "zoë",
-    "zoe", "x", "xy", "and", "und",
+    "zoe", "x", "xy", "and", "und", "The", "the", "La", "De", "L'", "l’Or", "Source", "Las Palmas", "Blåbær",
+    "Blaabaer", "ミドリ", "ﾐﾄﾞﾘ", "くろ", "クロ店", "쿠파", "쿺", "값", "갑", "ㅋㅋ", "와", "کتاب", "كتاب", "مؤسسة",
+    "موسسه", "على", "Mars\ufe0f", "❤️", "❤", "✈️", "Ma\u3164rs",
 )  # fmt: skip
 _LABELS = ("marks", "mars-shop", "mueller", "gardena", "shop", "a1", "xn--ob-eka", "store", "k", "book-books", "zoe")
 _SUFFIXES = ("internal", "com", "co.uk", "de", "blogspot.com")
@@ -68,7 +70,7 @@ def _typed(draw: st.DrawFn, known: Sequence[str]) -> str:
 def _misspelt(draw: st.DrawFn, text: str) -> str:
     at = draw(st.integers(0, max(0, len(text) - 1)))
     kind = draw(st.sampled_from(("insert", "delete", "replace", "swap")))
-    letter = draw(st.sampled_from("aemorst緑и"))
+    letter = draw(st.sampled_from("aemorst緑иプぷㅍ팡ه\ufe0f'"))
     if kind == "insert":
         return text[:at] + letter + text[at:]
     if kind == "delete":

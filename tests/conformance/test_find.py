@@ -57,6 +57,37 @@ async def test_the_whole_query_may_equal_or_begin_a_form_or_a_key(directory: Dir
     assert {query: await found_names(world, query) for query in found} == found
 
 
+@pytest.mark.rule("X2.articles", "M4")
+async def test_a_name_without_its_article_is_a_whole_name(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Body Shop Supplies", popularity=9),
+            shop("The Body Shop"),
+            shop("Sourcery", popularity=9),
+            shop("La Source"),
+        ]
+    )
+    found = {
+        "body shop": ["The Body Shop", "Body Shop Supplies"],
+        "the body shop": ["The Body Shop"],
+        "source": ["La Source", "Sourcery"],
+    }
+    assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("X1", "M3", "M6.ignored")
+async def test_words_of_any_script_are_told_as_they_were_typed(directory: Directory) -> None:
+    world = await directory([shop("쿠팡 마켓"), shop("ねこ 本舗"), shop("کتاب ماه")])
+    told = {
+        "쿺 만나": (["쿠팡 마켓"], ("만나",)),
+        "쿠팡 만-만": (["쿠팡 마켓"], ("ㅁㅏㄴ",)),
+        "ネコ ぬぬ": (["ねこ 本舗"], ("ぬぬ",)),
+        "كتاب\ufe0f ﻗﻖ": (["کتاب ماه"], ("ﻗﻖ",)),
+    }
+    found = {query: await find(world, query) for query in told}
+    assert {query: (names(answer.shops), answer.ignored) for query, answer in found.items()} == told
+
+
 @pytest.mark.rule("M3")
 async def test_the_public_suffix_is_no_part_of_a_name(directory: Directory) -> None:
     world = await directory([shop("Kiosk", "myblueshop.co.uk")])
@@ -86,7 +117,7 @@ async def test_better_evidence_comes_before_more_popularity(directory: Directory
     ladder = [
         shop("Blue Moon", popularity=None),
         shop("Blue Moonlight", popularity=1),
-        shop("The Blue Moonstone", popularity=2),
+        shop("Old Blue Moonstone", popularity=2),
         shop("Moonrise Blues", popularity=3),
         shop("Honeymoon in Blue", popularity=4),
         shop("Blue Star", popularity=5, categories=["moon-things"]),

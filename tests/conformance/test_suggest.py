@@ -570,3 +570,63 @@ async def test_a_name_beside_much_else_is_only_a_word(directory: Directory) -> N
         "zqxjkwvbpm d f h": [(5, "D F H Zqxjkwvbpm")],
     }
     assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("X2.articles", "M9.names", "M9.part", "M9.category", "M9.words")
+async def test_a_name_without_its_article_is_a_name_but_one_word_of_it_is_none_in_a_longer_query(
+    directory: Directory,
+) -> None:
+    world = await directory([
+        shop("Body Shop Supplies", popularity=9),
+        shop("The Body Shop", popularity=1, categories=["garden"]),
+        shop("The Source", popularity=2, categories=["garden"]),
+        shop("Sourcery", popularity=5),
+        shop("L'Oie Bleue", popularity=1),
+    ])  # fmt: skip
+    found = {
+        "body shop": [(8, "The Body Shop"), (7, "Body Shop Supplies")],
+        "bodyshop": [(8, "The Body Shop"), (7, "Body Shop Supplies")],
+        "source": [(8, "The Source"), (7, "Sourcery")],
+        "sourc": [(7, "Sourcery"), (7, "The Source")],
+        "oie bleue": [(8, "L'Oie Bleue")],
+        "l oie": [(7, "L'Oie Bleue")],
+        # The first words are a name, the other one says a category; what is one word is only a word of the shop.
+        "body shop garden": [(5, "The Body Shop"), (0, "Body Shop Supplies")],
+        "source garden": [(4, "The Source")],
+        # Words beside a name.
+        "body shop qqxx": [(2, "The Body Shop"), (0, "Body Shop Supplies")],
+        "source qqxx": [(0, "The Source")],
+        "source qqxxqqxx": [],
+        "the source qqxxqqxx": [(2, "The Source")],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("X1", "M9", "X2.unspaced")
+async def test_a_name_is_begun_by_what_is_typed_on_the_way_to_it(directory: Directory) -> None:
+    world = await directory([shop("쿠팡마켓"), shop("ねこ本舗"), shop("کتاب ماه"), shop("11번가")])
+    found = {
+        "ㅋ": [(7, "쿠팡마켓")],
+        "쿺": [(7, "쿠팡마켓")],
+        "쿠파": [(7, "쿠팡마켓")],
+        "쿠팡맠": [(7, "쿠팡마켓")],
+        "쿠팡마켓": [(8, "쿠팡마켓")],
+        "쿠팜마켓": [(3, "쿠팡마켓")],
+        "ネコ": [(7, "ねこ本舗")],
+        "本舗": [(6, "ねこ本舗")],
+        "كتاب": [(7, "کتاب ماه")],
+        "번": [(5, "11번가")],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
+
+
+@pytest.mark.rule("X1", "X1.last_form")
+async def test_what_nobody_sees_is_no_evidence(directory: Directory) -> None:
+    world = await directory([shop("✈\ufe0f"), shop("❤\ufe0f"), shop("Nordlicht")])
+    found = {
+        "❤": [(8, "❤\ufe0f")],
+        "❤\ufe0f": [(8, "❤\ufe0f")],
+        "nordlicht\ufe0f": [(8, "Nordlicht")],
+        "nord\u3164licht": [(8, "Nordlicht")],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found

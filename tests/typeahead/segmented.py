@@ -58,6 +58,8 @@ def with_texts(shop: ShopDocument, full: Iterable[str], keys: Iterable[str], wor
         keys=_unique((*keys, *full, *words)),
         words=words,
         dotted=(),
+        # What is only the rest of a name is a name that leads.
+        rests=full[::12],
     )
 
 

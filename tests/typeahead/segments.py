@@ -31,7 +31,7 @@ def arrays_of(shops: Sequence[ShopDocument]) -> tuple[Header, Arrays]:
     marks_of: dict[str, dict[int, int]] = {}
     for number, shop in enumerate(shops):
         marked = (
-            (FULL, shop.full),
+            (FULL, frozenset(shop.full) - frozenset(shop.rests)),
             (KEY, shop.keys),
             (WORD, shop.words),
             (NAME, shop.names),

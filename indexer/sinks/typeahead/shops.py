@@ -46,7 +46,7 @@ def stored_segment_shop(stored: Mapping[str, Any]) -> SegmentShop:
 def marked_texts(forms: ShopForms | ShopDocument) -> dict[str, int]:
     """All texts by which a shop is found, each with the marks of a posting."""
     marks: dict[str, int] = {}
-    _add(marks, FULL, forms.full)
+    _add(marks, FULL, (text for text in forms.full if text not in forms.rests))
     _add(marks, KEY, forms.keys)
     _add(marks, WORD, forms.words)
     _add(marks, NAME, forms.names)

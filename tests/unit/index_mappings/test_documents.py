@@ -43,6 +43,7 @@ SHOP = ShopDocument(
     words=("ab",),
     infixes=("abc", "緑b"),
     dotted=(),
+    rests=(),
 )
 CATEGORY = CategoryDocument(id="books", rank="ff-books", name="Books", count=3)
 

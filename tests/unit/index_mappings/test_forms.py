@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.forms import QueryForms, ShopForms, forms_of_words, query_forms, shop_forms
-from index_mappings.text import fold
+from index_mappings.text import fold, joined
 
 
 def _is_whole_name(query: str, name: str, domain: str) -> bool:
@@ -115,6 +115,89 @@ def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
 def test_what_a_name_gives_as_well_is_begun_by_any_query_whatever_the_domain() -> None:
     assert shop_forms("Shop", ("de",), "de.kompass.internal").dotted == ("de kompass internal", "de.kompass.internal")
     assert shop_forms("Shop", (), "kompass.internal").dotted == ()
+
+
+@pytest.mark.rule("X2.articles")
+def test_behind_an_article_is_one_more_alias_that_leads() -> None:
+    whole = shop_forms("The Body Shop", (), "q.internal")
+    by_alias = shop_forms("The Body Shop", ("Body Shop",), "q.internal")
+    assert whole == by_alias
+    assert ({"body shop", "bodyshop"} <= {*whole.leading}, whole.rests) == (True, ())
+
+
+@pytest.mark.rule("X2.articles")
+def test_one_word_behind_an_article_is_a_full_form_only_of_a_whole_query() -> None:
+    assert shop_forms("Quelle", ("The Søuvenir",), "q.internal") == ShopForms(
+        names=(
+            "q internal", "q.internal", "quelle", "soeuvenir", "souvenir", "the soeuvenir", "the souvenir",
+            "thesoeuvenir", "thesouvenir",
+        ),
+        leading=("quelle", "soeuvenir", "souvenir"),
+        full=(
+            "q", "q internal", "q.internal", "quelle", "soeuvenir", "souvenir", "the soeuvenir", "the souvenir",
+            "thesoeuvenir", "thesouvenir",
+        ),
+        keys=(
+            "q", "q internal", "q.internal", "quelle", "soeuvenir", "souvenir", "the soeuvenir", "the souvenir",
+            "thesoeuvenir", "thesouvenir",
+        ),
+        words=("q", "quelle", "soeuvenir", "souvenir", "the"),
+        infixes=("q", "quelle", "soeuvenir", "souvenir", "thesoeuvenir", "thesouvenir"),
+        rests=("soeuvenir", "souvenir"),
+    )  # fmt: skip
+    # What the shop is called otherwise too is a name of it whatever the query.
+    assert shop_forms("The Source", ("source",), "q.internal").rests == ()
+    assert shop_forms("The Source", (), "source.internal").rests == ()
+
+
+@pytest.mark.rule("X2.articles")
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [
+        ("The Kestrel Barn", "kestrel barn"), ("THE KESTREL", "kestrel"), ("Der Falke", "falke"), ("Die Eule", "eule"),
+        ("Das Nest", "nest"), ("Le Merle", "merle"), ("La Pie", "pie"), ("Les Oies", "oies"), ("El Nido", "nido"),
+        ("Los Cuervos", "cuervos"), ("Las Aves", "aves"), ("Il Falco", "falco"), ("Gli Uccelli", "uccelli"),
+        ("Het Nest", "nest"), ("De Uil", "uil"), ("L'Oie", "oie"), ("l’Oie", "oie"), ("L` Oie", "oie"),
+        ("\u200bThe\u00a0\u00adKestrel", "kestrel"), ("The 24", "24"),
+    ],
+)  # fmt: skip
+def test_articles_of_several_languages_lead(name: str, rest: str) -> None:
+    assert rest in shop_forms(name, (), "q.internal").leading
+
+
+@pytest.mark.rule("X2.articles")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "The",
+        "The !!!",
+        "Thekestrel",
+        "The-Kestrel",
+        "A Kestrel",
+        "Kestrel The",
+        "Lo Kestrel",
+        "L' ",
+        "D'Oie",
+        "The \u0301",
+    ],
+)
+def test_no_article_leads_a_name_without_one_or_with_nothing_behind_it(name: str) -> None:
+    leading = {*shop_forms(name, (), "q.internal").leading}
+    assert leading <= {fold(name), joined(fold(name))}
+
+
+@pytest.mark.rule("X2")
+def test_umlauts_and_nordic_letters_are_spelt_out_each_alone() -> None:
+    names = {*shop_forms("Smo\u0308rgås Bær Ø", (), "q.internal").leading}
+    assert {name for name in names if " " in name} == {"smorgas baer o", "smoergas baer o", "smorgaas baer oe"}
+
+
+@pytest.mark.rule("X2.unspaced")
+def test_a_change_of_script_is_found_before_kana_and_hangul_are_folded() -> None:
+    keys = {*shop_forms("ファッションセンターしまむら", (), "q.internal").keys}
+    assert "シマムラ" in keys
+    assert not any(key.startswith("ンターシマムラ") for key in keys)
+    assert "ㅂㅓㄴㄱㅏ" in shop_forms("11번가", (), "q.internal").keys
 
 
 @pytest.mark.rule("X1.last_form", "X2")
@@ -242,6 +325,7 @@ def test_kept_words_are_compared_spaced_and_joined() -> None:
         # The name in another script; what has no letters is in none.
         ("Kamax", ("Камакс", "Camax", "24"), {"kamax", "камакс"}),
         ("ココカラ", ("Cocokara Fine", "ココ"), {"ココカラ", "kokokara", "cocokara fine"}),
+        ("ココカラ", ("ここすき", "ココ"), {"ココカラ", "kokokara", "ココスキ"}),
         ("中國移動 China Mobile", ("China Mobile", "CMHK"), {"中國移動 china mobile", "china mobile"}),
         ("1083", ("Tausend", "83"), {"1083", "tausend"}),
     ],

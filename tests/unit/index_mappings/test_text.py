@@ -1,12 +1,22 @@
 """Folding: each step of the rule by itself, and what holds for every text there is."""
 
 from itertools import pairwise
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.text import fold, has_word_character, is_blank, is_ideographic, joined, script_starts, words_of
+from index_mappings.text import (
+    fold,
+    fold_by_script,
+    has_word_character,
+    is_blank,
+    is_ideographic,
+    joined,
+    script_starts,
+    words_of,
+)
 
 APOSTROPHES = "'‘’ʼ′´`＇"
 
@@ -24,8 +34,15 @@ def test_an_apostrophe_that_only_a_compatibility_form_brings_is_dropped_too() ->
 
 
 @pytest.mark.rule("X1")
-@pytest.mark.parametrize("mark", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u2060", "\ufeff"])
-def test_format_characters_are_dropped_and_leave_no_space(mark: str) -> None:
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u2060", "\ufeff",  # format characters
+        "\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u180f", "\u2065", "\u3164", "\ufe00", "\ufe0f", "\uffa0",
+        "\ufff0", "\U000e0100", "\U000e0fff",
+    ],
+)  # fmt: skip
+def test_what_nobody_sees_is_dropped_and_leaves_no_space(mark: str) -> None:
     assert fold(f"Mar{mark}ks{mark}") == "marks"
 
 
@@ -65,9 +82,66 @@ def test_marks_on_latin_greek_and_cyrillic_letters_go(text: str, folded: str) ->
 
 
 @pytest.mark.rule("X1")
-@pytest.mark.parametrize("text", ["パン", "ガス", "ร้านดาว", "दीपक", "कि", "한빛", "みどり"])
+@pytest.mark.parametrize("text", ["パン", "ガス", "ร้านดาว", "दीपक", "कि", "שָׁלוֹם"])
 def test_marks_that_make_another_sound_stay_in_kana_thai_and_indic_scripts(text: str) -> None:
     assert fold(text) == text
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("مُحَمَّد", "محمد"), ("جــميل", "جميل"), ("رحمٰن", "رحمن"), ("أحمد إيمان آمنة", "احمد ايمان امنه"),
+        ("ٱلله", "الله"), ("مؤسسة", "موسسه"), ("شئ", "شي"), ("على", "علي"), ("علی", "علي"), ("کتاب", "كتاب"),
+        ("ﻣﺘﺠﺮ", "متجر"), ("می\u200cروم", "ميروم"),
+    ],
+)  # fmt: skip
+def test_arabic_and_persian_spellings_of_one_word_are_one(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("みどり", "ミドリ"),
+        ("がぱゔ", "ガパヴ"),
+        ("ゝゞ", "ヽヾ"),
+        ("か\u3099", "ガ"),
+        ("らーめん", "ラーメン"),
+        ("ゟ", "ヨリ"),
+    ],
+)
+def test_hiragana_is_katakana(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("쿠팡", "ㅋㅜㅍㅏㅇ"), ("쿠파", "ㅋㅜㅍㅏ"), ("쿺", "ㅋㅜㅍ"), ("쿠", "ㅋㅜ"), ("ㅋ", "ㅋ"), ("과", "ㄱㅗㅏ"),
+        ("값", "ㄱㅏㅂㅅ"), ("ㄳ", "ㄱㅅ"), ("ㅘ", "ㅗㅏ"), ("밖", "ㅂㅏㄲ"), ("있", "ㅇㅣㅆ"), ("빵", "ㅃㅏㅇ"),
+        ("\uffa1\uffc2", "ㄱㅏ"),
+    ],
+)  # fmt: skip
+def test_hangul_is_the_jamo_that_are_typed(text: str, folded: str) -> None:
+    assert fold(text) == fold(normalize("NFD", text)) == folded
+
+
+@pytest.mark.rule("X1")
+def test_a_syllable_on_its_way_to_the_next_begins_the_name() -> None:
+    steps = ("ㅋ", "쿠", "쿺", "쿠파", "쿠팡", "쿠팡ㅁ", "쿠팡마")
+    assert [step for step in steps if not fold("쿠팡마켓").startswith(fold(step))] == []
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("みどり", "みどり"), ("쿠팡", "쿠팡"), ("ＣＡＦÉ ﾐﾄﾞﾘ", "cafe ミドリ"), ("کتاب", "كتاب"), (" ??? ", "???")],
+)
+def test_by_script_only_kana_and_hangul_are_what_they_were(text: str, folded: str) -> None:
+    assert fold_by_script(text) == folded
 
 
 @pytest.mark.rule("X1")
@@ -93,14 +167,15 @@ def test_every_run_of_anything_else_is_one_space_and_none_is_left_outside(text: 
 
 @pytest.mark.rule("X1.last_form")
 @pytest.mark.parametrize(
-    ("text", "folded"), [(" ??? ", "???"), ("’", "’"), ("\u200b!!!", "!!!"), ("?！", "?！"), ("´", "´"), ("Ɐ?", "ɐ")]
+    ("text", "folded"),
+    [(" ??? ", "???"), ("’", "’"), ("\u200b!!!", "!!!"), ("❤\ufe0f", "❤"), ("?！", "?！"), ("´", "´"), ("Ɐ?", "ɐ")],
 )
 def test_text_without_letters_keeps_itself_trimmed(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 
 @pytest.mark.rule("X1.last_form")
-@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u00a0", "\u200d", " \ufeff "])
+@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u00a0", "\u200d", " \ufeff ", "\ufe0f", "\u3164"])
 def test_blank_text_has_no_form_at_all(text: str) -> None:
     assert (fold(text), is_blank(text), words_of(text)) == ("", True, ())
 
@@ -117,7 +192,7 @@ def test_joining_takes_the_spaces_out() -> None:
 
 @pytest.mark.rule("M3")
 def test_one_character_says_something_in_han_kana_and_hangul_only() -> None:
-    assert [char for char in "緑みミ쿠〆aяא1ก々ー" if is_ideographic(char)] == list("緑みミ쿠〆々ー")
+    assert [char for char in "緑みミ쿠ㅋ〆aяא1ก々ー" if is_ideographic(char)] == list("緑みミ쿠ㅋ〆々ー")
 
 
 @pytest.mark.rule("X1")

@@ -52,6 +52,7 @@ def test_a_shop_becomes_its_document() -> None:
         words=("licht", "mueller", "muller", "nord"),
         infixes=("mueller", "muller", "nord", "nordlicht"),
         dotted=(),
+        rests=(),
     )  # fmt: skip
 
 

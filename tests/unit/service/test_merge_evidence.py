@@ -101,7 +101,7 @@ def test_names_are_alike_from_ninety_per_cent() -> None:
 def test_a_name_that_agrees_only_transliterated_or_joined_says_so() -> None:
     for name, alias, spelt in (("Пять", "Pyat", "pyat"), ("Nordlicht", "Nord-Licht", "nordlicht")):
         found = compare(_shop(name, "nord.de"), _shop("Quelle", "quelle.fr", aliases=(alias,)))
-        detail = f"shared names, but only transliterated or without spaces: {spelt}"
+        detail = f"shared names, but only transliterated, without spaces or articles: {spelt}"
         assert found.pieces[3] == Evidence("shared_alias", True, detail)
         assert not found.same_name
 

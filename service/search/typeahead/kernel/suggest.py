@@ -145,7 +145,7 @@ def _named(texts: Texts, request: Request, ranges: Ranges, tiers: Array, found: 
             count = collect_ranges(texts, ranges, number_of, LEADING, known, found, better, count)
         elif tier == _BEGINS_FORM:
             count = _collect_equal(texts, ranges, equals, KEY, known, found, better, count)
-            count = collect_ranges(texts, ranges, number_of, FULL, known, found, better, count)
+            count = collect_ranges(texts, ranges, number_of, FULL | LEADING, known, found, better, count)
             if len(passing):
                 count = _collect_equal(texts, ranges, equals, FULL, passing, found, better, count)
                 count = collect_ranges(texts, ranges, number_of, LEADING, passing, found, better, count)
