@@ -13,7 +13,7 @@ from index_mappings.roles import Role, stored_fields
 
 # Raised with every change of a document class, of a role or of the text pipeline: a service refuses a generation of
 # another version (G4).
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 
 # In `markets`: the shop keeps under every country filter, as it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -38,7 +38,7 @@ class ShopDocument:
         offers: the newest few offers, as the offers' own documents show them; `offers_total` counts all (A1).
         redirects: redirects that the source states between this shop's domain and another public shop's (A12).
         registrable, main_label: parts of the domain that merge audits look for.
-        names, leading, full, keys, words, infixes, dotted: what it is found by (`index_mappings.forms`, X2).
+        names, leading, full, keys, words, infixes, labels, dotted: what it is found by (`index_mappings.forms`, X2).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -62,6 +62,7 @@ class ShopDocument:
     keys: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
     words: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
+    labels: Annotated[tuple[str, ...], Role.EXACT]
     dotted: Annotated[tuple[str, ...], Role.TYPEAHEAD]
 
 

@@ -14,6 +14,8 @@ from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_hos
 from index_mappings.text import fold, has_word_character, is_blank, joined, script_starts, scripts_of
 
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+# Labels of public suffixes that say nothing of a shop.
+_ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
 _AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
 
 
@@ -28,6 +30,7 @@ class ShopForms:
         keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
         words: single words of the names and of the main label.
         infixes: names without spaces, and the domain without its public suffix.
+        labels: of the domain those around the main label, each in one word, that count next to another word (M3 e).
         dotted: of full forms and keys those that only a domain with labels left of its main label gives: the typeahead
             takes their beginnings for evidence only where the query has a dot (M9).
     """
@@ -38,6 +41,7 @@ class ShopForms:
     keys: tuple[str, ...]
     words: tuple[str, ...]
     infixes: tuple[str, ...]
+    labels: tuple[str, ...] = ()
     dotted: tuple[str, ...] = ()
 
 
@@ -111,8 +115,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     spelt_main = unicode_host(parts.main_label)
     label_forms = {label: _label_forms(label) for label in parts.labels}  # the main label is one of them
     main_forms = label_forms[parts.main_label]
-    domains = {domain, unicode_host(domain)}
-    domains |= {fold(spelling) for spelling in domains}
+    domains = _domain_forms(domain)
     by_domain = [text for text in (name, *aliases) if _spells_label(text, parts.main_label)]
     pieces = [piece for part in spelt_main.split("-") for piece in fold(part).split()]
     leading = _unique(_whole_forms((name, *_leading(name, aliases))), main_forms if name in by_domain else ())
@@ -126,9 +129,41 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         full=_unique(named, unspaced, domains, main_forms),
         keys=_unique(own_keys, domains, by_labels),
         words=_unique((word for form in spaced for word in form.split()), pieces),
-        infixes=_unique(unspaced, [joined(fold(unicode_host(parts.without_suffix)))]),
+        infixes=infixes_of((*named, *unspaced), domain),
+        labels=labels_of(domain),
         dotted=_unique(by_labels - own_keys),
     )
+
+
+def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
+    """The infixes of a shop.
+
+    Args:
+        names: its whole names, spaced and joined; those of `ShopForms.names` are the same evidence.
+        domain: reduced by R1.
+    """
+    parts = domain_parts(domain)
+    own = joined(fold(unicode_host(parts.without_suffix)))
+    # Spellings of the domain have its public suffix, some of its main label are A-labels or not folded.
+    spellings = _domain_forms(domain) | {form for form in _label_forms(parts.main_label) if joined(form) not in own}
+    unspaced = (joined(name) for name in names if name not in spellings and has_word_character(name))
+    return _unique(unspaced, [own])
+
+
+def labels_of(domain: str) -> tuple[str, ...]:
+    """The folded labels of a reduced domain's public suffix, and of what is left of its main label (M3 e).
+
+    A label of several words is left out, as no word of a query equals it.
+    """
+    labels = domain.split(".")
+    del labels[len(domain_parts(domain).labels) - 1]
+    folded = {fold(unicode_host(label)) for label in labels}
+    return _unique(label for label in folded - _ANYWHERE if " " not in label)
+
+
+def _domain_forms(domain: str) -> set[str]:
+    spellings = {domain, unicode_host(domain)}
+    return spellings | {fold(spelling) for spelling in spellings}
 
 
 def _name_forms(text: str) -> Iterator[str]:

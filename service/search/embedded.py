@@ -82,10 +82,6 @@ class TantivyEngine:
         """All hits at once: the reader does not change under us."""
         yield await asyncio.to_thread(self._every, stamp, plan)
 
-    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        """For each clause whether any document meets it."""
-        return await asyncio.to_thread(self._present, stamp, kind, clauses)
-
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead."""
         return await self._typeaheads.open(stamp)
@@ -114,13 +110,6 @@ class TantivyEngine:
             order=Order.Asc,
         )
         return tuple(Hit(tier, _stored(searcher.doc(address))) for _, address in found.hits)
-
-    def _present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        index = self._reader(stamp, kind).index
-        queries = [query_of(index, clause) for clause in clauses]
-        return tuple(
-            query is not None and bool(index.searcher.search(query, limit=1, count=False).hits) for query in queries
-        )
 
     def _reader(self, stamp: Stamp, kind: str) -> Ordered:
         readers = self._readers.get(stamp.key)

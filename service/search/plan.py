@@ -4,8 +4,9 @@ Both engines run the same plan, so the rules of matching stand here once for pro
 in the reference backend.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from index_mappings.documents import ANY_MARKET
 from index_mappings.forms import QueryForms
@@ -33,7 +34,11 @@ class Plan:
     excluded: tuple[Clause, ...] = ()
 
 
-def find_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: tuple[Clause, ...]) -> Plan:
+# The categories that each word means.
+Slugs = Mapping[str, tuple[str, ...]]
+
+
+def find_plan(query: QueryForms, slugs: Slugs, filters: tuple[Clause, ...]) -> Plan:
     """The plan of find_shop (M3, M4).
 
     Args:
@@ -50,22 +55,37 @@ def find_plan(query: QueryForms, slugs: dict[str, tuple[str, ...]], filters: tup
     ]
     if query.words:
         words = tuple(dict.fromkeys(query.words))
+        named: tuple[Clause, ...] = tuple(AnyOf(_name_evidence(word)) for word in words)
+        known: tuple[Clause, ...] = tuple(word_evidence(word, slugs[word]) for word in words)
         tiers += [
             (FindTier.WORDS, AllOf(tuple(Prefix("words", word) for word in words))),
-            (FindTier.INFIX, AllOf(tuple(AnyOf(_name_evidence(word)) for word in words))),
-            (FindTier.CATEGORY, AllOf(tuple(word_evidence(word, slugs[word]) for word in words))),
+            (FindTier.INFIX, AllOf(named)),
         ]
+        if len(words) > 1:
+            tiers += [
+                (FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words, slugs)))),
+                (FindTier.CATEGORY, AnyOf((AllOf(known), _with_labels(words, known, known)))),
+            ]
+        else:
+            tiers.append((FindTier.CATEGORY, AllOf(known)))
     return Plan("shops", tuple(tiers), filters)
 
 
-def whole_query_match(query: QueryForms, slugs: dict[str, tuple[str, ...]]) -> Clause:
+def whole_query_match(query: QueryForms, slugs: Slugs) -> Clause:
     """Whether a shop matches the query at all, whatever its tier (M3)."""
     return AnyOf(tuple(clause for _, clause in find_plan(query, slugs, ()).tiers))
 
 
-def word_evidence(word: str, slugs: Sequence[str]) -> Clause:
-    """Any evidence of one word on a shop: (a) to (d) of M3."""
-    return AnyOf((*_name_evidence(word), *((Exact("categories", tuple(slugs)),) if slugs else ())))
+def word_evidence(word: str, slugs: Sequence[str], *, label: bool = False) -> Clause:
+    """Any evidence of one word on a shop: (a) to (d) of M3.
+
+    Args:
+        word: folded.
+        slugs: the categories that it means.
+        label: whether (e) counts too, with or without another word.
+    """
+    category = (Exact("categories", tuple(slugs)),) if slugs else ()
+    return AnyOf((*_name_evidence(word), *category, *((_label(word),) if label else ())))
 
 
 def exclusive(sorts: Sequence[Clause]) -> tuple[Clause, ...]:
@@ -83,6 +103,31 @@ def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, .
     if category is not None:
         clauses.append(Exact("categories", (category,)))
     return tuple(clauses)
+
+
+def _with_labels(words: Sequence[str], evidence: Sequence[Clause], needed: tuple[Clause, ...]) -> Clause:
+    """Every word has its evidence or is a label of the domain, one of them at least (M3 e).
+
+    Args:
+        words: distinct.
+        evidence: of each word.
+        needed: clauses of which one must hold, so that every label has another word next to it.
+    """
+    either = (AnyOf((clause, _label(word))) for word, clause in zip(words, evidence, strict=True))
+    # The labels come first: where an index knows none of them, nothing else is looked up.
+    return AllOf((AnyOf(tuple(map(_label, words))), *either, AnyOf(needed)))
+
+
+def _two_categories(words: Sequence[str], slugs: Slugs) -> Iterator[Clause]:
+    """Clauses of which one holds where two of the words mean categories of the shop."""
+    meant = [slugs[word] for word in words if slugs[word]]
+    for place, last in enumerate(meant[1:], 1):
+        others = tuple(dict.fromkeys(chain.from_iterable(meant[:place])))
+        yield AllOf((Exact("categories", others), Exact("categories", last)))
+
+
+def _label(word: str) -> Clause:
+    return Exact("labels", (word,))
 
 
 def _begins(field: str, query: QueryForms) -> Clause:

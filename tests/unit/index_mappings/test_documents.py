@@ -42,6 +42,7 @@ SHOP = ShopDocument(
     keys=("ab", "abcd"),
     words=("ab",),
     infixes=("abc", "緑b"),
+    labels=("internal",),
     dotted=(),
 )
 CATEGORY = CategoryDocument(id="books", rank="ff-books", name="Books", count=3)
@@ -68,6 +69,7 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
         "full": ["ab", "ab.internal"],
         "keys": ["ab", "abcd"],
         "words": ["ab"],
+        "labels": ["internal"],
         # Of fewer than three characters only what has a Han, kana or Hangul character says something.
         "infixes_suffixes": ["abc", "緑b"],
     }
@@ -88,6 +90,7 @@ def test_the_embedded_engine_is_given_finished_terms_of_a_shop_and_nothing_else(
         "full": ["ab", "ab.internal"],
         "keys": ["ab", "abcd"],
         "words": ["ab"],
+        "labels": ["internal"],
         "full_short": ["a", "ab", "ab."],
         "keys_short": ["a", "ab", "abc"],
         "words_short": ["a", "ab"],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
-from service.search.clauses import AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix
+from service.search.clauses import AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix, meets
 from service.search.narrowing import implies, narrowed, union
 from service.search.plan import Plan, find_plan
 from tests.conformance.strategies import SLUGS, domains, names
@@ -16,25 +16,8 @@ from tests.conformance.strategies import SLUGS, domains, names
 Fields = dict[str, tuple[str, ...]]
 
 
-def _meets(shop: Fields, clause: Clause) -> bool:
-    match clause:
-        case AllOf(parts):
-            return all(_meets(shop, part) for part in parts)
-        case AnyOf(parts):
-            return any(_meets(shop, part) for part in parts)
-        case NoneOf(parts):
-            return not any(_meets(shop, part) for part in parts)
-        case Exact(field, texts):
-            return not set(texts).isdisjoint(shop[field])
-        case Prefix(field, text):
-            return any(known.startswith(text) for known in shop[field])
-        case Infix(field, text):
-            return any(text in known for known in shop[field])
-    raise AssertionError(clause)
-
-
 def _tier(shop: Fields, plan: Plan) -> int | None:
-    return next((tier for tier, clause in plan.tiers if _meets(shop, clause)), None)
+    return next((tier for tier, clause in plan.tiers if meets(shop, clause)), None)
 
 
 @st.composite
@@ -114,8 +97,8 @@ def test_what_does_not_follow_is_not_claimed(narrow: Clause, wide: Clause) -> No
 @given(_shops_and_clauses())
 def test_a_shop_that_meets_a_clause_meets_what_is_implied(drawn: tuple[Fields, list[Clause]]) -> None:
     shop, clauses = drawn
-    implied = [(one, other) for one in clauses for other in clauses if implies(one, other) and _meets(shop, one)]
-    assert all(_meets(shop, other) for _, other in implied)
+    implied = [(one, other) for one in clauses for other in clauses if implies(one, other) and meets(shop, one)]
+    assert all(meets(shop, other) for _, other in implied)
 
 
 @pytest.mark.rule("M4")
@@ -123,7 +106,7 @@ def test_a_shop_that_meets_a_clause_meets_what_is_implied(drawn: tuple[Fields, l
 def test_a_union_holds_the_same_shops_with_no_more_clauses(drawn: tuple[Fields, list[Clause]]) -> None:
     shop, clauses = drawn
     found = union(clauses)
-    assert _meets(shop, found) is any(_meets(shop, clause) for clause in clauses)
+    assert meets(shop, found) is any(meets(shop, clause) for clause in clauses)
     assert set(found.clauses) <= set(clauses)
 
 
