@@ -65,6 +65,11 @@ Clause = Exact | Prefix | Infix | Below | AllOf | AnyOf | NoneOf
 EVERYTHING = AllOf(())
 
 
+def any_of(clauses: Sequence[Clause]) -> Clause:
+    """Any of some clauses; one stands for itself."""
+    return clauses[0] if len(clauses) == 1 else AnyOf(tuple(clauses))
+
+
 def meets(texts: Mapping[str, Sequence[str]], clause: Clause) -> bool:
     """Whether a document meets a clause.
 

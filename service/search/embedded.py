@@ -17,14 +17,13 @@ from index_mappings.embedded import STORED_COLUMN, index_directory
 from index_mappings.generations import Stamp
 from index_mappings.opensearch import sort_field
 from service.measures import NOTHING_MEASURED, Measures
-from service.search.clauses import EVERYTHING, AnyOf, Clause
+from service.search.clauses import EVERYTHING, Clause
 from service.search.embedded_order import Address, Ordered
 from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, query_of
 from service.search.embedded_stamps import read_generations, read_live
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
-from service.search.narrowing import union
 from service.search.plan import Plan, exclusive
 from service.search.planned import PlannedBackend
 from service.search.protocol import Generations
@@ -156,7 +155,7 @@ def _page(reader: Ordered, ask: Ask) -> Page:
     if ask.total:
         # Counting is cheap and ordering is not: with one count of all tiers at once, only those are ordered whose hits
         # are shown.
-        total = _count(reader, bounds, union([clause for _, clause in plan.tiers]))
+        total = _count(reader, bounds, plan.matching)
         wanted = min(ask.limit, max(0, total - ask.offset))
     if bounds.none or not wanted:
         return Page((), total, counts)
@@ -196,7 +195,7 @@ def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted
         query = query_of(reader.index, clause)
         if query is None:
             continue
-        whole = bounds.without(reader.index, union(better).clauses).around(query)
+        whole = bounds.without(reader.index, better).around(query)
         better.append(clause)
         left = max(0, offset - passed)
         if left and (count := reader.count(whole)) <= left:
@@ -211,7 +210,7 @@ def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted
 def _count(reader: Ordered, bounds: Bounds, clause: Clause) -> int:
     if bounds.none:
         return 0
-    if clause == AnyOf((EVERYTHING,)) and not bounds.needed and not bounds.refused:
+    if clause == EVERYTHING and not bounds.needed and not bounds.refused:
         return int(reader.index.searcher.num_docs)
     query = query_of(reader.index, clause)
     return 0 if query is None else reader.count(bounds.around(query))

@@ -11,7 +11,6 @@ from index_mappings.text import fold
 from index_mappings.tiers import FindTier
 from service.search.clauses import Clause
 from service.search.engine import Ask, Engine, Page
-from service.search.narrowing import narrowed
 from service.search.plan import Plan, filter_clauses, find_plan, whole_query_match, word_evidence
 from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
 
@@ -74,7 +73,7 @@ class Finding:
 
     async def _page(self, query: FindQuery, forms: QueryForms) -> Page:
         plan = find_plan(forms, self._slugs(query, forms), filter_clauses(query.country, query.category))
-        ask = Ask(narrowed(plan), query.limit, offset=query.offset, total=True)
+        ask = Ask(plan, query.limit, offset=query.offset, total=True)
         (page,) = await self._engine.search(self._stamp, (ask,))
         return page
 

@@ -12,7 +12,7 @@ from index_mappings.documents import ANY_MARKET
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import FindTier, is_part_evidence
-from service.search.clauses import EVERYTHING, AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix
+from service.search.clauses import EVERYTHING, AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix, any_of
 
 Tiers = tuple[tuple[int, Clause], ...]
 
@@ -26,12 +26,19 @@ class Plan:
         tiers: tier and clause, best first; a document has the best tier whose clause it meets.
         filters: what every hit must meet.
         excluded: what no hit may meet.
+        whole: what exactly the documents of all tiers meet, where one clause says it shorter.
     """
 
     kind: str
     tiers: Tiers
     filters: tuple[Clause, ...] = ()
     excluded: tuple[Clause, ...] = ()
+    whole: Clause | None = None
+
+    @property
+    def matching(self) -> Clause:
+        """What a document of any tier meets."""
+        return self.whole or any_of([clause for _, clause in self.tiers])
 
 
 # The categories that each word means.
@@ -39,7 +46,7 @@ Slugs = Mapping[str, tuple[str, ...]]
 
 
 def find_plan(query: QueryForms, slugs: Slugs, filters: tuple[Clause, ...]) -> Plan:
-    """The plan of find_shop (M3, M4).
+    """The plan of find_shop (M3, M4), without tiers that cannot hold a shop, as better ones hold all that meet them.
 
     Args:
         query: the kept query; blank browses.
@@ -48,32 +55,55 @@ def find_plan(query: QueryForms, slugs: Slugs, filters: tuple[Clause, ...]) -> P
     """
     if not query.texts:
         return Plan("shops", ((FindTier.CATEGORY, EVERYTHING),), filters)
+    begins_key = _begins("keys", query)
     tiers: list[tuple[int, Clause]] = [
         (FindTier.EQUALS_FULL, Exact("full", query.texts)),
         (FindTier.BEGINS_FULL, _begins("full", query)),
-        (FindTier.BEGINS_KEY, _begins("keys", query)),
+        (FindTier.BEGINS_KEY, begins_key),
     ]
-    if query.words:
-        words = tuple(dict.fromkeys(query.words))
-        named: tuple[Clause, ...] = tuple(AnyOf(_name_evidence(word)) for word in words)
-        known: tuple[Clause, ...] = tuple(word_evidence(word, slugs[word]) for word in words)
-        tiers += [
-            (FindTier.WORDS, AllOf(tuple(Prefix("words", word) for word in words))),
-            (FindTier.INFIX, AllOf(named)),
-        ]
-        if len(words) > 1:
-            tiers += [
-                (FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words, slugs)))),
-                (FindTier.CATEGORY, AnyOf((AllOf(known), _with_labels(words, known, known)))),
-            ]
-        else:
-            tiers.append((FindTier.CATEGORY, AllOf(known)))
-    return Plan("shops", tuple(tiers), filters)
+    words = tuple(dict.fromkeys(query.words))
+    by_words = () if not words else _one_word(words[0], slugs) if len(words) == 1 else _several_words(words, slugs)
+    # Each full form is a key (X2), so what begins a key holds all tiers above.
+    whole = any_of([begins_key, *_widest(by_words)])
+    return Plan("shops", (*tiers, *by_words), filters, whole=whole)
+
+
+def _one_word(word: str, slugs: Slugs) -> Tiers:
+    # Each word of a name or of a main label begins a key (X2), so what begins a word has a better tier.
+    tiers: list[tuple[int, Clause]] = []
+    if len(named := _name_evidence(word)) > 1:
+        tiers.append((FindTier.INFIX, AnyOf(named)))
+    if slugs[word]:
+        tiers.append((FindTier.CATEGORY, Exact("categories", slugs[word])))
+    return tuple(tiers)
+
+
+def _several_words(words: tuple[str, ...], slugs: Slugs) -> Tiers:
+    named: tuple[Clause, ...] = tuple(any_of(_name_evidence(word)) for word in words)
+    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(tuple(Prefix("words", word) for word in words)))]
+    if any(isinstance(clause, AnyOf) for clause in named):
+        tiers.append((FindTier.INFIX, AllOf(named)))
+    tiers.append((FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words, slugs)))))
+    if any(slugs[word] for word in words):
+        known = tuple(word_evidence(word, slugs[word]) for word in words)
+        tiers.append((FindTier.CATEGORY, AnyOf((AllOf(known), _with_labels(words, known, known)))))
+    return tuple(tiers)
+
+
+def _widest(tiers: Tiers) -> Iterator[Clause]:
+    """The clauses of tiers of words that no other one holds: of several words a category's holds all others."""
+    clauses = dict(tiers)
+    if FindTier.CATEGORY in clauses and FindTier.WORDS in clauses:
+        yield clauses[FindTier.CATEGORY]
+        return
+    if FindTier.INFIX in clauses:
+        clauses.pop(FindTier.WORDS, None)
+    yield from clauses.values()
 
 
 def whole_query_match(query: QueryForms, slugs: Slugs) -> Clause:
     """Whether a shop matches the query at all, whatever its tier (M3)."""
-    return AnyOf(tuple(clause for _, clause in find_plan(query, slugs, ()).tiers))
+    return find_plan(query, slugs, ()).matching
 
 
 def word_evidence(word: str, slugs: Sequence[str], *, label: bool = False) -> Clause:
@@ -131,12 +161,7 @@ def _label(word: str) -> Clause:
 
 
 def _begins(field: str, query: QueryForms) -> Clause:
-    return _any_of([Prefix(field, text) for text in query.texts])
-
-
-def _any_of(clauses: Sequence[Clause]) -> Clause:
-    """Any of some clauses; most queries have one text, and one clause stands for itself."""
-    return clauses[0] if len(clauses) == 1 else AnyOf(tuple(clauses))
+    return any_of([Prefix(field, text) for text in query.texts])
 
 
 def _name_evidence(word: str) -> tuple[Clause, ...]:

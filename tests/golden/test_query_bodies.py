@@ -9,7 +9,6 @@ from index_mappings.forms import query_forms
 from service.search.belongings import coupon_plan, coupon_sorts
 from service.search.clauses import EVERYTHING
 from service.search.engine import Ask
-from service.search.narrowing import narrowed
 from service.search.opensearch_queries import every_body, search_body
 from service.search.plan import Plan, filter_clauses, find_plan, word_evidence
 from service.search.protocol import CouponQuery
@@ -23,7 +22,7 @@ ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_str
 def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filters: str | None) -> Plan:
     query = query_forms(text)
     meant = {word: (slugs or {}).get(word, ()) for word in query.words}
-    return narrowed(find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category"))))
+    return find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category")))
 
 
 PLANS: Final[Mapping[str, Plan]] = {

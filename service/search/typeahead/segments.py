@@ -15,7 +15,6 @@ import orjson
 from index_mappings.forms import infixes_of, labels_of
 from index_mappings.typeahead.segment import (
     ARRAYS,
-    FULL,
     KEY,
     NAME,
     POSTING_BITS,
@@ -172,19 +171,16 @@ class Segment:
         return found[found & KEY != 0] >> POSTING_BITS
 
     def _evidence(self, number: int) -> dict[str, tuple[str, ...]]:
-        """What find_shop compares of a shop, by the fields of its document."""
+        """What tells whether a shop matches a query of find_shop, by the fields of its document."""
         heads = self._parts["own_heads"]
         marked = [
             (self._text(own >> POSTING_BITS), own)
             for own in self._parts["own"][heads[number] : heads[number + 1]].tolist()
         ]
-        full, keys, words, names = (
-            tuple(text for text, marks in marked if marks & mark) for mark in (FULL, KEY, WORD, NAME)
-        )
+        keys, words, names = (tuple(text for text, marks in marked if marks & mark) for mark in (KEY, WORD, NAME))
         begin, end = self._parts["own_category_heads"][number : number + 2]
         domain = self._shown(number).domain
         return {
-            "full": full,
             "keys": keys,
             "words": words,
             "infixes": infixes_of(names, domain),
