@@ -112,8 +112,8 @@ async def test_each_word_of_a_query_without_matches_is_counted_once_within_the_f
         ]
     )
 
-    async def counted(query: str, **filters: str) -> dict[str, int] | None:
-        found = await find(world, query, **filters)
+    async def counted(query: str, *, country: str | None = None, category: str | None = None) -> dict[str, int] | None:
+        found = await find(world, query, country=country, category=category)
         assert found.total == 0, query
         return None if found.word_counts is None else {count.word: count.shops for count in found.word_counts}
 

@@ -167,8 +167,9 @@ class Segment:
         texts = range(len(heads) - 1)
         first = bisect_left(texts, text, key=self._text)
         last = bisect_right(texts, text, lo=first, key=lambda number: self._text(number)[: len(text)])
-        found: Array = postings[heads[first] : heads[last]]
-        return found[found & KEY != 0] >> POSTING_BITS
+        found = postings[heads[first] : heads[last]]
+        numbers: Array = found[found & KEY != 0] >> POSTING_BITS
+        return numbers
 
     def _evidence(self, number: int) -> dict[str, tuple[str, ...]]:
         """What tells whether a shop matches a query of find_shop, by the fields of its document."""
