@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from index_mappings.generations import Stamp
-from service.search.clauses import Clause
 from service.search.embedded import TantivyEngine
 from service.search.engine import Ask, Engine, Hit, Page
 from service.search.plan import Plan
@@ -36,9 +35,6 @@ class _Remembering:
 
     def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         return self._engine.every(stamp, plan)
-
-    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        return await self._engine.present(stamp, kind, clauses)
 
     async def typeahead(self, stamp: Stamp) -> Typeahead:
         return await self._engine.typeahead(stamp)

@@ -38,7 +38,8 @@ class ShopDocument:
         offers: the newest few offers, as the offers' own documents show them; `offers_total` counts all (A1).
         redirects: redirects that the source states between this shop's domain and another public shop's (A12).
         registrable, main_label: parts of the domain that merge audits look for.
-        names, leading, full, keys, words, infixes, dotted, rests: what it is found by (`index_mappings.forms`, X2).
+        names, leading, full, keys, words, infixes, labels, dotted, rests: what it is found by (`index_mappings.forms`,
+            X2).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -62,6 +63,7 @@ class ShopDocument:
     keys: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
     words: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
+    labels: Annotated[tuple[str, ...], Role.EXACT]
     dotted: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     rests: Annotated[tuple[str, ...], Role.TYPEAHEAD]
 

@@ -5,6 +5,7 @@ They are made once, when a shop is projected; a query is folded without variants
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from anyascii import anyascii
 
@@ -21,6 +22,9 @@ from index_mappings.text import (
     scripts_of,
 )
 
+# Labels of public suffixes that say nothing of a shop.
+_ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
+
 
 @dataclass(frozen=True, slots=True)
 class ShopForms:
@@ -34,6 +38,7 @@ class ShopForms:
         keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
         words: single words of the names and of the main label.
         infixes: names without spaces, and the domain without its public suffix.
+        labels: of the domain those around the main label, each in one word, that count next to another word (M3 e).
         dotted: of full forms and keys those that only a domain with labels left of its main label gives: the typeahead
             takes their beginnings for evidence only where the query has a dot (M9).
         rests: of full forms those that are only one word behind an article (`Source` of The Source): where a part of a
@@ -46,6 +51,7 @@ class ShopForms:
     keys: tuple[str, ...]
     words: tuple[str, ...]
     infixes: tuple[str, ...]
+    labels: tuple[str, ...] = ()
     dotted: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
 
@@ -122,8 +128,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     parts = domain_parts(domain)
     label_forms = {label: _label_forms(label) for label in parts.labels}  # the main label is one of them
     main_forms = label_forms[parts.main_label]
-    domains = {domain, unicode_host(domain)}
-    domains |= {fold(spelling) for spelling in domains}
+    domains = _domain_forms(domain)
     by_domain = [text for text in spaced if _spells_label(text, parts.main_label)]
     pieces = [piece for part in unicode_host(parts.main_label).split("-") for piece in fold(part).split()]
     tails = [tail for text, forms in spaced.items() for tail in _tails(text, forms)]
@@ -141,10 +146,42 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         full=_unique(*whole.values(), domains, main_forms),
         keys=_unique(own_keys, domains, by_labels),
         words=_unique((word for form in named for word in form.split()), pieces),
-        infixes=_unique(map(joined, named), [joined(fold(unicode_host(parts.without_suffix)))]),
+        infixes=infixes_of(set().union(*whole.values()), domain),
+        labels=labels_of(domain),
         dotted=_unique(by_labels - own_keys),
         rests=_unique(set().union(*(whole[text] for text in single)).difference(*named_otherwise, domains, main_forms)),
     )
+
+
+def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
+    """The infixes of a shop.
+
+    Args:
+        names: its whole names, spaced and joined; those of `ShopForms.names` are the same evidence.
+        domain: reduced by R1.
+    """
+    parts = domain_parts(domain)
+    own = joined(fold(unicode_host(parts.without_suffix)))
+    # Spellings of the domain have its public suffix, some of its main label are A-labels or not folded.
+    spellings = _domain_forms(domain) | {form for form in _label_forms(parts.main_label) if joined(form) not in own}
+    unspaced = (joined(name) for name in names if name not in spellings and has_word_character(name))
+    return _unique(unspaced, [own])
+
+
+def labels_of(domain: str) -> tuple[str, ...]:
+    """The folded labels of a reduced domain's public suffix, and of what is left of its main label (M3 e).
+
+    A label of several words is left out, as no word of a query equals it.
+    """
+    labels = domain.split(".")
+    del labels[len(domain_parts(domain).labels) - 1]
+    folded = {fold(unicode_host(label)) for label in labels}
+    return _unique(label for label in folded - _ANYWHERE if " " not in label)
+
+
+def _domain_forms(domain: str) -> set[str]:
+    spellings = {domain, unicode_host(domain)}
+    return spellings | {fold(spelling) for spelling in spellings}
 
 
 def _name_forms(text: str) -> frozenset[str]:

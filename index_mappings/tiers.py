@@ -25,11 +25,12 @@ class FindTier(IntEnum):
     """The tiers of find_shop, best last (M4)."""
 
     CATEGORY = 0  # some word is only a category's
-    INFIX = 1  # every word is a word, begins one or is a part of a name
-    WORDS = 2  # every word is a word or begins one
-    BEGINS_KEY = 3
-    BEGINS_FULL = 4
-    EQUALS_FULL = 5
+    LABELS = 1  # every word is of a name, as below, or a label of the domain next to another word
+    INFIX = 2  # every word is a word, begins one or is a part of a name
+    WORDS = 3  # every word is a word or begins one
+    BEGINS_KEY = 4
+    BEGINS_FULL = 5
+    EQUALS_FULL = 6
 
 
 class SuggestTier(IntEnum):

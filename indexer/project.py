@@ -54,6 +54,7 @@ def project_shop(
         keys=forms.keys,
         words=forms.words,
         infixes=forms.infixes,
+        labels=forms.labels,
         dotted=forms.dotted,
         rests=forms.rests,
     )

@@ -154,10 +154,29 @@ async def _category(visit: Visit) -> None:
 async def _every_word(visit: Visit) -> None:
     one, other = await _words_of_two(visit)
     reply = await _found(visit, query=f"{one} {other}", limit=_FULL)
-    allowed = set(_ids(await _found(visit, query=one, limit=_FULL)))
-    allowed &= set(_ids(await _found(visit, query=other, limit=_FULL)))
-    if strays := set(_ids(reply)) - allowed:
+    fitting = {word: set(_ids(await _found(visit, query=word, limit=_FULL))) for word in (one, other)}
+    # Next to another word a label of the domain is evidence, too (M3 e).
+    strays = {
+        shop["id"].text()
+        for shop in reply.answer()["results"].each()
+        for word in (one, other)
+        if shop["id"].text() not in fitting[word] and word not in shop["domain"].text().split(".")
+    }
+    if strays:
         raise reply.broken(f"only shops that {one} and {other} find both", f"also {', '.join(sorted(strays)[:5])}")
+
+
+@rule("M6.word_counts", "When several words have no match, each is counted with the shops that it fits, zeros too.")
+async def _word_counts(visit: Visit) -> None:
+    nowhere = visit.unknown_id.replace("_", "")
+    lost = await _found(visit, query=f"{nowhere} {nowhere}x {nowhere}")
+    if "word_counts" not in lost.answer().keys():  # noqa: SIM118 - a part is no dict
+        raise NothingToSeeError("word_counts, which are beyond the interface")
+    lost.answer()["word_counts"].expect([{"word": word, "shops": 0} for word in (nowhere, f"{nowhere}x")])
+    _, word = _worded(visit)
+    found = await _found(visit, query=f"{word} {word}")
+    if "word_counts" in found.answer().keys():  # noqa: SIM118 - as above
+        raise found.broken("no word_counts, as there are matches")
 
 
 @rule("I51", "A slug that no listed category has is an error, never an empty list.")
@@ -231,5 +250,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _offset,
     _category,
     _every_word,
+    _word_counts,
     _unknown_category,
 )

@@ -41,12 +41,19 @@ class CategoryTable:
         """The slugs of the categories that have a word which this one equals or, from 3 characters up, begins."""
         return self._meant.get(word, ())
 
-    def resolve(self, words: Iterable[str], cap: int) -> Resolved:
-        """What each word means, at most `cap` categories a word (M5)."""
+    def resolve(self, words: Iterable[str], cap: int, category: str | None = None) -> Resolved:
+        """What each word means (M5).
+
+        Args:
+            words: folded.
+            cap: how many categories a word may mean.
+            category: the slug that a search filters by: a word that means it means it whatever its position, and what
+                else it means is of no account.
+        """
         found = {word: self.slugs_of(word) for word in words}
         return Resolved(
-            slugs={word: slugs[:cap] for word, slugs in found.items()},
-            truncated=any(len(slugs) > cap for slugs in found.values()),
+            slugs={word: _taken(slugs, cap, category) for word, slugs in found.items()},
+            truncated=any(len(slugs) > cap and category not in slugs for slugs in found.values()),
         )
 
     def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
@@ -57,6 +64,10 @@ class CategoryTable:
             return ()
         # No word begins with several: of a query of one word, the whole and its last word are the same.
         return self._by_beginning.get(query.words[-1], ())[:limit]
+
+
+def _taken(slugs: tuple[str, ...], cap: int, category: str | None) -> tuple[str, ...]:
+    return (*slugs[: cap - 1], category) if category is not None and category in slugs[cap:] else slugs[:cap]
 
 
 def _enter(table: dict[str, list[Category]], category: Category, texts: Iterable[str]) -> None:

@@ -17,14 +17,13 @@ from index_mappings.embedded import STORED_COLUMN, index_directory
 from index_mappings.generations import Stamp
 from index_mappings.opensearch import sort_field
 from service.measures import NOTHING_MEASURED, Measures
-from service.search.clauses import EVERYTHING, AnyOf, Clause
+from service.search.clauses import EVERYTHING, Clause
 from service.search.embedded_order import Address, Ordered
 from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, query_of
 from service.search.embedded_stamps import read_generations, read_live
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
-from service.search.narrowing import union
 from service.search.plan import Plan, exclusive
 from service.search.planned import PlannedBackend
 from service.search.protocol import Generations
@@ -82,10 +81,6 @@ class TantivyEngine:
         """All hits at once: the reader does not change under us."""
         yield await asyncio.to_thread(self._every, stamp, plan)
 
-    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        """For each clause whether any document meets it."""
-        return await asyncio.to_thread(self._present, stamp, kind, clauses)
-
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead."""
         return await self._typeaheads.open(stamp)
@@ -114,13 +109,6 @@ class TantivyEngine:
             order=Order.Asc,
         )
         return tuple(Hit(tier, _stored(searcher.doc(address))) for _, address in found.hits)
-
-    def _present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        index = self._reader(stamp, kind).index
-        queries = [query_of(index, clause) for clause in clauses]
-        return tuple(
-            query is not None and bool(index.searcher.search(query, limit=1, count=False).hits) for query in queries
-        )
 
     def _reader(self, stamp: Stamp, kind: str) -> Ordered:
         readers = self._readers.get(stamp.key)
@@ -167,7 +155,7 @@ def _page(reader: Ordered, ask: Ask) -> Page:
     if ask.total:
         # Counting is cheap and ordering is not: with one count of all tiers at once, only those are ordered whose hits
         # are shown.
-        total = _count(reader, bounds, union([clause for _, clause in plan.tiers]))
+        total = _count(reader, bounds, plan.matching)
         wanted = min(ask.limit, max(0, total - ask.offset))
     if bounds.none or not wanted:
         return Page((), total, counts)
@@ -207,7 +195,7 @@ def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted
         query = query_of(reader.index, clause)
         if query is None:
             continue
-        whole = bounds.without(reader.index, union(better).clauses).around(query)
+        whole = bounds.without(reader.index, better).around(query)
         better.append(clause)
         left = max(0, offset - passed)
         if left and (count := reader.count(whole)) <= left:
@@ -222,7 +210,7 @@ def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted
 def _count(reader: Ordered, bounds: Bounds, clause: Clause) -> int:
     if bounds.none:
         return 0
-    if clause == AnyOf((EVERYTHING,)) and not bounds.needed and not bounds.refused:
+    if clause == EVERYTHING and not bounds.needed and not bounds.refused:
         return int(reader.index.searcher.num_docs)
     query = query_of(reader.index, clause)
     return 0 if query is None else reader.count(bounds.around(query))

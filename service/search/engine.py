@@ -71,9 +71,6 @@ class Engine(Protocol):
     def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits of a plan of one tier, however many, as of one moment."""
 
-    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        """For each clause whether any document meets it."""
-
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead, waiting for its files.
 

@@ -1,19 +1,36 @@
 """Searching shops over any engine that can run a plan: the flow of find_shop (M3 to M6)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from index_mappings.documents import shop_from_stored
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.text import fold
+from index_mappings.tiers import FindTier
+from service.search.clauses import Clause
 from service.search.engine import Ask, Engine, Page
-from service.search.narrowing import narrowed
-from service.search.plan import filter_clauses, find_plan, whole_query_match, word_evidence
-from service.search.protocol import FindQuery, Found, SuggestedShop
+from service.search.plan import Plan, filter_clauses, find_plan, whole_query_match, word_evidence
+from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What the corpus has of a query without matches under its filters.
+
+    Attributes:
+        missing: the words without evidence on any shop; empty where some shop matches the whole query.
+        whole: whether some shop does.
+        counts: of each distinct word the number of shops with evidence that pass the filters.
+    """
+
+    missing: tuple[str, ...]
+    whole: bool
+    counts: dict[str, int]
 
 
 class Finding:
@@ -39,52 +56,73 @@ class Finding:
         whole = query_forms(query.text)
         page = await self._page(query, whole)
         if page.total or not whole.texts:
-            return self._found(page, whole)
+            return self._found(query, page, whole)
         # Only an empty answer needs to know which words the corpus has at all (M6): the second round trip.
-        missing = await self._missing_words(whole)
+        evidence = await self._evidence(query, whole)
         kept = whole
-        if missing is not None and (missing or not whole.words):
-            kept = forms_of_words(tuple(word for word in whole.words if word not in missing))
+        if not evidence.whole and (evidence.missing or not whole.words):
+            kept = forms_of_words(tuple(word for word in whole.words if word not in evidence.missing))
             if kept.texts or query.category is not None:
                 page = await self._page(query, kept)
-        near = self._did_you_mean(query, page)
-        return self._found(page, kept, as_typed(query.text, missing or ()), near)
+        counts = None
+        if not page.total and len(whole.words) > 1:
+            spelt = zip(as_typed(query.text, tuple(evidence.counts)), evidence.counts.values(), strict=True)
+            counts = tuple(WordCount(word, shops) for word, shops in spelt)
+        near = self._did_you_mean(query, page, kept)
+        return self._found(query, page, kept, as_typed(query.text, evidence.missing), near, counts)
 
     async def _page(self, query: FindQuery, forms: QueryForms) -> Page:
-        slugs = self._table.resolve(forms.words, self._cap).slugs
-        plan = find_plan(forms, slugs, filter_clauses(query.country, query.category))
-        return await self._ask(Ask(narrowed(plan), query.limit, offset=query.offset, total=True))
-
-    async def _missing_words(self, forms: QueryForms) -> tuple[str, ...] | None:
-        """The words that no public shop has evidence of; None when the whole query matches some shop."""
-        slugs = self._table.resolve(forms.words, self._cap).slugs
-        words = tuple(slugs)
-        clauses = (whole_query_match(forms, slugs), *(word_evidence(word, slugs[word]) for word in words))
-        whole, *known = await self._engine.present(self._stamp, "shops", clauses)
-        return None if whole else tuple(word for word, found in zip(words, known, strict=True) if not found)
-
-    def _did_you_mean(self, query: FindQuery, page: Page) -> tuple[SuggestedShop, ...]:
-        shown = frozenset(hit.stored["id"] for hit in page.hits)
-        return self._typeahead.did_you_mean(query.text, query.country, query.category, shown)
-
-    async def _ask(self, ask: Ask) -> Page:
+        plan = find_plan(forms, self._slugs(query, forms), filter_clauses(query.country, query.category))
+        ask = Ask(plan, query.limit, offset=query.offset, total=True)
         (page,) = await self._engine.search(self._stamp, (ask,))
         return page
 
-    def _found(
+    async def _evidence(self, query: FindQuery, forms: QueryForms) -> _Evidence:
+        """Count the shops of the whole query, and those of each word, with and without filters, in one round trip."""
+        slugs = self._slugs(query, forms)
+        several = len(forms.words) > 1
+        words = [word_evidence(word, slugs[word], label=several) for word in slugs]
+        filters = filter_clauses(query.country, query.category) if several else ()
+        asks = [_count(whole_query_match(forms, slugs)), *map(_count, words)]
+        if filters:
+            asks += [_count(clause, filters) for clause in words]
+        whole, *counts = [page.total or 0 for page in await self._engine.search(self._stamp, asks)]
+        anywhere = dict(zip(slugs, counts, strict=False))
+        passing = dict(zip(slugs, counts[len(words) :], strict=True)) if filters else anywhere
+        missing = () if whole else tuple(word for word, shops in anywhere.items() if not shops)
+        return _Evidence(missing, bool(whole), passing)
+
+    def _slugs(self, query: FindQuery, forms: QueryForms) -> dict[str, tuple[str, ...]]:
+        return self._table.resolve(forms.words, self._cap, query.category).slugs
+
+    def _did_you_mean(self, query: FindQuery, page: Page, kept: QueryForms) -> tuple[SuggestedShop, ...]:
+        if not page.total:
+            return self._typeahead.did_you_mean(query)
+        # A browsed category matches whatever passes its filter.
+        return self._typeahead.did_you_mean(query, kept, self._slugs(query, kept)) if kept.texts else ()
+
+    def _found(  # noqa: PLR0917 - the parts of an answer, all but the first three only where there was no match
         self,
+        query: FindQuery,
         page: Page,
         kept: QueryForms,
         ignored: tuple[str, ...] = (),
         near: tuple[SuggestedShop, ...] = (),
+        counts: tuple[WordCount, ...] | None = None,
     ) -> Found:
         return Found(
             shops=tuple(shop_from_stored(hit.stored) for hit in page.hits),
             total=page.total or 0,
             ignored=ignored,
-            category_truncated=self._table.resolve(kept.words, self._cap).truncated,
+            category_truncated=self._table.resolve(kept.words, self._cap, query.category).truncated,
             did_you_mean=near,
+            word_counts=counts,
         )
+
+
+def _count(clause: Clause, filters: tuple[Clause, ...] = ()) -> Ask:
+    """How many shops meet a clause."""
+    return Ask(Plan("shops", ((FindTier.CATEGORY, clause),), filters), 0, total=True)
 
 
 def as_typed(text: str, words: Sequence[str]) -> tuple[str, ...]:

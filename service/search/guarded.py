@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from index_mappings.generations import Stamp
 from service.breaker import Circuit, CircuitOpen
 from service.measures import NOTHING_MEASURED, Measures
-from service.search.clauses import Clause
 from service.search.engine import Ask, Engine, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
 from service.search.plan import Plan
@@ -69,11 +68,6 @@ class GuardedEngine:
                 if page is None:
                     return
                 yield page
-
-    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        """For each clause whether any document meets it."""
-        with self._asked("present"):
-            return await self._engine.present(stamp, kind, clauses)
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead.

@@ -15,13 +15,12 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 from index_mappings.generations import Stamp, index_name
 from service.measures import NOTHING_MEASURED, Measures
-from service.search.clauses import Clause
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
 from service.search.opensearch_generations import generations_body, generations_of, live_body, live_of
 from service.search.opensearch_nodes import connect
-from service.search.opensearch_queries import every_body, presence_bodies, search_body, tier_of
+from service.search.opensearch_queries import every_body, search_body, tier_of
 from service.search.opensearch_requests import search_target, searches_body
 from service.search.opensearch_typeahead import FetchedTypeaheads
 from service.search.plan import Plan
@@ -158,12 +157,6 @@ class OpenSearchEngine:
             # It would end by itself after a minute; a failure to end it now harms nobody.
             with suppress(OpenSearchException):
                 await self._client.delete_pit(body={"pit_id": [point_in_time]})
-
-    async def present(self, stamp: Stamp, kind: str, clauses: Sequence[Clause]) -> tuple[bool, ...]:
-        """Ask for one document of each clause, in one round trip."""
-        seconds = self._time_left()
-        bodies = [(kind, body) for body in presence_bodies(clauses, timeout_ms=self._of_shards(seconds))]
-        return tuple(bool(answer["hits"]["hits"]) for answer in await self._ask(stamp, bodies, seconds))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -3,7 +3,6 @@
 The score is the tier and nothing else: constant scores under a dis_max, sorted by score, then by rank (M2).
 """
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -54,23 +53,6 @@ def every_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit
         "pit": {"id": point_in_time, "keep_alive": "1m"},
     }
     return body if after is None else {**body, "search_after": after}
-
-
-def presence_bodies(clauses: Sequence[Clause], *, timeout_ms: int) -> list[dict[str, Any]]:
-    """One small search a clause, for one multi-search: is there any document that meets it?
-
-    A filters aggregation would say the same, but it answers with `terminated_early`, which means "incomplete" here.
-    """
-    return [
-        {
-            "query": {"bool": {"filter": [clause_body(clause)]}},
-            "size": 1,
-            "track_total_hits": False,
-            "_source": False,
-            "timeout": f"{timeout_ms}ms",
-        }
-        for clause in clauses
-    ]
 
 
 def tier_of(plan: Plan, score: float | None) -> int:

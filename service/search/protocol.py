@@ -68,6 +68,19 @@ class SuggestedShop:
 
 
 @dataclass(frozen=True, slots=True)
+class WordCount:
+    """How many shops have any evidence of a word of the query, filters applied (M6).
+
+    Attributes:
+        word: spelt as ignored words are.
+        shops: their number.
+    """
+
+    word: str
+    shops: int
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The answer to a search (M3 to M6).
 
@@ -76,7 +89,9 @@ class Found:
         total: the full number of matches.
         ignored: words that matched nothing in the corpus, as typed, in query order.
         category_truncated: whether a word resolves to more categories than are taken.
-        did_you_mean: up to three shops that are a typing error away from the whole query, none of them in `shops`.
+        did_you_mean: up to three shops of which the whole query is a misspelt name, or a name and something else; none
+            of them is among the matches.
+        word_counts: for each word of a query of several that has no match; None for other queries.
     """
 
     shops: tuple[Shop, ...]
@@ -84,6 +99,7 @@ class Found:
     ignored: tuple[str, ...]
     category_truncated: bool
     did_you_mean: tuple[SuggestedShop, ...]
+    word_counts: tuple[WordCount, ...] | None = None
 
 
 @dataclass(slots=True)  # not frozen: every suggest request makes eight

@@ -20,7 +20,7 @@ from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.text import fold
-from index_mappings.tiers import SUGGEST_CUT
+from index_mappings.tiers import SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable
 from service.search.protocol import (
     CouponQuery,
@@ -36,9 +36,10 @@ from service.search.protocol import (
     Suggestion,
     SuggestQuery,
     TypeaheadState,
+    WordCount,
 )
 from service.search.reference_belongings import ReferenceBelongings
-from service.search.reference_tiers import find_tier, suggested_shops, typo_tier, word_tier
+from service.search.reference_tiers import find_tier, overlap_tier, suggested_shops, typo_tier, word_tier
 
 
 class ReferenceBackend:
@@ -133,8 +134,10 @@ class ReferenceBackend:
         whole = query_forms(query.text)
         kept = whole
         ignored: tuple[str, ...] = ()
-        if whole.texts and not self._matches(whole, None, None):
-            missing = [word for word in dict.fromkeys(whole.words) if not self._has_evidence(word)]
+        counted = list(dict.fromkeys(whole.words))
+        several = len(whole.words) > 1
+        if whole.texts and not self._matches(whole, None, query.category, filtered=False):
+            missing = [word for word in counted if not self._with_evidence(word, self._shops, query, label=several)]
             ignored = as_typed(query.text, missing)
             if missing or not whole.words:
                 kept = forms_of_words(tuple(word for word in whole.words if word not in missing))
@@ -142,13 +145,16 @@ class ReferenceBackend:
             shops: list[ShopDocument] = []
         else:
             shops = self._matches(kept, query.country, query.category)
+        passing = _passing(self._shops, query.country, query.category)
+        counts = [len(self._with_evidence(word, passing, query, label=several)) for word in counted]
         page = shops[query.offset : query.offset + query.limit]
         return Found(
             shops=tuple(_shop(shop) for shop in page),
             total=len(shops),
             ignored=ignored,
-            category_truncated=self._table.resolve(kept.words, self._cap).truncated,
-            did_you_mean=self._did_you_mean(query, page) if not shops or ignored else (),
+            category_truncated=self._table.resolve(kept.words, self._cap, query.category).truncated,
+            did_you_mean=self._did_you_mean(query, kept, shops) if not shops or ignored else (),
+            word_counts=tuple(map(WordCount, as_typed(query.text, counted), counts)) if several and not shops else None,
         )
 
     def suggest(self, query: SuggestQuery) -> Suggested:
@@ -161,37 +167,49 @@ class ReferenceBackend:
             shops=tuple(Suggestion(_suggested(shop), tier) for tier, shop in ranked[: query.limit]),
         )
 
-    def _matches(self, query: QueryForms, country: str | None, category: str | None) -> list[ShopDocument]:
-        found = self._table.resolve(query.words, self._cap).slugs
+    def _matches(
+        self, query: QueryForms, country: str | None, category: str | None, *, filtered: bool = True
+    ) -> list[ShopDocument]:
+        found = self._table.resolve(query.words, self._cap, category).slugs
         slugs = {word: frozenset(found[word]) for word in query.words}
         ranked = [
             (tier, shop)
-            for shop in self._shops
-            if sells_in(shop, country)
-            and (category is None or category in shop.categories)
-            and (tier := find_tier(shop, query, slugs)) is not None
+            for shop in (_passing(self._shops, country, category) if filtered else self._shops)
+            if (tier := find_tier(shop, query, slugs)) is not None
         ]
         ranked.sort(key=lambda found: (-found[0], found[1].rank))
         return [shop for _, shop in ranked]
 
-    def _has_evidence(self, word: str) -> bool:
-        slugs = frozenset(self._table.resolve([word], self._cap).slugs[word])
-        return any(word_tier(shop, word, slugs) is not None for shop in self._shops)
+    def _with_evidence(
+        self, word: str, shops: Iterable[ShopDocument], query: FindQuery, *, label: bool
+    ) -> list[ShopDocument]:
+        """The shops with evidence of a word: (a) to (d), or also (e), whatever other words there are (M6)."""
+        slugs = frozenset(self._table.resolve([word], self._cap, query.category).slugs[word])
+        return [shop for shop in shops if word_tier(shop, word, slugs) is not None or (label and word in shop.labels)]
 
-    def _did_you_mean(self, query: FindQuery, page: Sequence[ShopDocument]) -> tuple[SuggestedShop, ...]:
+    def _did_you_mean(
+        self,
+        query: FindQuery,
+        kept: QueryForms,  # noqa: ARG002 - what a backend with a typeahead asks by instead of all that matches
+        matching: Sequence[ShopDocument],
+    ) -> tuple[SuggestedShop, ...]:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:
             return ()
-        near = [
-            (typo_tier(shop, forms) or 0, shop)
-            for shop in self._shops
-            if sells_in(shop, query.country)
-            and (query.category is None or query.category in shop.categories)
-            and typo_tier(shop, forms) is not None
-            and shop not in page
-        ]
-        near.sort(key=lambda found: (-found[0], found[1].rank))
-        return tuple(_suggested(shop) for _, shop in near[:3])
+        passing = _passing(self._shops, query.country, query.category)
+        typos = {shop.id: typo_tier(shop, forms) for shop in passing}
+        once = [shop for shop in passing if typos[shop.id] == SuggestTier.ONE_TYPO]
+        near = [shop for shop in passing if overlap_tier(shop, forms.words) == SuggestTier.PART_IS_NAME]
+        if not matching and not once:
+            near += [shop for shop in passing if typos[shop.id] == SuggestTier.TWO_TYPOS]
+        near.sort(key=lambda shop: shop.rank)
+        named = {shop.id: shop for shop in (*once, *near) if shop not in matching}
+        return tuple(map(_suggested, list(named.values())[:3]))
+
+
+def _passing(shops: Iterable[ShopDocument], country: str | None, category: str | None) -> list[ShopDocument]:
+    """The shops that pass both filters."""
+    return [shop for shop in shops if sells_in(shop, country) and (category is None or category in shop.categories)]
 
 
 def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:

@@ -136,7 +136,13 @@ def find_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None
         return FindTier.BEGINS_FULL
     if any(key.startswith(query.texts) for key in shop.keys):
         return FindTier.BEGINS_KEY
-    tiers = [word_tier(shop, word, slugs[word]) for word in query.words]
+    own = {word: word_tier(shop, word, slugs[word]) for word in query.words}
+    tiers = [
+        max(FindTier.LABELS, tier or FindTier.CATEGORY)
+        if word in shop.labels and any(own[other] is not None for other in own if other != word)
+        else tier
+        for word, tier in own.items()
+    ]
     known = [tier for tier in tiers if tier is not None]
     return min(known) if known and len(known) == len(tiers) else None
 

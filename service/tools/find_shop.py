@@ -25,8 +25,10 @@ DESCRIPTION = (
     "before you filter by category: only its slugs are accepted, another one is an error. In the answer, total_count "
     "is the number of all matches and truncated says that more follow this page: raise offset. ignored_terms lists "
     "words that fit no shop at all and were dropped, so the results answer a narrower question than the one asked; "
-    "say so. category_truncated means that a word fits so many categories that some were left out. did_you_mean names "
-    "shops a typing error away when nothing was found or a word was dropped: they are suggestions, not results."
+    "say so. category_truncated means that a word fits so many categories that some were left out. When nothing was "
+    "found or a word was dropped, did_you_mean names shops whose name is misspelt in the query or stands in it among "
+    "other words: suggestions, not results. When several words found nothing together, word_counts says how many shops "
+    "each of them fits alone: it shows which word to leave out."
 )
 
 
@@ -67,15 +69,22 @@ class FindShopRequest(NoShopRequest):
 
 
 class NearShop(ToolResponse):
-    """A shop whose name is a typing error away."""
+    """A shop whose name the query misspells, or holds among other words."""
 
     id: Annotated[str, Field(description="The directory's id of the shop.")]
     name: Annotated[str, Field(description="Display name.")]
     domain: Annotated[str, Field(description="The shop's domain.")]
 
 
+class WordShops(ToolResponse):
+    """A word of the query and the shops that it fits."""
+
+    word: Annotated[str, Field(description="The word as typed.")]
+    shops: Annotated[int, Field(description="How many shops it fits, within country and category.")]
+
+
 class FindShopResponse(ToolResponse):
-    """One page of matches."""
+    """One page of matches; word_counts is there only when several words found nothing together."""
 
     results: Annotated[tuple[ShopView, ...], Field(description="The shops of this page, best first.")]
     total_count: Annotated[int, Field(description="The number of all matches, not only of this page.")]
@@ -89,8 +98,29 @@ class FindShopResponse(ToolResponse):
     ]
     did_you_mean: Annotated[
         tuple[NearShop, ...],
-        Field(description="Up to 3 shops a typing error away; none of them is in results. Beyond the interface."),
+        Field(
+            description=(
+                "Up to 3 shops whose name the query misspells or holds among other words; no match is among them. "
+                "Beyond the interface."
+            )
+        ),
     ]
+    word_counts: Annotated[
+        tuple[WordShops, ...] | None,
+        Field(
+            description=(
+                "Only when two or more words have no match: how many shops each of them fits, to see which one to "
+                "leave out. Beyond the interface."
+            )
+        ),
+    ] = None
+
+    def as_wire(self) -> dict[str, Any]:
+        """Without word_counts when there are none."""
+        wire = super().as_wire()
+        if self.word_counts is None:
+            del wire["word_counts"]
+        return wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +138,7 @@ class FoundPage:
     def as_wire(self) -> dict[str, Any]:
         """The object that every door sends."""
         found = self.found
-        return {
+        wire = {
             "results": [shop_wire(shop) for shop in found.shops],
             "total_count": found.total,
             "truncated": self.offset + len(found.shops) < found.total,
@@ -116,6 +146,9 @@ class FoundPage:
             "category_truncated": found.category_truncated,
             "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
         }
+        if found.word_counts is not None:
+            wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
+        return wire
 
 
 async def run(request: FindShopRequest, context: ToolContext) -> FoundPage:
@@ -157,5 +190,6 @@ FIND_SHOP = Tool(
         Example("By a part of the name", {"query": "kiefernhaus"}),
         Example("Browse a category in one country", {"query": "", "category": "garden", "country": "DE", "limit": 2}),
         Example("With a typing error", {"query": "kifernhaus"}),
+        Example("Two words that fit no shop together", {"query": "kiefernhaus toys"}),
     ),
 )

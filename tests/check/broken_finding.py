@@ -104,6 +104,15 @@ def _any_word(arguments: Document) -> Document:
     return {**arguments, "query": words[0]} if len(words) == 2 and words[1].isalpha() else arguments
 
 
+def _only_known_words(document: Document) -> None:
+    if "word_counts" in document:
+        document["word_counts"] = [count for count in document["word_counts"] if count["shops"]]
+
+
+def _counts_always(document: Document) -> None:
+    document.setdefault("word_counts", [])
+
+
 def _empty_for_unknown(answered: Answered) -> None:
     if answered.document["code"] == "unknown_category" and answered.asked.arguments["query"]:
         page = {"results": [], "total_count": 0, "truncated": False, "ignored_terms": [], "category_truncated": False}
@@ -146,5 +155,7 @@ BREAKAGES: Final = (
         also=("M6.nothing_left",),
     ),
     Breakage("I50", "is content with one of the words", hearing(_FIND, _any_word)),
+    Breakage("M6.word_counts", "leaves out the words that no shop fits", rewriting(_FIND, _only_known_words)),
+    Breakage("M6.word_counts", "counts words where there are matches", rewriting(_FIND, _counts_always)),
     Breakage("I51", "finds nothing in an unknown category", answering(_FIND, _empty_for_unknown, 400)),
 )

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Protocol
 
 from index_mappings.documents import ShopDocument
+from index_mappings.forms import QueryForms
 from index_mappings.generations import Stamp
 from indexer.sinks.embedded import EmbeddedSink
 from indexer.sinks.memory import MemorySink
@@ -55,9 +56,13 @@ class _BySegments(ReferenceBackend):
         """Suggest by the kernel."""
         return self._typeahead.suggest(query)
 
-    def _did_you_mean(self, query: FindQuery, page: Sequence[ShopDocument]) -> tuple[SuggestedShop, ...]:
-        excluded = frozenset(shop.id for shop in page)
-        return self._typeahead.did_you_mean(query.text, query.country, query.category, excluded)
+    def _did_you_mean(
+        self, query: FindQuery, kept: QueryForms, matching: Sequence[ShopDocument]
+    ) -> tuple[SuggestedShop, ...]:
+        if not matching:
+            return self._typeahead.did_you_mean(query)
+        slugs = self._table.resolve(kept.words, self._cap, query.category).slugs
+        return self._typeahead.did_you_mean(query, kept, slugs) if kept.texts else ()
 
 
 @asynccontextmanager

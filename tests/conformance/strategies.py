@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from service.search.protocol import FindQuery, SuggestQuery
 
 COUNTRIES = ("DE", "AT", "FR", "JP", "XK")
-SLUGS = ("books", "garden", "garden-tools", "home-garden", "jewelry", "shoes", "buecher", "24h")
+SLUGS = ("books", "garden", "garden-tools", "home-garden", "jewelry", "shoes", "buecher", "24h", "uk-de")
 _WORDS = (
     "Marks", "Spencer", "Mars", "Mar", "Müller", "Mueller", "Muller", "Øresø", "Straße", "L'Oréal", "O’Mara", "A",
     "A1", "K+K", "Garden", "Gardena", "Book", "Books", "Bokhandel", "e&", "&", "C&A", "7-Eleven", "!Xtend", "...",
@@ -16,10 +16,26 @@ _WORDS = (
     "الياسمين", "חנות", "ร้านดาว", "दीपक", "Ελαιώνας", "shop", "store", "home", "24h", "ﬁne", "Ⅳ", "½", "naïve", "zoë",
     "zoe", "x", "xy", "and", "und", "The", "the", "La", "De", "L'", "l’Or", "Source", "Las Palmas", "Blåbær",
     "Blaabaer", "ミドリ", "ﾐﾄﾞﾘ", "くろ", "クロ店", "쿠파", "쿺", "값", "갑", "ㅋㅋ", "와", "کتاب", "كتاب", "مؤسسة",
-    "موسسه", "على", "Mars\ufe0f", "❤️", "❤", "✈️", "Ma\u3164rs",
+    "موسسه", "على", "Mars\ufe0f", "❤️", "❤", "✈️", "Ma\u3164rs", "de", "uk",
 )  # fmt: skip
-_LABELS = ("marks", "mars-shop", "mueller", "gardena", "shop", "a1", "xn--ob-eka", "store", "k", "book-books", "zoe")
-_SUFFIXES = ("internal", "com", "co.uk", "de", "blogspot.com")
+# What is around main labels.
+_AROUND = ("de", "uk", "co", "com", "internal", "blogspot", "рф", "k", "shop")
+_LABELS = (
+    "marks",
+    "mars-shop",
+    "mueller",
+    "gardena",
+    "shop",
+    "a1",
+    "xn--ob-eka",
+    "store",
+    "k",
+    "book-books",
+    "zoe",
+    "de",
+    "uk",
+)
+_SUFFIXES = ("internal", "com", "co.uk", "de", "blogspot.com", "xn--p1ai")
 
 names = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=4).flatmap(
     lambda words: st.sampled_from((" ", "-", "", "  ")).map(lambda glue: glue.join(words))
@@ -63,6 +79,8 @@ def _typed(draw: st.DrawFn, known: Sequence[str]) -> str:
         text = draw(_misspelt(text))
     if draw(st.sampled_from((False, False, False, True))):
         text = f"{text} {draw(st.sampled_from((*_WORDS, *SLUGS, 'qqxx', 'QQXX!')))}"
+    if draw(st.sampled_from((False, False, False, True))):
+        text = f"{text} {draw(st.sampled_from((*_AROUND, 'qqxx')))}"
     return text
 
 

@@ -9,9 +9,8 @@ from index_mappings.forms import query_forms
 from service.search.belongings import coupon_plan, coupon_sorts
 from service.search.clauses import EVERYTHING
 from service.search.engine import Ask
-from service.search.narrowing import narrowed
-from service.search.opensearch_queries import every_body, presence_bodies, search_body
-from service.search.plan import Plan, filter_clauses, find_plan, whole_query_match, word_evidence
+from service.search.opensearch_queries import every_body, search_body
+from service.search.plan import Plan, filter_clauses, find_plan, word_evidence
 from service.search.protocol import CouponQuery
 from tests.golden.golden import assert_golden
 
@@ -23,12 +22,13 @@ ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_str
 def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filters: str | None) -> Plan:
     query = query_forms(text)
     meant = {word: (slugs or {}).get(word, ()) for word in query.words}
-    return narrowed(find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category"))))
+    return find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category")))
 
 
 PLANS: Final[Mapping[str, Plan]] = {
     "browse": _find("", country="DE", category="garden"),
     "one_word": _find("Zalando"),
+    "two_words": _find("amazon uk"),
     "two_words_with_categories": _find("garden shoes", {"garden": ("garden", "garden-tools"), "shoes": ("shoes",)}),
     "domain": _find("https://www.tui.co.uk/x", country="GB"),
     "punctuation": _find("???"),
@@ -55,12 +55,10 @@ def test_the_body_of_each_kind_of_query_is_the_golden_one(name: str) -> None:
     assert_golden(f"query_{name}.json", _body(PLANS[name]))
 
 
-@pytest.mark.rule("M6")
-def test_the_bodies_that_ask_which_words_are_known_are_the_golden_ones() -> None:
-    query = query_forms("zalando qqxx")
-    slugs: dict[str, tuple[str, ...]] = dict.fromkeys(query.words, ())
-    clauses = (whole_query_match(query, slugs), *(word_evidence(word, ()) for word in query.words))
-    assert_golden("query_presence.json", presence_bodies(clauses, timeout_ms=TIMEOUT_MS))
+@pytest.mark.rule("M6", "M6.word_counts")
+def test_a_body_that_counts_the_shops_with_evidence_of_a_word_is_the_golden_one() -> None:
+    plan = Plan("shops", ((0, word_evidence("zalando", (), label=True)),), filter_clauses("DE", None))
+    assert_golden("query_count.json", search_body(Ask(plan, 0, total=True), timeout_ms=TIMEOUT_MS))
 
 
 @pytest.mark.rule("A4", "A5")

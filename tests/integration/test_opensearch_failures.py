@@ -14,7 +14,7 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS, Shop
 from index_mappings.generations import STAMP, alias_name, index_name
 from indexer.sinks.opensearch import OpenSearchSink
-from service.search.clauses import EVERYTHING, Exact
+from service.search.clauses import EVERYTHING
 from service.search.engine import Ask
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded import GuardedEngine
@@ -31,6 +31,7 @@ from tests.real.plugin import NodeFactory
 _BOUND_S: Final = 2.0
 _LAMP: Final = Shop("lamp", "Lamp", (), "lamp.internal", ("light",), (), None)
 _BROWSE: Final = Plan("shops", ((0, EVERYTHING),))
+_COUNT: Final = Ask(_BROWSE, 0, total=True)
 _QUESTIONS: Final[Mapping[str, Callable[[Snapshot], Awaitable[object]]]] = {
     "find": lambda directory: find(directory, "lamp"),
     "find nothing": lambda directory: find(directory, "qqxx"),
@@ -195,7 +196,7 @@ async def test_a_deleted_index_is_a_generation_that_is_gone(
         client.indices.delete(index=index_name(opensearch_place.prefix, kind, stamp.generation))
     await _assert_each_fails_in_time(snapshot, GenerationGone)
     with pytest.raises(GenerationGone):
-        await opensearch_engine.reader.present(stamp, "shops", (EVERYTHING, Exact("id", ("s1",))))
+        await opensearch_engine.reader.search(stamp, (_COUNT, _COUNT))
 
 
 @pytest.mark.rule("E3", "A6.whole", "I58")
@@ -208,7 +209,7 @@ async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
     client.indices.close(index=index)
     await _assert_each_fails_in_time(snapshot, BackendUnavailable)
     with pytest.raises(BackendUnavailable):
-        await opensearch_engine.reader.present(stamp, "shops", (EVERYTHING,))
+        await opensearch_engine.reader.search(stamp, (_COUNT, _COUNT))
     client.indices.open(index=index)
     client.cluster.health(index=index, params={"wait_for_status": "green"})
     await _assert_answers(snapshot)
@@ -241,7 +242,7 @@ async def test_a_request_past_the_time_limit_is_a_failure(
     questions: list[Awaitable[Any]] = [
         hasty.live(),
         hasty.search(stamp, (Ask(_BROWSE, 1, total=True),)),
-        hasty.present(stamp, "shops", (EVERYTHING,)),
+        hasty.search(stamp, (_COUNT, _COUNT)),
     ]
     for question in questions:
         with pytest.raises(BackendUnavailable) as failure:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from index_mappings.documents import Category, ShopDocument
+from index_mappings.forms import forms_of_words
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import ARRAYS, read_header, segment_path
-from service.search.protocol import SuggestQuery
+from service.search.protocol import FindQuery, SuggestQuery
 from service.search.typeahead.kernel.suggest import near, suggest
 from service.search.typeahead.segments import Segment, SegmentPool, compile_kernel
 from service.search.typeahead.typeahead import open_typeahead
@@ -150,7 +151,7 @@ def test_segments_without_shops_have_no_answers(tmp_path: Path) -> None:
         for country in (None, "DE"):
             answer = typeahead.suggest(SuggestQuery(text, country, 20))
             assert (answer.shops, answer.categories) == ((), ()), text
-            assert typeahead.did_you_mean(text, country, "birds", frozenset()) == ()
+            assert typeahead.did_you_mean(FindQuery(text, country, "birds", 0, 1)) == ()
 
 
 def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> None:
@@ -164,8 +165,10 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
         for text in ("", "kestrel", "kestrel birds", "kestral birx", "???", "s01.internal"):
             for country in (None, "DE"):
                 typeahead.suggest(SuggestQuery(text, country, 8))
-                typeahead.did_you_mean(text, country, None, ())
-                typeahead.did_you_mean(text, country, "birds", ("s02",))
+                for category in (None, "birds"):
+                    query = FindQuery(text, country, category, 0, 1)
+                    typeahead.did_you_mean(query)
+                    typeahead.did_you_mean(query, forms_of_words(("kestrel",)), {"kestrel": ()})
 
     assert _compiled() == before
 

@@ -1,6 +1,8 @@
 """Segments as the service reads them: mapped into memory, checked as a whole, shared by the stamps that name them."""
 
 import mmap
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -10,7 +12,18 @@ from weakref import WeakValueDictionary
 import numpy as np
 import orjson
 
-from index_mappings.typeahead.segment import ARRAYS, Header, read_header, segment_path
+from index_mappings.forms import infixes_of, labels_of
+from index_mappings.typeahead.segment import (
+    ARRAYS,
+    KEY,
+    NAME,
+    POSTING_BITS,
+    WORD,
+    Header,
+    read_header,
+    segment_path,
+)
+from service.search.clauses import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.checks import check_bounds
 from service.search.typeahead.kernel import arrays
@@ -58,6 +71,7 @@ class Segment:
         self._samples = read_only(np.concatenate(tuple(sampled)))
         self._parts = parts
         self._countries = {country: number for number, country in enumerate(header.countries)}
+        self._slugs = header.categories
         self._categories = {slug: number for number, slug in enumerate(header.categories)}
 
     def best(  # noqa: PLR0917 - what the machine code is given, in its order
@@ -91,29 +105,94 @@ class Segment:
         cache, read = self.cache, self._suggestion
         return [cache.get(entry) or read(entry) for entry in entries]
 
-    def near(self, removed: Array, asked: Array, passing: Array, wanted: int, flags: int) -> list[Suggestion]:
-        """The best shops one or two typing errors away. Arguments as of the kernel's `near`."""
-        entries = near(
-            self._items, self._longs, self._places, self._samples, removed, asked, passing, wanted, flags
-        ).tolist()
-        return [self.cache.get(entry) or self._suggestion(entry) for entry in entries]
+    def near(  # noqa: PLR0917 - what the machine code is given, in its order
+        self,
+        removed: Array,
+        asked: Array,
+        forms: int,
+        passing: Array,
+        wanted: int,
+        flags: int,
+        matched: Clause | None,
+    ) -> list[Suggestion]:
+        """The best shops of the tiers 3 and 2 (M6).
 
-    def passing(self, country: str | None, category: str | None) -> Array:
-        """Bitmap of the shops that pass both filters, in int32 words; empty where there is none."""
+        Args:
+            removed: as of the kernel's `near`, like all that follow but the last one.
+            asked: see above.
+            forms: see above.
+            passing: see above.
+            wanted: see above.
+            flags: see above.
+            matched: what no shop may meet; None where any may.
+        """
+        most = wanted
+        while True:
+            entries = near(
+                self._items, self._longs, self._places, self._samples, removed, asked, forms, passing, most, flags
+            ).tolist()
+            found = entries
+            if matched is not None:
+                found = [entry for entry in entries if not meets(self._evidence(entry >> TIER_BITS), matched)]
+            if len(found) >= wanted or len(entries) < most:
+                return [self.cache.get(entry) or self._suggestion(entry) for entry in found[:wanted]]
+            most *= 4
+
+    def passing(self, country: str | None, category: str | None, begun: Sequence[str] = ()) -> Array:
+        """Bitmap of shops, in int32 words; empty where it holds all.
+
+        Args:
+            country: whose filter they pass; None for any.
+            category: a slug that they carry; None for any.
+            begun: texts with which none of their keys begins.
+        """
         words = -(-self.shops // 32)
-        if country is None and category is None:
+        if country is None and category is None and not begun:
             return NOTHING
         bits = np.full(words, -1, np.int32)
         if country is not None:
             start = self._countries.get(country, 0) * words
             bits &= self._parts["markets"][start : start + words]
         if category is not None:
-            carried = np.zeros(32 * words, np.bool_)
-            if (number := self._categories.get(category)) is not None:
-                heads = self._parts["category_heads"]
-                carried[self._parts["category_shops"][heads[number] : heads[number + 1]]] = True
-            bits &= np.packbits(carried, bitorder="little").view(np.int32)
+            number = self._categories.get(category)
+            heads, carrying = self._parts["category_heads"], self._parts["category_shops"]
+            bits &= _bitmap(NOTHING if number is None else carrying[heads[number] : heads[number + 1]], words)
+        for text in begun:
+            bits &= ~_bitmap(self._begun(text), words)
         return read_only(bits)
+
+    def _begun(self, text: str) -> Array:
+        """The numbers of the shops with a key that begins with a text, in any order, some repeated."""
+        heads, postings = self._parts["heads"], self._parts["postings"]
+        texts = range(len(heads) - 1)
+        first = bisect_left(texts, text, key=self._text)
+        last = bisect_right(texts, text, lo=first, key=lambda number: self._text(number)[: len(text)])
+        found = postings[heads[first] : heads[last]]
+        numbers: Array = found[found & KEY != 0] >> POSTING_BITS
+        return numbers
+
+    def _evidence(self, number: int) -> dict[str, tuple[str, ...]]:
+        """What tells whether a shop matches a query of find_shop, by the fields of its document."""
+        heads = self._parts["own_heads"]
+        marked = [
+            (self._text(own >> POSTING_BITS), own)
+            for own in self._parts["own"][heads[number] : heads[number + 1]].tolist()
+        ]
+        keys, words, names = (tuple(text for text, marks in marked if marks & mark) for mark in (KEY, WORD, NAME))
+        begin, end = self._parts["own_category_heads"][number : number + 2]
+        domain = self._shown(number).domain
+        return {
+            "keys": keys,
+            "words": words,
+            "infixes": infixes_of(names, domain),
+            "labels": labels_of(domain),
+            "categories": tuple(self._slugs[carried] for carried in self._parts["own_categories"][begin:end]),
+        }
+
+    def _text(self, number: int) -> str:
+        """A text by its number."""
+        begin, end = self._parts["offsets"][number : number + 2]
+        return self._parts["letters"][begin:end].tobytes().decode("utf-32-le")
 
     def category(self, slug: str) -> int | None:
         """The number of a category; None where no shop of this segment carries it."""
@@ -122,11 +201,12 @@ class Segment:
     def _suggestion(self, entry: int) -> Suggestion:
         if len(self.cache) >= _CACHED:
             self.cache.clear()
-        number = entry >> TIER_BITS
-        ends = self._parts["shown_ends"]
-        shown = self._parts["shown"][ends[number] : ends[number + 1]].tobytes()
-        suggestion = self.cache[entry] = Suggestion(SuggestedShop(*orjson.loads(shown)), entry & _TIER)
+        suggestion = self.cache[entry] = Suggestion(self._shown(entry >> TIER_BITS), entry & _TIER)
         return suggestion
+
+    def _shown(self, number: int) -> SuggestedShop:
+        begin, end = self._parts["shown_ends"][number : number + 2]
+        return SuggestedShop(*orjson.loads(self._parts["shown"][begin:end].tobytes()))
 
 
 class SegmentPool:
@@ -158,7 +238,7 @@ def compile_kernel() -> None:
     own_heads = 2 * arrays.ARRAYS.index("own_heads")
     places[own_heads + 1] = 1
     suggest(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, 1, ANY_COUNTRY, 0)
-    near(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, NOTHING, 1, 0)
+    near(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, 1, 0)
 
 
 def read_only(array: _A) -> _A:
@@ -172,6 +252,13 @@ def read_only(array: _A) -> _A:
 
 
 NOTHING: Final = read_only(np.zeros(0, np.int32))
+
+
+def _bitmap(numbers: Array, words: int) -> Array:
+    """A bitmap of so many int32 words with these shops in it."""
+    bits = np.zeros(32 * words, np.bool_)
+    bits[numbers] = True
+    return np.packbits(bits, bitorder="little").view(np.int32)
 
 
 def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:

@@ -1,7 +1,8 @@
 """What the segments of one stamp answer to suggest requests, together (M9, M10)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,8 @@ from index_mappings.tiers import ONE_SHOP_MAX, SUGGEST_CUT, TWO_TYPOS_MIN, Sugge
 from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
-from service.search.protocol import Suggested, SuggestedShop, Suggestion, SuggestQuery
+from service.search.plan import Slugs, whole_query_match
+from service.search.protocol import FindQuery, Suggested, SuggestedShop, Suggestion, SuggestQuery
 from service.search.typeahead.kernel.arrays import Array
 from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from service.search.typeahead.segments import NOTHING, Segment, SegmentPool, read_only
@@ -48,38 +50,51 @@ class Typeahead:
         return Suggested(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
 
     def did_you_mean(
-        self, text: str, country: str | None, category: str | None, excluded: Collection[str]
+        self, query: FindQuery, kept: QueryForms | None = None, slugs: Slugs = MappingProxyType({})
     ) -> tuple[SuggestedShop, ...]:
-        """Up to three shops with a key that is one or two typing errors away from a whole query (M6).
+        """Up to three shops of which a whole query is a misspelt name, or a name and something else (M6).
 
         Args:
-            text: the query as typed.
-            country: an upper-case ISO code, or None.
-            category: a slug, or None.
-            excluded: ids of shops that are not to be named.
+            query: what was searched for.
+            kept: what was left of it and matches some shops, which are not named; None where nothing matches.
+            slugs: the categories that each kept word means.
         """
-        forms = query_forms(text, cut=SUGGEST_CUT)
+        forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:
             return ()
-        asked, flags = _packed(forms.texts), WITH_DOT if forms.dotted else 0
-        wanted = _DID_YOU_MEAN + len(excluded)
-        found = [
-            suggestion
-            for segment, removed in self._segments
-            for suggestion in segment.near(removed, asked, segment.passing(country, category), wanted, flags)
-            if suggestion.shop.id not in excluded
-        ]
-        found.sort(key=Suggestion.order)
+        matched = None if kept is None else whole_query_match(kept, slugs)
+        begun = () if kept is None else kept.texts
+        asked, flags = _asked_texts(forms), WITH_DOT if forms.dotted else 0
+
+        def near(flags: int) -> list[Suggestion]:
+            found = [
+                suggestion
+                for segment, removed in self._segments
+                for suggestion in segment.near(
+                    removed,
+                    asked,
+                    len(forms.texts),
+                    segment.passing(query.country, query.category, begun),
+                    _DID_YOU_MEAN,
+                    flags,
+                    matched,
+                )
+            ]
+            found.sort(key=Suggestion.order)
+            return found
+
+        found = near(flags)
+        if matched is None and not _has_one_typo(found) and _may_have_two_errors(forms):
+            found = near(flags | TWO_ERRORS)
         return tuple(suggestion.shop for suggestion in found[:_DID_YOU_MEAN])
 
     def _best(self, forms: QueryForms, query: SuggestQuery) -> list[Suggestion]:
-        several = len(forms.words) > 1
-        asked = _packed((*forms.texts, *forms.words) if several else forms.texts)
-        meant = self._meant(forms.words) if several else None
+        asked = _asked_texts(forms)
+        meant = self._meant(forms.words) if len(forms.words) > 1 else None
         short = len(forms.spaced) <= ONE_SHOP_MAX
         flags = (SHORT if short else 0) | (WITH_DOT if forms.dotted else 0) | (0 if forms.words else PUNCTUATION)
         found = self._asked(asked, len(forms.texts), meant, query, flags)
-        if not (found and found[0].tier >= SuggestTier.ONE_TYPO) and _may_have_two_errors(forms):
+        if not _has_one_typo(found) and _may_have_two_errors(forms):
             found = self._asked(asked, len(forms.texts), meant, query, flags | TWO_ERRORS)
         return found
 
@@ -163,6 +178,11 @@ def _removed(use: SegmentUse) -> Array:
     return read_only(np.frombuffer(removed + bytes(-len(removed) % 4), np.int32)) if removed else NOTHING
 
 
+def _asked_texts(forms: QueryForms) -> Array:
+    """A query's forms as the kernel takes them, with its words if there are several."""
+    return _packed((*forms.texts, *forms.words) if len(forms.words) > 1 else forms.texts)
+
+
 def _packed(texts: Sequence[str]) -> Array:
     """Texts as the kernel takes them: code points, each text followed by a zero."""
     if not texts:
@@ -176,6 +196,11 @@ def _as_lists(lists: Sequence[Sequence[int]]) -> Array:
     for some in lists:
         begins.append(begins[-1] + len(some))
     return read_only(np.array([*begins, *(item for some in lists for item in some)], np.int32))
+
+
+def _has_one_typo(found: Sequence[Suggestion]) -> bool:
+    """Whether the best of some shops, in order, is of the tier of one typing error, or of a better one."""
+    return bool(found) and found[0].tier >= SuggestTier.ONE_TYPO
 
 
 def _may_have_two_errors(forms: QueryForms) -> bool:

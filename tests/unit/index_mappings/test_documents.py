@@ -42,6 +42,7 @@ SHOP = ShopDocument(
     keys=("ab", "abcd"),
     words=("ab",),
     infixes=("abc", "緑b"),
+    labels=("internal",),
     dotted=(),
     rests=(),
 )
@@ -77,6 +78,7 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
         # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
         "infixes_short": ["緑", "緑b"],
         "infixes_suffixes": ["abc"],
+        "labels": ["internal"],
     }
 
 
@@ -95,6 +97,7 @@ def test_the_embedded_engine_is_given_finished_terms_of_a_shop_and_nothing_else(
         "full": ["ab", "ab.internal"],
         "keys": ["ab", "abcd"],
         "words": ["ab"],
+        "labels": ["internal"],
         "full_short": ["a", "ab", "ab."],
         "keys_short": ["a", "ab", "abc"],
         "words_short": ["a", "ab"],

@@ -1,14 +1,24 @@
 """The ways in which a shop can be typed, and the forms in which a query is compared with them."""
 
 import string
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.forms import QueryForms, ShopForms, forms_of_words, query_forms, shop_forms
-from index_mappings.text import fold, joined
+from index_mappings.forms import (
+    QueryForms,
+    ShopForms,
+    forms_of_words,
+    infixes_of,
+    labels_of,
+    query_forms,
+    shop_forms,
+)
+from index_mappings.text import fold, joined, words_of
+from tests.conformance.strategies import domains, names
 
 
 def _is_whole_name(query: str, name: str, domain: str) -> bool:
@@ -59,6 +69,7 @@ def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
         keys=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла", "yula", "юла"),
         words=("youla", "yula", "юла"),
         infixes=("youla", "youlayula", "youlaюла"),
+        labels=("ru",),
     )
 
 
@@ -77,6 +88,7 @@ def test_an_international_domain_is_there_in_both_spellings() -> None:
         ),
         words=("mueller", "muller"),
         infixes=("mueller", "muller"),
+        labels=("de",),
     )  # fmt: skip
 
 
@@ -95,6 +107,7 @@ def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces
         ),
         words=("home", "licht", "nord", "nordlicht"),
         infixes=("nord", "nordlicht", "nordlichthome"),
+        labels=("myshopify",),
     )  # fmt: skip
 
 
@@ -107,8 +120,52 @@ def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
         keys=("de", "de kompass internal", "de.kompass.internal", "kompass"),
         words=("kompass",),
         infixes=("dekompass", "kompass"),
+        labels=("de", "internal"),
         dotted=("de", "de kompass internal", "de.kompass.internal"),
     )
+
+
+@pytest.mark.rule("M3.labels")
+@pytest.mark.parametrize(
+    ("domain", "labels"),
+    [
+        ("amazon.co.uk", ("uk",)),
+        ("amazon.com", ()),
+        ("uk.shop.amazon.de", ("de", "shop", "uk")),
+        ("amazon.xn--p1ai", ("рф",)),
+        ("amazon.internal", ("internal",)),
+        ("xn--bcher-kva.amazon.at", ("at", "bucher")),
+        ("two-words.amazon.at", ("at",)),
+        ("amazon.myshopify.com", ("myshopify",)),
+        ("myshopify.com", ()),
+        ("co.uk", ("uk",)),
+        ("localhost", ()),
+        ("co.org.amazon.net", ()),
+    ],
+)
+def test_the_labels_around_the_main_label_are_folded_and_some_never_count(domain: str, labels: tuple[str, ...]) -> None:
+    assert labels_of(domain) == labels
+
+
+@pytest.mark.rule("M3")
+@given(names, st.lists(names, max_size=2), domains)
+def test_the_infixes_are_the_same_evidence_when_they_are_made_of_whole_names(
+    name: str, aliases: list[str], domain: str
+) -> None:
+    forms = shop_forms(name, aliases, domain)
+    again = infixes_of(forms.names, domain)
+    words = {
+        known[start:end]
+        for known in {*forms.infixes, *again}
+        for start in range(len(known))
+        for end in range(start + 1, len(known) + 1)
+        if words_of(known[start:end]) == (known[start:end],)
+    }
+    assert [word for word in words if _is_within(word, forms.infixes) != _is_within(word, again)] == []
+
+
+def _is_within(word: str, texts: Iterable[str]) -> bool:
+    return any(word in text for text in texts)
 
 
 @pytest.mark.rule("M9.dotted")
@@ -143,6 +200,7 @@ def test_one_word_behind_an_article_is_a_full_form_only_of_a_whole_query() -> No
         ),
         words=("q", "quelle", "soeuvenir", "souvenir", "the"),
         infixes=("q", "quelle", "soeuvenir", "souvenir", "thesoeuvenir", "thesouvenir"),
+        labels=("internal",),
         rests=("soeuvenir", "souvenir"),
     )  # fmt: skip
     # What the shop is called otherwise too is a name of it whatever the query.
@@ -209,6 +267,7 @@ def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
         keys=("???", "qqq", "qqq internal", "qqq.internal"),
         words=("qqq",),
         infixes=("qqq",),
+        labels=("internal",),
     )
 
 

@@ -51,6 +51,7 @@ def test_a_shop_becomes_its_document() -> None:
         ),
         words=("licht", "mueller", "muller", "nord"),
         infixes=("mueller", "muller", "nord", "nordlicht"),
+        labels=("internal",),
         dotted=(),
         rests=(),
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """What is written straight from the index is what the models that describe it would write, byte for byte."""
 
+from dataclasses import asdict
 from typing import Any, Final
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.documents import Shop
-from service.search.protocol import Found
+from service.search.protocol import Found, WordCount
 from service.tools.find_shop import FindShopResponse, FoundPage
 from service.tools.get_shop import OneShop
 from service.tools.shop_view import shop_view
@@ -54,6 +55,7 @@ def test_a_shop_comes_out_as_its_view_does(shop: Shop) -> None:
         ignored=TEXTS,
         category_truncated=st.booleans(),
         did_you_mean=st.lists(SHOPS, max_size=3).map(tuple),
+        word_counts=st.none() | st.lists(st.builds(WordCount, TEXT, st.integers(0, 9)), max_size=3).map(tuple),
     ),
     offset=st.integers(0, 9),
 )
@@ -69,6 +71,7 @@ def test_a_page_comes_out_as_its_response_does(found: Found, offset: int) -> Non
             "ignored_terms": found.ignored,
             "category_truncated": found.category_truncated,
             "did_you_mean": near,
+            "word_counts": found.word_counts and [asdict(count) for count in found.word_counts],
         }
     )
     assert encode(FoundPage(found, offset).as_wire()) == encode(response.as_wire())

@@ -353,8 +353,8 @@ def suggest_entry(
     return suggest
 
 
-def near_entry(source: str) -> Callable[[Array, Firsts, Firsts, Firsts, Array, Array, Array, int, int], Array]:
-    """The function that finds what a misspelt text may have meant. The argument is that of `suggest_entry`."""
+def near_entry(source: str) -> Callable[[Array, Firsts, Firsts, Firsts, Array, Array, int, Array, int, int], Array]:
+    """The function that finds what a query may have meant. The argument is that of `suggest_entry`."""
 
     @njit(cache=True)
     def near(
@@ -364,11 +364,12 @@ def near_entry(source: str) -> Callable[[Array, Firsts, Firsts, Firsts, Array, A
         samples: Firsts,
         removed: Array,
         asked: Array,
+        forms: int,
         passing: Array,
         wanted: int,
         flags: int,
     ) -> Array:
-        """The best shops with a key of which a beginning is one or two errors away (M6).
+        """The best shops of the tiers 3 and 2 (M6).
 
         Args:
             items: as of `suggest`, like those that are not described here.
@@ -376,10 +377,11 @@ def near_entry(source: str) -> Callable[[Array, Firsts, Firsts, Firsts, Array, A
             places: see above.
             samples: see above.
             removed: see above.
-            asked: the query's forms, each followed by a zero.
+            asked: see above.
+            forms: see above.
             passing: bitmap of the shops that pass the filters; empty where there is none.
             wanted: see above.
-            flags: WITH_DOT or 0.
+            flags: WITH_DOT; TWO_ERRORS where tier 3 is known to be empty, and two errors count.
 
         Returns:
             entries, best first; see TIER_BITS.
@@ -392,11 +394,14 @@ def near_entry(source: str) -> Callable[[Array, Firsts, Firsts, Firsts, Array, A
         bounds = _bounds_of(query, memory[wanted : wanted + 2 * len(asked)])
         nothing = query[:0]
         carried = Carried(nothing, nothing, nothing, nothing)
-        request = Request(query, bounds, len(bounds), nothing, carried, filtered, filtered, flags)
+        request = Request(query, bounds, forms, nothing, carried, filtered, filtered, flags)
         scratch = _scratch_of(memory[wanted + 2 * len(asked) :])
         found = memory[:wanted]
-        once = _misspelt(texts, request, 1, scratch, found, 0, 0)
-        count = _misspelt(texts, request, 2, scratch, found, once, once) if once < wanted else once
+        once = count = 0
+        if not flags & TWO_ERRORS:
+            once = count = _of_words(texts, request, _ONE_TYPO, scratch, found, 0, 0)
+        if once < wanted:
+            count = _of_words(texts, request, _TWO_TYPOS, scratch, found, once, once)
         for place in range(count):
             found[place] = found[place] << TIER_BITS | (_ONE_TYPO if place < once else _TWO_TYPOS)
         return whole[:count]
