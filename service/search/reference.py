@@ -21,7 +21,6 @@ from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.text import fold
 from index_mappings.tiers import SUGGEST_CUT
-from service.search.categories import CategoryTable
 from service.search.protocol import (
     CouponQuery,
     Coupons,
@@ -38,6 +37,7 @@ from service.search.protocol import (
     TypeaheadState,
 )
 from service.search.reference_belongings import ReferenceBelongings
+from service.search.reference_categories import PlainCategories
 from service.search.reference_tiers import find_tier, suggested_shops, typo_tier, word_tier
 
 
@@ -63,7 +63,7 @@ class ReferenceBackend:
         self._operations = operations
         self._shops: list[ShopDocument] = sorted(documents.get("shops", ()), key=lambda shop: shop.rank)
         categories = documents.get("categories", ())
-        self._table = CategoryTable(category_from_stored(stored_part(category)) for category in categories)
+        self._table = PlainCategories(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
         self._belongings = ReferenceBelongings(
             self._shops, *(documents.get(kind, ()) for kind in ("coupons", "offers", "facts"))
