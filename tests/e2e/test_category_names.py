@@ -45,7 +45,7 @@ async def test_a_search_by_another_name_of_a_category_is_answered_alike_over_eve
     base: str, index_directory: Path
 ) -> None:
     found = {
-        "buch": ["shop_books", "shop_kitchen"], "novels": ["shop_books", "shop_kitchen"],
+        "zine": ["shop_books", "shop_kitchen"], "novels": ["shop_books", "shop_kitchen"],
         "本": ["shop_books", "shop_kitchen"], "zines harbour": ["shop_books"], "geheimnisse": [], "mysteries": [],
     }  # fmt: skip
     async with mcp_doors(base, index_directory) as clients:
