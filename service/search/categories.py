@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 
 from index_mappings.documents import Category, CategoryEntry, in_category_order
 from index_mappings.forms import QueryForms
@@ -30,22 +29,17 @@ class CategoryTable:
         self.entries = in_category_order(entries)
         self.categories = tuple(entry.shown() for entry in self.entries)
         # By number, as `entries` counts them: ascending numbers are in M11's order.
-        whole: dict[str, list[int]] = {}
-        begun: dict[str, list[int]] = {}
+        self._by_word: dict[str, list[int]] = {}
+        self._by_beginning: dict[str, list[int]] = {}
         for number, entry in enumerate(self.entries):
-            _enter(whole, number, entry.words)
-            _enter(begun, number, {beginning for word in entry.words for beginning in accumulate(word)})
-        self._by_beginning = begun
-        # What a word of a query means: from so many characters up it may be just begun (M5).
-        self._meant = {
-            text: tuple(self.entries[number].slug for number in (begun if _may_begin(text) else whole)[text])
-            for text in (begun.keys() | whole.keys())
-            if _may_begin(text) or text in whole
-        }
+            _enter(self._by_word, number, entry.words)
+            _enter(self._by_beginning, number, {word[: end + 1] for word in entry.words for end in range(len(word))})
+        # The slugs that words of queries meant: only those that mean some, so there are no more than beginnings.
+        self._meant: dict[str, tuple[str, ...]] = {}
         # What may follow each beginning, and what may come before a second character.
         self._following: dict[str, list[str]] = {}
         self._firsts: dict[str, list[str]] = {}
-        for beginning in begun:
+        for beginning in self._by_beginning:
             if len(beginning) > 1:
                 self._following.setdefault(beginning[:-1], []).append(beginning[-1])
             if len(beginning) == 2:  # noqa: PLR2004 - the first and the second character
@@ -53,7 +47,13 @@ class CategoryTable:
 
     def slugs_of(self, word: str) -> tuple[str, ...]:
         """The slugs of the categories that have a word which this one equals or, from 3 characters up, begins."""
-        return self._meant.get(word, ())
+        slugs = self._meant.get(word)
+        if slugs is None:
+            known = self._by_beginning if len(word) >= CATEGORY_PREFIX_MIN else self._by_word
+            if (found := known.get(word)) is None:
+                return ()
+            slugs = self._meant[word] = tuple(self.entries[number].slug for number in found)
+        return slugs
 
     def resolve(self, words: Iterable[str], cap: int) -> Resolved:
         """What each word means, at most `cap` categories a word (M5)."""
@@ -103,10 +103,6 @@ class CategoryTable:
                 yield before + character + rest
             for character in wrong:
                 yield before + character + rest[1:]
-
-
-def _may_begin(text: str) -> bool:
-    return len(text) >= CATEGORY_PREFIX_MIN
 
 
 def _enter(table: dict[str, list[int]], number: int, texts: Iterable[str]) -> None:
