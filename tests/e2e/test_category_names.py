@@ -1,11 +1,13 @@
 """Other names of categories find shops and categories over every transport, and no answer shows them."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from mcp import Client
 
 from service.app import create_app
 from service.settings import Settings
@@ -40,6 +42,13 @@ def _shops(text: str) -> list[str]:
     return [shop["id"] for shop in answer["results"]]
 
 
+async def _ready(client: Client) -> None:
+    """Wait until a process on stdio has opened its typeahead: on a busy machine that takes seconds."""
+    async with asyncio.timeout(30):
+        while (await over_mcp(client, "list_categories", {})).failed:
+            await asyncio.sleep(0.1)
+
+
 @pytest.mark.rule("M5", "A3", "V1")
 async def test_a_search_by_another_name_of_a_category_is_answered_alike_over_every_transport(
     base: str, index_directory: Path
@@ -49,6 +58,8 @@ async def test_a_search_by_another_name_of_a_category_is_answered_alike_over_eve
         "本": ["shop_books", "shop_kitchen"], "zines harbour": ["shop_books"], "geheimnisse": [], "mysteries": [],
     }  # fmt: skip
     async with mcp_doors(base, index_directory) as clients:
+        for client in clients.values():
+            await _ready(client)
         for query, ids in found.items():
             rest = over_rest(base, "find_shop", {"query": query})
             assert _shops(rest.text) == ids, query
