@@ -4,7 +4,7 @@ The OpenSearch mapping, the embedded schema, what the writer sends and what the 
 A document holds only what the public may see.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -77,12 +77,14 @@ class CategoryDocument:
         rank: the sortable key of M11: most shops first, then slug.
         name: display name.
         count: how many public shops carry it.
+        words: what it is found by (`index_mappings.category_words`).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
     rank: Annotated[str, Role.SORT]
     name: Annotated[str, Role.STORED]
     count: Annotated[int, Role.STORED]
+    words: Annotated[tuple[str, ...], Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +190,35 @@ class Shop:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A category as an engine returns it."""
+    """A category as answers show it."""
 
     slug: str
     name: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryEntry:
+    """A category as an engine returns it, and as a typeahead holds it: with the words by which it is found."""
+
+    slug: str
+    name: str
+    count: int
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: CategoryDocument) -> "CategoryEntry":
+        """The entry of a document."""
+        return cls(document.id, document.name, document.count, document.words)
+
+    def shown(self) -> Category:
+        """What answers show of it."""
+        return Category(self.slug, self.name, self.count)
+
+
+def in_category_order(entries: Iterable[CategoryEntry]) -> tuple[CategoryEntry, ...]:
+    """Most shops first, then slug (M11)."""
+    return tuple(sorted(entries, key=lambda entry: (-entry.count, entry.slug)))
 
 
 def shop_from_stored(stored: dict[str, Any]) -> Shop:
@@ -211,9 +237,9 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
     )
 
 
-def category_from_stored(stored: dict[str, Any]) -> Category:
+def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
     """Read a category back from the stored fields of a hit."""
-    return Category(slug=stored["id"], name=stored["name"], count=stored["count"])
+    return CategoryEntry(stored["id"], stored["name"], stored["count"], tuple(stored["words"]))
 
 
 def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:

@@ -7,6 +7,10 @@ from typing import Final
 INFIX_MIN: Final = 3
 # A word begins a category's word from so many characters up; shorter ones must equal it (M5).
 CATEGORY_PREFIX_MIN: Final = 3
+# Words of a category's other names count from so many characters up; in Han and kana one says enough (M5).
+OTHER_NAME_MIN: Final = 3
+# From so many characters up one typing error is forgiven where a text begins no category's word (M10).
+CATEGORY_TYPO_MIN: Final = 5
 # Typeahead: how much of the text counts, and from which length one and two typing errors are allowed (M9).
 SUGGEST_CUT: Final = 64
 ONE_TYPO_MIN: Final = 4

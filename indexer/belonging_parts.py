@@ -6,6 +6,7 @@ Amounts are decimal strings from the source to the wire (A2): no number is ever 
 import re
 from datetime import UTC, datetime, time
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Final, Literal, Self
 
 import pycountry
@@ -24,7 +25,7 @@ from pydantic import (
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.coupon_codes import ALLOWED, PATTERN, normal_code
 from index_mappings.regions import GROUPS, WORLDWIDE, is_destination_group
-from indexer.records import ONE, SEVERAL, clean, rfc3339
+from indexer.records import ONE, SEVERAL, Name, clean, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 
@@ -32,6 +33,13 @@ _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 _END_OF_DAY: Final = time(23, 59, 59, tzinfo=UTC)
 _START_OF_DAY: Final = time(0, 0, 0, tzinfo=UTC)
 _HUNDRED: Final = Decimal(100)
+# The form of a tag (RFC 5646): language, script, region, variants, extensions, and what is of private use.
+_LANGUAGE_TAG: Final = re.compile(
+    "^(?=.{1,35}$)(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?"
+    "(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[A-WYZa-wyz0-9](?:-[A-Za-z0-9]{2,8})+)*"
+    "(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?|[Xx](?:-[A-Za-z0-9]{1,8})+)$"
+)
+_PRIVATE_USE: Final = "x"
 
 
 def _bound(of_day: time) -> BeforeValidator:
@@ -87,6 +95,32 @@ def _code(text: str) -> str:
     return code
 
 
+def _by_language(value: object) -> object:
+    # Before the texts are looked at: a fault of theirs is told by the tag, which must be one and nothing else (V1).
+    if isinstance(value, dict) and not all(map(_is_language_tag, value)):
+        raise ValueError("must have language tags (BCP 47) such as de, pt-BR or zh-Hant as its keys")
+    return value
+
+
+def _is_language_tag(tag: str) -> bool:
+    """Whether it is formed like a tag, and begins with a language that ISO 639 knows or is of private use."""
+    if _LANGUAGE_TAG.fullmatch(tag) is None:
+        return False
+    language = tag.lower().partition("-")[0]
+    return language == _PRIVATE_USE or language in _languages()
+
+
+@cache
+def _languages() -> frozenset[str]:
+    """The codes of two and three letters; loaded when the first record has names, as there are thousands."""
+    return frozenset(
+        code
+        for language in pycountry.languages
+        for code in (getattr(language, "alpha_2", None), language.alpha_3)
+        if code is not None
+    )
+
+
 Start = Annotated[datetime | None, _bound(_START_OF_DAY), _bound_schema("begins at 00:00:00Z")]
 End = Annotated[datetime | None, _bound(_END_OF_DAY), _bound_schema("ends at 23:59:59Z")]
 Code = Annotated[
@@ -127,6 +161,15 @@ Label = Annotated[str, Field(max_length=300), AfterValidator(clean)]
 TrustValue = Annotated[
     Annotated[Label, Tag(ONE)] | Annotated[tuple[Label, ...], Field(strict=False, max_length=50), Tag(SEVERAL)],
     Discriminator(_one_or_several, custom_error_type="one_or_several", custom_error_message="wrong"),
+]
+LanguageNames = Annotated[
+    dict[str, Name],
+    Field(
+        max_length=100,
+        description="By language tag (BCP 47), such as de, pt-BR or zh-Hant.",
+        json_schema_extra={"propertyNames": {"pattern": _LANGUAGE_TAG.pattern}},
+    ),
+    BeforeValidator(_by_language),
 ]
 Channels = Annotated[tuple[Literal["rest", "mcp", "stdio"], ...], Field(strict=False, max_length=3)]
 

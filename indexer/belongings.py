@@ -1,6 +1,7 @@
-"""The catalogue's records that belong to a shop: coupons, offers, shipping, trust, programmes, and stated redirects.
+"""The catalogue's records beside shops: coupons, offers, shipping, trust, programmes, redirects, accounts, categories.
 
-Each has a key, by which a newer one replaces an older one, and an owner: the shop, or for a redirect its two domains.
+Each has a key, by which a newer one replaces an older one. Most have an owner: the shop, or for a redirect its two
+domains.
 """
 
 from typing import Annotated, Final, Literal, Self
@@ -16,12 +17,13 @@ from indexer.belonging_parts import (
     DiscountPart,
     End,
     Label,
+    LanguageNames,
     MoneyPart,
     Start,
     TrustValue,
 )
 from indexer.checkout_urls import template_fault
-from indexer.records import CountryCodes, Host, Moment, Name, Record, RecordId, ShopRecord, Source, clean
+from indexer.records import CountryCodes, Host, Moment, Name, Record, RecordId, ShopRecord, Slug, Source, clean
 
 
 class CouponRecord(Record):
@@ -173,6 +175,25 @@ class ResourceAccountRecord(Record):
         return f"{self.provider}/{self.account}"
 
 
+class CategoryNamesRecord(Record):
+    """A line of `categories`: what a category is called. It is shown only where a public shop carries the category."""
+
+    slug: Slug
+    name: Name | None = None
+    names: LanguageNames | None = None
+    synonyms: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
+
+    @property
+    def key(self) -> str:
+        """The slug."""
+        return self.slug
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """Its names in other languages, and its synonyms."""
+        return (*(self.names or {}).values(), *self.synonyms)
+
+
 Belonging = CouponRecord | OfferRecord | ShippingRecord | TrustRecord | AffiliateProgramRecord
 BELONGINGS: Final[dict[str, type[Belonging]]] = {
     "coupons": CouponRecord,
@@ -187,4 +208,5 @@ RECORDS: Final[dict[str, type[Record]]] = {
     **BELONGINGS,
     "redirects": RedirectRecord,
     "resource_accounts": ResourceAccountRecord,
+    "categories": CategoryNamesRecord,
 }

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from index_mappings.category_words import category_words
 from index_mappings.documents import CategoryDocument, ShopDocument, markets_of
 from index_mappings.forms import shop_forms
 from index_mappings.hosts import domain_parts
@@ -73,4 +74,10 @@ def project_category(category: CarriedCategory) -> CategoryDocument:
     """The document of a category."""
     # Most shops first, then slug (M11): the same key as M1's, with the count in the place of the popularity.
     rank = rank_key(float(category.count), category.slug)
-    return CategoryDocument(id=category.slug, rank=rank, name=category.name, count=category.count)
+    return CategoryDocument(
+        id=category.slug,
+        rank=rank,
+        name=category.name,
+        count=category.count,
+        words=category_words(category.slug, category.name, category.other_names),
+    )

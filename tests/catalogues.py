@@ -103,7 +103,8 @@ def write_catalogue_directory(path: Path, *, shops: Lines, **others: Lines) -> P
     Args:
         path: the directory.
         shops: the lines of `shops`.
-        others: the lines of coupons, offers, shipping, trust, affiliate_programs, redirects or resource_accounts.
+        others: the lines of coupons, offers, shipping, trust, affiliate_programs, redirects, resource_accounts or
+            categories.
     """
     for kind, lines in {"shops": shops, **others}.items():
         write_catalogue(path / f"{kind}.ndjson", lines)

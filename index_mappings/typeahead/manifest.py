@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from index_mappings.documents import Category
+from index_mappings.documents import CategoryEntry
 
 SUFFIX: Final = ".manifest"
 # Segments that one suggest request asks, at most: the kernel takes 18 microseconds for one and 100 for eight.
@@ -56,7 +56,7 @@ class TypeaheadManifest:
     """
 
     coverings: tuple[Covering, ...]
-    categories: tuple[Category, ...] = ()
+    categories: tuple[CategoryEntry, ...] = ()
 
     def files(self) -> dict[str, int]:
         """The segments of all coverings by name, with their sizes in bytes."""
@@ -68,7 +68,7 @@ class TypeaheadManifest:
             [[use.name, use.size, use.shops, b64encode(zlib.compress(use.removed, 1)).decode()] for use in covering]
             for covering in self.coverings
         ]
-        categories = [[category.slug, category.name, category.count] for category in self.categories]
+        categories = [[entry.slug, entry.name, entry.count, entry.words] for entry in self.categories]
         return json.dumps({"coverings": coverings, "categories": categories}, ensure_ascii=False).encode()
 
     @classmethod
@@ -83,7 +83,7 @@ class TypeaheadManifest:
         try:
             document = json.loads(data)
             coverings = tuple(tuple(_use(*use) for use in covering) for covering in document["coverings"])
-            categories = tuple(Category(str(s), str(n), int(c)) for s, n, c in document["categories"])
+            categories = tuple(_category(*entry) for entry in document["categories"])
         except (ValueError, KeyError, TypeError, zlib.error) as error:
             raise ValueError("not a manifest of a typeahead") from error
         if not coverings:
@@ -114,6 +114,10 @@ def bitmap_of(numbers: Iterable[int]) -> bytes:
             bits.extend(bytes(byte + 1 - len(bits)))
         bits[byte] |= 1 << (number & 7)
     return bytes(bits)
+
+
+def _category(slug: str, name: str, count: int, words: Iterable[str]) -> CategoryEntry:
+    return CategoryEntry(str(slug), str(name), int(count), tuple(map(str, words)))
 
 
 def _use(name: str, size: int, shops: int, removed: str) -> SegmentUse:

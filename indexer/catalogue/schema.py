@@ -27,6 +27,7 @@ ABOUT: Final = {
     "affiliate_programs": "How links to a shop's offers are monetised in one network.",
     "redirects": "One domain that was seen to lead to another one.",
     "resource_accounts": "An account of the operator with an outside provider, for the operations endpoints.",
+    "categories": "What a category is called: its display name, its names in other languages, synonyms.",
     CHANGE: "A line of `changes.ndjson`: one record that was created, replaced or deleted.",
 }
 

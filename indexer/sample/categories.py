@@ -40,6 +40,8 @@ _NAMES: Final = {
     HIDDEN_ONLY: "Night Market",
 }
 
+#: All of them, in order.
+SLUGS: Final = tuple(sorted(_NAMES))
 #: What a composed shop may carry; "maps-globes" stays with the one shop of the tables that names it.
 COMMON: Final = tuple(slug for slug in _NAMES if slug not in {HIDDEN_ONLY, "maps-globes"})
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from indexer.sample.category_names import category_names
 from indexer.sample.coupons import coupons
 from indexer.sample.offers import offers
 from indexer.sample.partners import affiliate_programs, redirects, resource_accounts
@@ -30,6 +31,7 @@ def catalogue() -> Mapping[str, Sequence[Record]]:
         "affiliate_programs": affiliate_programs(every_shop),
         "redirects": redirects(),
         "resource_accounts": resource_accounts(),
+        "categories": category_names(),
     }
 
 

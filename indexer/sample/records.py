@@ -3,6 +3,7 @@
 This is the sample's own reading of the catalogue format, apart from the indexer's reader: each checks the other.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -163,4 +164,14 @@ class ResourceAccount:
     observed_at: str
 
 
-Record = Shop | Coupon | Offer | Shipping | TrustRow | AffiliateProgram | Redirect | ResourceAccount
+@dataclass(frozen=True, slots=True)
+class CategoryNames:
+    """What a category is called: the display name, names by language tag, and synonyms."""
+
+    slug: str
+    name: str
+    names: Mapping[str, str]
+    synonyms: tuple[str, ...]
+
+
+Record = Shop | Coupon | Offer | Shipping | TrustRow | AffiliateProgram | Redirect | ResourceAccount | CategoryNames

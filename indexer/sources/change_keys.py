@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple, get_args
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
 
 from indexer.belongings import TrustRecord
-from indexer.records import Host, Name, RecordId
+from indexer.records import Host, Name, RecordId, Slug
 
 # Two hosts as people paste them.
 MAX_KEY: Final = 2 * 2_048 + 1
@@ -47,6 +47,7 @@ _FORMS: Final = {
     "affiliate_programs": _Form("shop_id/network", (_ID, _NAME)),
     "redirects": _Form("from_domain/to_domain", (_HOST, _HOST)),
     "resource_accounts": _Form("provider/account", (_NAME, _NAME)),
+    "categories": _Form("slug", (TypeAdapter[str](Slug),)),
 }
 
 

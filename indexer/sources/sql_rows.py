@@ -29,6 +29,7 @@ KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "affiliate_programs": ("shop_id", "network"),
     "redirects": ("from_domain", "to_domain"),
     "resource_accounts": ("provider", "account"),
+    "categories": ("slug",),
 }
 # What databases write where a column is of a type for times: without a zone, or with the one that was asked for.
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(?:\+00)?")
@@ -106,7 +107,7 @@ class Column:
 def form_of(model: type[Record], field: str) -> Form:
     """What a field of a model takes, by its annotation."""
     leaves = _leaves(model.model_fields[field].annotation)
-    structures: set[type] = {tuple, BaseModel}
+    structures: set[type] = {tuple, dict, BaseModel}
     is_structure = bool(leaves & structures)
     if is_structure:
         return Form.TEXT_OR_LIST if str in leaves else Form.STRUCTURE
@@ -119,8 +120,8 @@ def form_of(model: type[Record], field: str) -> Form:
 
 def _leaves(annotation: Any) -> set[type]:  # noqa: ANN401 - any annotation
     origin = get_origin(annotation)
-    if origin is tuple:
-        return {tuple}
+    if origin in {tuple, dict}:
+        return {origin}
     if isinstance(annotation, type):
         return {BaseModel if issubclass(annotation, BaseModel) else annotation}
     return {leaf for part in get_args(annotation) for leaf in _leaves(part)}

@@ -16,6 +16,7 @@ from index_mappings.rank import newest_first_key
 from indexer.belongings import (
     BELONGINGS,
     AffiliateProgramRecord,
+    CategoryNamesRecord,
     CouponRecord,
     OfferRecord,
     RedirectRecord,
@@ -38,6 +39,9 @@ SELECT record FROM belongings JOIN winners ON winners.domain = owner WHERE type 
 _BOTH_ENDS: Final = """
 FROM belongings JOIN winners AS one ON one.domain = owner JOIN winners AS two ON two.domain = other
 WHERE type = 'redirects'
+"""
+_COUNT_CARRIED: Final = """
+SELECT COUNT(*) FROM belongings WHERE type = 'categories' AND presence = 0 AND key IN (SELECT slug FROM category_names)
 """
 # The public shops in the order of their rank, each once for each of its statements and at least once.
 _FACTS: Final = """
@@ -66,7 +70,7 @@ class BelongingRow:
         order: of its newest record.
         origin, line: where that came from.
         presence: whether it is there, or a tombstone.
-        owner: the shop's id; of a redirect the domain that it leads from; None of a tombstone or an account.
+        owner: the shop's id; of a redirect the domain that it leads from; None of all others and of tombstones.
         other: of a redirect the domain that it leads to.
         rank: of an offer its place among the shop's.
         text: the record as JSON.
@@ -143,8 +147,8 @@ class StateBelongings:
         return int(count)
 
     def left_out(self, kind: str) -> int:
-        """How many records of a kind belong to no public shop, or do not lead from one to another one."""
-        if kind not in (*BELONGINGS, "redirects"):
+        """How many records of a kind are of no public shop: of redirects, do not lead from one to another one."""
+        if kind not in (*BELONGINGS, "redirects", "categories"):
             return 0
         (there,) = self._db.execute(
             "SELECT COUNT(*) FROM belongings WHERE type = ? AND presence = 0", (kind,)
@@ -152,6 +156,9 @@ class StateBelongings:
         if kind == "redirects":
             (public,) = self._db.execute(f"SELECT COUNT(*) {_BOTH_ENDS} AND owner <> other").fetchone()
             return int(there) - int(public)
+        if kind == "categories":
+            (carried,) = self._db.execute(_COUNT_CARRIED).fetchone()
+            return int(there) - int(carried)
         return int(there) - self.count(kind)
 
     def without_shop(self, kind: str, most: int) -> list[int]:
@@ -249,7 +256,7 @@ def _columns(row: BelongingRow) -> tuple[object, ...]:
 def _ends(record: Record) -> tuple[str | None, str | None]:
     if isinstance(record, RedirectRecord):
         return record.from_domain, record.to_domain
-    if isinstance(record, ResourceAccountRecord):
+    if isinstance(record, (ResourceAccountRecord, CategoryNamesRecord)):
         return None, None
     owner: str = record.shop_id  # type: ignore[attr-defined]  # of all the others
     return owner, None

@@ -95,6 +95,11 @@ class _Changing:
             ends = {end for end in (row.other, known.other if known else None) if end is not None}
             self._touch_domains(owners | ends)
             return
+        if row.type == "categories":
+            # Of one that no public shop carries no engine may hear, not even that it is to be removed (V1).
+            if self._shops.category(row.key) is not None:
+                self._pending.add("categories", row.key)
+            return
         if row.type in (*_OWNED_KINDS, ACCOUNTS):
             self._pending.add(row.type, row.key)
         for owner in owners:

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Final
 
 from index_mappings.rank import rank_key
+from indexer.belongings import CategoryNamesRecord
 from indexer.records import ShopRecord
 from indexer.sources.protocol import NO_ORDER, Order, order_of
 from indexer.state.schema import KeyTwiceError, Origin, Presence, order_from
@@ -26,7 +27,11 @@ COUNTED_CATEGORIES: Final = """
 SELECT value ->> 'slug' AS slug, value ->> 'name' AS name, COUNT(*)
 FROM winners JOIN shops USING (id), json_each(shops.record, '$.categories') GROUP BY slug, name
 """
-_CARRIED: Final = "SELECT slug, name, shops FROM category_names ORDER BY slug, shops DESC, name"
+_CARRIED: Final = """
+SELECT slug, name, shops, record FROM category_names
+LEFT JOIN belongings ON type = 'categories' AND key = slug AND presence = 0
+"""
+_IN_ORDER: Final = "ORDER BY slug, shops DESC, name"
 _LOST: Final = """
 SELECT shops.line, winners.line FROM shops JOIN winners USING (domain)
 WHERE shops.shown AND shops.id <> winners.id ORDER BY shops.line LIMIT ?
@@ -49,15 +54,17 @@ class CarriedCategory:
 
     Attributes:
         slug: the slug.
-        name: the display name that most shops give it; of equally many the smaller.
+        name: the display name: the catalogue's own; else the one that most shops give it, of equally many the smaller.
         count: how many public shops carry it.
-        names: how many display names were given to it.
+        names: how many display names shops give to it; 1 where the catalogue's own is shown.
+        other_names: what else the catalogue calls it.
     """
 
     slug: str
     name: str
     count: int
     names: int
+    other_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +201,12 @@ class StateShops:
 
     def categories(self) -> Iterator[CarriedCategory]:
         """The categories of the public shops, by slug."""
-        for slug, rows in groupby(self._db.execute(_CARRIED), key=itemgetter(0)):
-            yield _carried(slug, [(name, shops) for _, name, shops in rows])
+        for slug, rows in groupby(self._db.execute(f"{_CARRIED} {_IN_ORDER}"), key=itemgetter(0)):
+            yield _carried(slug, list(rows))
 
     def category(self, slug: str) -> CarriedCategory | None:
         """One category; None when no public shop carries it."""
-        asked = "SELECT name, shops FROM category_names WHERE slug = ? ORDER BY shops DESC, name"
-        named = self._db.execute(asked, (slug,)).fetchall()
+        named = self._db.execute(f"{_CARRIED} WHERE slug = ? {_IN_ORDER}", (slug,)).fetchall()
         return _carried(slug, named) if named else None
 
 
@@ -209,5 +215,12 @@ def _columns(row: ShopRow) -> tuple[object, ...]:
     return row.id, order, number, row.origin, row.line, row.presence, row.shown, row.rank, row.domain, row.text
 
 
-def _carried(slug: str, named: list[tuple[str, int]]) -> CarriedCategory:
-    return CarriedCategory(slug, named[0][0], sum(shops for _, shops in named), len(named))
+def _carried(slug: str, named: list[tuple[str, str, int, str | None]]) -> CarriedCategory:
+    count = sum(shops for _, _, shops, _ in named)
+    _, most_frequent, _, text = named[0]
+    if text is None:
+        return CarriedCategory(slug, most_frequent, count, len(named))
+    stated = CategoryNamesRecord.model_validate_json(text)
+    if stated.name is None:
+        return CarriedCategory(slug, most_frequent, count, len(named), stated.other_names)
+    return CarriedCategory(slug, stated.name, count, 1, stated.other_names)

@@ -39,6 +39,7 @@ from service.search.protocol import (
     WordCount,
 )
 from service.search.reference_belongings import ReferenceBelongings
+from service.search.reference_categories import PlainCategories
 from service.search.reference_tiers import find_tier, overlap_tier, suggested_shops, typo_tier, word_tier
 
 
@@ -64,7 +65,7 @@ class ReferenceBackend:
         self._operations = operations
         self._shops: list[ShopDocument] = sorted(documents.get("shops", ()), key=lambda shop: shop.rank)
         categories = documents.get("categories", ())
-        self._table = CategoryTable(category_from_stored(stored_part(category)) for category in categories)
+        self._table = PlainCategories(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
         self._belongings = ReferenceBelongings(
             self._shops, *(documents.get(kind, ()) for kind in ("coupons", "offers", "facts"))

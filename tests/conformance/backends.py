@@ -49,7 +49,7 @@ class _BySegments(ReferenceBackend):
     def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], directory: Path) -> None:
         super().__init__(stamp, documents, CATEGORY_CAP)
         segments = cut_at_random(directory, self._shops, Random(len(self._shops)))  # noqa: S311 - the same each time
-        segments.categories = self._table.categories
+        segments.categories = self._table.entries
         self._typeahead = segments.opened()
 
     def suggest(self, query: SuggestQuery) -> Suggested:

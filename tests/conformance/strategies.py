@@ -69,16 +69,40 @@ catalogues = st.lists(shop_lines(), min_size=1, max_size=30).map(
 )
 
 
+_CALLED = (
+    "Bücher", "buch", "Livres et jeux", "本", "ほん", "책", "كتب", "TV", "lamps", "Lámparas", "e-bike", "Gartengeräte",
+    "jewellery", "jewelery", "sneakers", "Книги", "หนังสือ", "de la maison", "Books & Zines", "!!!",
+)  # fmt: skip
+
+
+@st.composite
+def _category_lines(draw: st.DrawFn, slug: str) -> dict[str, Any]:
+    return {
+        "slug": slug,
+        "name": draw(st.sampled_from((None, None, *_CALLED))),
+        "names": draw(
+            st.dictionaries(st.sampled_from(("de", "fr", "ja", "pt-BR")), st.sampled_from(_CALLED), max_size=3)
+        ),
+        "synonyms": draw(st.lists(st.sampled_from(_CALLED), max_size=3)),
+    }
+
+
+# Lines of `categories`: of some that shops carry, and of one that none does.
+category_names = st.lists(st.sampled_from((*SLUGS, "nobody-has-it")), max_size=6, unique=True).flatmap(
+    lambda slugs: st.tuples(*map(_category_lines, slugs))
+)
+
+
 @st.composite
 def _typed(draw: st.DrawFn, known: Sequence[str]) -> str:
     """Something a person could type: a name or a part of it, cut, misspelt, or with words that are nowhere."""
-    text = draw(st.one_of(st.sampled_from(known), names, domains, st.sampled_from((*_WORDS, *SLUGS))))
+    text = draw(st.one_of(st.sampled_from(known), names, domains, st.sampled_from((*_WORDS, *SLUGS, *_CALLED))))
     if draw(st.booleans()):
         text = text[: draw(st.integers(0, len(text)))]
     for _ in range(draw(st.sampled_from((0, 0, 0, 1, 1, 2)))):
         text = draw(_misspelt(text))
     if draw(st.sampled_from((False, False, False, True))):
-        text = f"{text} {draw(st.sampled_from((*_WORDS, *SLUGS, 'qqxx', 'QQXX!')))}"
+        text = f"{text} {draw(st.sampled_from((*_WORDS, *SLUGS, *_CALLED, 'qqxx', 'QQXX!')))}"
     if draw(st.sampled_from((False, False, False, True))):
         text = f"{text} {draw(st.sampled_from((*_AROUND, 'qqxx')))}"
     return text

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from service.search.protocol import FindQuery, Found, SearchBackend, Suggested, SuggestQuery
 from tests.conformance.backends import Opener, embedded, kernel, opensearch_at, reference
-from tests.conformance.strategies import catalogues, queries
+from tests.conformance.strategies import catalogues, category_names, queries
 
 _CATALOGUES, _QUERIES = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
 
@@ -34,10 +34,14 @@ async def _answer(backend: SearchBackend, query: FindQuery | SuggestQuery) -> Fo
 async def _assert_agreement(
     engine: Opener,
     catalogue: Sequence[dict[str, Any]],
+    categories: Sequence[dict[str, Any]],
     asked: Sequence[FindQuery | SuggestQuery],
     directory: Path,
 ) -> None:
-    async with reference(catalogue, directory / "oracle") as oracle, engine(catalogue, directory / "engine") as tested:
+    async with (
+        reference(catalogue, directory / "oracle", categories=categories) as oracle,
+        engine(catalogue, directory / "engine", categories=categories) as tested,
+    ):
         expected_categories = await (await oracle.snapshot()).categories()
         assert await (await tested.snapshot()).categories() == expected_categories
         for query in asked:
@@ -45,9 +49,10 @@ async def _assert_agreement(
 
 
 def _check(engine: Opener, catalogue: list[dict[str, Any]], data: st.DataObject) -> None:
+    categories = data.draw(category_names)
     asked = [data.draw(queries(catalogue)) for _ in range(_QUERIES)]
     with TemporaryDirectory() as directory:
-        asyncio.run(_assert_agreement(engine, catalogue, asked, Path(directory)))
+        asyncio.run(_assert_agreement(engine, catalogue, categories, asked, Path(directory)))
 
 
 _MANY = settings(

@@ -2,9 +2,10 @@
 
 import pytest
 
+from index_mappings.documents import Category
 from service.search.protocol import Found
 from tests.catalogues import shop
-from tests.conformance.asking import find, found_names, names
+from tests.conformance.asking import find, found_names, names, suggest
 from tests.conformance.backends import CATEGORY_CAP
 from tests.conformance.conftest import Directory
 
@@ -28,6 +29,58 @@ async def test_a_word_means_a_category_by_its_name_or_slug_and_by_a_beginning_fr
         "garden help": ["Birch"], "garden television": [], "outdoor-tools": ["Birch"],
     }  # fmt: skip
     assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("M5")
+async def test_a_word_means_a_category_by_its_other_names_as_by_its_display_name(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Alder", categories=["books"]),
+            shop("Birch", categories=[("lighting", "Light")]),
+            shop("Cedar", categories=["bicycles"]),
+        ],
+        categories=[
+            {
+                "slug": "books",
+                "names": {"de": "Bücher", "ja": "本と雑誌", "ko": "책"},
+                "synonyms": ["Buch", "TV guides"],
+            },
+            {"slug": "lighting", "name": "Lighting", "synonyms": ["lamps", "de la lampe"]},
+            {"slug": "bicycles", "names": {"fr": "Vélos", "ja": "輪"}, "synonyms": ["e-bike"]},
+        ],
+    )
+    found = {
+        "buch": ["Alder"], "BÜCHER": ["Alder"], "buc": ["Alder"], "本と雑誌": ["Alder"], "本と雑": ["Alder"],
+        "lamps": ["Birch"], "lamp": ["Birch"], "lampe": ["Birch"], "lighting": ["Birch"], "velo": ["Cedar"],
+        "bike": ["Cedar"], "輪": ["Cedar"], "alder buch": ["Alder"], "lampe lighting": ["Birch"], "guides": ["Alder"],
+        # Of two letters, or of one that is neither Han nor kana; of a name that no longer shows; not equal, too short.
+        "tv": [], "de": [], "책": [], "e": [], "本": [], "lampe buch": [],
+    }  # fmt: skip
+    assert {query: await found_names(world, query) for query in found} == found
+    assert await world.categories() == (
+        Category("bicycles", "Bicycles", 1),
+        Category("books", "Books", 1),
+        Category("lighting", "Lighting", 1),
+    )
+
+
+@pytest.mark.rule("M5", "V1")
+async def test_other_names_of_a_category_of_hidden_shops_mean_nothing(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Alder", categories=["wood"]),
+            shop("Birch", visibility="under_review", categories=["falconry"]),
+            shop("Cedar", visibility="removed", categories=["falconry", "wood"]),
+        ],
+        categories=[
+            {"slug": "falconry", "name": "Hawking", "names": {"de": "Beizjagd"}, "synonyms": ["raptors"]},
+            {"slug": "nobody-has-it", "name": "Beizjagd", "synonyms": ["Alder"]},
+        ],
+    )
+    for word in ("falconry", "hawking", "beizjagd", "raptors", "nobody"):
+        assert await find(world, word) == Found((), 0, (word,), category_truncated=False, did_you_mean=()), word
+        assert (await suggest(world, word)).categories == (), word
+    assert await world.categories() == (Category("wood", "Wood", 1),)
 
 
 @pytest.mark.rule("M6", "M7")

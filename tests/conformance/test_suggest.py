@@ -498,12 +498,74 @@ async def test_categories_come_by_a_word_that_begins_with_what_is_typed_or_its_l
         "home gar": (_GARDEN, _GARAGE, _HOME),
         "alder b": (_BOOKS,),
         "books alder": (),
-        "arden": (),
-        "grden": (),
+        "arde": (),
+        "rden": (),
         "gal": (),
     }
     assert {typed: (await suggest(world, typed)).categories for typed in found} == found
     assert (await suggest(world, "g", limit=2)).categories == (_GARDEN, _GARAGE)
+
+
+@pytest.mark.rule("M10", "M11")
+async def test_categories_come_by_their_other_names_and_show_their_display_name(directory: Directory) -> None:
+    world = await directory(
+        _CARRIED,
+        categories=[
+            {"slug": "garden", "names": {"de": "Garten", "ja": "庭"}, "synonyms": ["lawn", "de la terre"]},
+            {
+                "slug": "books",
+                "name": "Books & Zines",
+                "names": {"fr": "Livres", "ar": "كتب"},
+                "synonyms": ["Lawbooks"],
+            },
+            {"slug": "galaxies", "names": {"de": "Galaxien"}, "synonyms": ["lawless"]},
+        ],
+    )
+    books = Category("books", "Books & Zines", 1)
+    found = {
+        "garten": (_GARDEN,), "law": (_GARDEN, books), "cheap la": (_GARDEN, books), "庭": (_GARDEN,),
+        "كتب": (books,), "liv": (books, _HOME), "livr": (books,), "terre": (_GARDEN,), "zi": (books,), "b": (books,),
+        "de": (), "lawl": (), "galaxie": (), "lawless": (),
+    }  # fmt: skip
+    assert {typed: (await suggest(world, typed)).categories for typed in found} == found
+
+
+@pytest.mark.rule("M10", "M11")
+async def test_one_typing_error_in_a_category_is_forgiven_where_no_word_begins_so(directory: Directory) -> None:
+    world = await directory(
+        _CARRIED, categories=[{"slug": "garden", "names": {"de": "Blumen"}, "synonyms": ["Gerade", "gifted"]}]
+    )
+    found = {
+        "gardn": (_GARDEN, _HOME), "gadren": (_GARDEN, _HOME), "arden": (_GARDEN, _HOME), "grden": (_GARDEN, _HOME),
+        "xgarden": (_GARDEN, _HOME),
+        "hxme garden": (_GARDEN, _HOME), "cheap gardne": (_GARDEN, _HOME), "blmuen": (_GARDEN,), "gifte": (_GARDEN,),
+        "giftx": (_GARDEN, _GIFTS), "garagx": (_GARAGE,), "garax": (_GARAGE,), "uberraschunk": (_GIFTS,),
+        # Too short, two errors, an error in another word than the last.
+        "gadr": (), "grdne": (), "gxrdxn": (), "garden hxme": (), "ggardenn": (), "ueberraschunk": (),
+    }  # fmt: skip
+    assert {typed: (await suggest(world, typed)).categories for typed in found} == found
+    assert (await suggest(world, "gardn", limit=1)).categories == (_GARDEN,)
+
+
+@pytest.mark.rule("M9", "M9.category")
+async def test_other_names_of_categories_count_in_the_tiers_of_words(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Finch", popularity=0.3, categories=["books"]),
+            shop("Wren Finch Tales", popularity=0.2, categories=["books"]),
+            shop("Finch Other", popularity=0.1, categories=["toys"]),
+        ],
+        categories=[{"slug": "books", "names": {"de": "Bücher"}, "synonyms": ["novels", "de"]}],
+    )
+    found = {
+        "finch bücher": [(5, "Finch"), (4, "Wren Finch Tales")],
+        "finch novels": [(5, "Finch"), (4, "Wren Finch Tales")],
+        "finch buc": [(5, "Finch"), (4, "Wren Finch Tales"), (0, "Finch Other")],
+        "tales novels": [(4, "Wren Finch Tales")],
+        # Of two letters: no word of a category.
+        "tales de": [(0, "Wren Finch Tales")],
+    }
+    assert {typed: await ladder(world, typed) for typed in found} == found
 
 
 @pytest.mark.rule("M10", "M1", "M11")

@@ -25,6 +25,7 @@ _TYPES: Final = (
     "affiliate_programs",
     *(("redirects",) * 3),
     "resource_accounts",
+    *(("categories",) * 2),
 )
 
 
@@ -156,6 +157,9 @@ class Story:
             case "redirects":
                 one, other = self._domain(), self._domain()  # which may be the same
                 return kind, f"{one}/{other}", redirect(one, other, source=chance.choice(_WORDS))
+            case "categories":
+                slug = chance.choice(("home", "garden", "books", "toys", "nobody-has-it"))
+                return kind, slug, self._category(slug)
             case _:
                 return kind, "p/a", {"provider": "p", "account": "a", "used": float(chance.randrange(9))}
 
@@ -184,6 +188,15 @@ class Story:
             url=f"https://{self._domain()}/p",
             **(stated if chance.random() < 0.7 else {}),
         )
+
+    def _category(self, slug: str) -> dict[str, Any]:
+        chance = self._chance
+        return {
+            "slug": slug,
+            "name": chance.choice((None, *_WORDS)),
+            "names": {"de": chance.choice(_WORDS), "ja": chance.choice(_WORDS)} if chance.random() < 0.7 else None,
+            "synonyms": chance.sample(_WORDS, chance.randint(0, 2)),
+        }
 
     def _domain(self) -> str:
         return f"d{self._chance.randrange(max(2, self._shops * 2 // 3))}.internal"

@@ -97,6 +97,12 @@ def _belongings(mark: str, owner: str, domain: str) -> dict[str, list[dict[str, 
     }
 
 
+def _named(slug: str) -> dict[str, Any]:
+    """A line of `categories` with a canary of its own in every field that holds text."""
+    names = {"de": f"{slug}german", "ja": f"{slug} 本"}
+    return {"slug": slug, "name": f"{slug}display", "names": names, "synonyms": [f"{slug}synonym"]}
+
+
 def _catalogue(*, public: bool) -> dict[str, list[dict[str, Any]]]:
     """The whole catalogue, or the same with every shop public."""
     shops = _all_public() if public else _world()
@@ -106,6 +112,12 @@ def _catalogue(*, public: bool) -> dict[str, list[dict[str, Any]]]:
     for number, (owner, domain) in enumerate(owners.items()):
         for kind, lines in _belongings(f"{CANARY}b{number}", owner, domain).items():
             found.setdefault(kind, []).extend(lines)
+    found["categories"] = [
+        *(_named(category["slug"]) for line in shops[2:] for category in line["categories"]),
+        *([] if public else [_named(f"{CANARY}uncarried")]),
+    ]
+    # Two of the hidden shops have one slug.
+    found["categories"] = list({line["slug"]: line for line in found["categories"]}.values())
     # It belonged to a public shop once, and the newer record moves it to a hidden one.
     moved = coupon(f"{CANARY}moved", shops[0]["id"], id="moved", version=1)
     found["coupons"] += [] if public else [moved, {**moved, "shop_id": shops[2]["id"], "version": 2}]
@@ -141,6 +153,9 @@ PUBLIC_TEXTS: Final = (
     "trustsource", "payment", "network", "net.internal", "template", "program", "commission", "disclosure",
     "redirectsource", "backsource",
 )  # fmt: skip
+
+
+CATEGORY_TEXTS: Final = ("display", "german", "synonym")
 
 
 def _unseen(canaries: set[str]) -> list[str]:
@@ -222,6 +237,7 @@ def test_the_search_of_the_embedded_index_sees_canaries_that_are_public(
     canaries = _embedded_canaries(root)
     assert {f"{CANARY}reviewname", f"{CANARY}loseralias", f"{CANARY}removedslug"} <= canaries
     assert any(f'"name":"{CANARY}oldername"' in canary for canary in canaries)
+    assert all(any(f"{CANARY}reviewslug{text}" in canary for canary in canaries) for text in CATEGORY_TEXTS)
     assert any(canary.endswith(".store") for canary in canaries)
     assert _unseen(canaries) == []
 
@@ -272,3 +288,4 @@ def test_the_search_of_opensearch_sees_canaries_that_are_public(
     assert {"coupons.id", "coupons.folded_code", "offers.id"} <= fields
     assert _unseen(canaries) == []
     assert any(f'"name": "{CANARY}oldername"' in canary for canary in canaries)
+    assert all(any(f"{CANARY}reviewslug{text}" in canary for canary in canaries) for text in CATEGORY_TEXTS)

@@ -34,6 +34,7 @@ version = "version"
 [affiliate_programs]
 [redirects]
 [resource_accounts]
+[categories]
 """
 
 

@@ -23,8 +23,8 @@ from tests.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of,
 
 SAMPLE = Path(__file__).parents[2] / "indexer" / "sample"
 LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_countries", "destinations", "excluded",
-         "network_hosts"}  # fmt: skip
-OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value"}
+         "network_hosts", "synonyms"}  # fmt: skip
+OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value", "names"}
 TIMES = {"updated_at", "checked_at", "last_verified_at", "observed_at", "resets_at"}
 NUMBERS = {"popularity", "used", "limit"}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from index_mappings.documents import Category, CategoryDocument, ShopDocument
+from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument
 from index_mappings.rank import rank_key
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import Shown, segment_path, shown_part
@@ -34,7 +34,7 @@ def named(shop_id: str, name: str, popularity: float | None = None) -> ShopDocum
 
 def category(slug: str, count: int) -> CategoryDocument:
     """The document of a category."""
-    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count)
+    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,))
 
 
 def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:
@@ -64,7 +64,7 @@ class Followed:
         self.store = LocalStore(self.directory)
         self.small_shops, self.folding = small_shops, folding
         self.shops = {shop.id: shop for shop in shops}
-        self.categories: dict[str, Category] = {}
+        self.categories: dict[str, CategoryEntry] = {}
         with TypeaheadBuild(self.store) as build:
             for shop in shops:
                 build.add_shop(shop)

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from index_mappings.documents import Category, ShopDocument
+from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.rank import rank_key
 from index_mappings.typeahead.manifest import MOST_SEGMENTS, TypeaheadManifest, bitmap_of
@@ -70,7 +70,9 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 class Segmented:
     """Shops in segments: those that are given first in one, and one more for each change."""
 
-    def __init__(self, directory: Path, shops: Iterable[ShopDocument], categories: Iterable[Category] = ()) -> None:
+    def __init__(
+        self, directory: Path, shops: Iterable[ShopDocument], categories: Iterable[CategoryEntry] = ()
+    ) -> None:
         """Take the first shops.
 
         Args:
@@ -132,7 +134,7 @@ def forms_of(*texts: str) -> QueryForms:
 
 
 def expected(
-    shops: Mapping[str, ShopDocument], forms: QueryForms, country: str | None, categories: Iterable[Category] = ()
+    shops: Mapping[str, ShopDocument], forms: QueryForms, country: str | None, categories: Iterable[CategoryEntry] = ()
 ) -> Answer:
     """Tier and id of all shops that the plain rules find, in order (M1, M7, M9)."""
     table = CategoryTable(categories)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index_mappings.documents import Category
+from index_mappings.documents import CategoryEntry
 from index_mappings.typeahead.manifest import (
     MOST_SEGMENTS,
     Covering,
@@ -120,7 +120,8 @@ def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
     editor.remove_category("owls")
     editor.remove_category("never")
     world.name = editor.commit()
-    assert world.manifest == TypeaheadManifest(segments, (Category("birds", "Birds", 9), Category("wrens", "Wrens", 3)))
+    birds, wrens = CategoryEntry("birds", "Birds", 9, ("birds",)), CategoryEntry("wrens", "Wrens", 3, ("wrens",))
+    assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
 
 
 def test_what_was_put_stays_when_an_editor_goes_on_from_another_manifest(tmp_path: Path) -> None:

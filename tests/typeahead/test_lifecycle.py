@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from index_mappings.documents import Category, ShopDocument
+from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
 from index_mappings.typeahead.manifest import TypeaheadManifest, manifest_path, typeahead_directory
@@ -75,7 +75,8 @@ def _live(sink: EmbeddedSink) -> Stamp:
 def test_the_stamp_of_a_build_names_its_manifest(world: _World) -> None:
     (covering,) = world.manifest.coverings
     assert [use.shops for use in covering] == [3]
-    assert world.manifest.categories == (Category("owls", "Owls", 9), Category("birds", "Birds", 2))
+    owls, birds = CategoryEntry("owls", "Owls", 9, ("owls",)), CategoryEntry("birds", "Birds", 2, ("birds",))
+    assert world.manifest.categories == (owls, birds)
     assert world.files == sorted([f"{covering[0].name}.segment", f"{world.stamp.typeahead}.manifest"])
     assert _live(world.sink) == world.stamp
 

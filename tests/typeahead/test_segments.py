@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from index_mappings.documents import Category, ShopDocument
+from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.forms import forms_of_words
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import ARRAYS, read_header, segment_path
@@ -157,7 +157,7 @@ def test_segments_without_shops_have_no_answers(tmp_path: Path) -> None:
 def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> None:
     compile_kernel()
     before = _compiled()
-    segmented = Segmented(tmp_path, _shops(), [Category("birds", "Birds", 60)])
+    segmented = Segmented(tmp_path, _shops(), [CategoryEntry("birds", "Birds", 60, ("birds",))])
     whole = segmented.opened()
     segmented.change([document("new", "Kestrel Other")], removed=["s01"])
 

@@ -1,13 +1,18 @@
 """Building the typeahead of a generation from all its shops and categories, which may come in any order."""
 
 import os
-from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from types import TracebackType
 from typing import Final, Self
 
-from index_mappings.documents import Category, CategoryDocument, ShopDocument, category_from_stored
+from index_mappings.documents import (
+    CategoryDocument,
+    CategoryEntry,
+    ShopDocument,
+    category_from_stored,
+    in_category_order,
+)
 from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from indexer.sinks.protocol import GenerationReader
@@ -36,7 +41,7 @@ class TypeaheadBuild:
         self._store, self._run_shops = store, run_shops
         self._run = Run()
         self._runs: dict[str, SegmentUse] = {}
-        self._categories: list[Category] = []
+        self._categories: list[CategoryEntry] = []
 
     def __enter__(self) -> Self:
         return self
@@ -60,10 +65,13 @@ class TypeaheadBuild:
         if len(self._run) >= self._run_shops or self._run.letters >= _RUN_LETTERS:
             self._end_run()
 
-    def add_category(self, category: CategoryDocument | Category) -> None:
+    def add_category(self, category: CategoryDocument) -> None:
         """Take a category in."""
-        slug = category.slug if isinstance(category, Category) else category.id
-        self._categories.append(Category(slug, category.name, category.count))
+        self.add_entry(CategoryEntry.of(category))
+
+    def add_entry(self, category: CategoryEntry) -> None:
+        """Take a category in as an engine returns it."""
+        self._categories.append(category)
 
     def finish(self) -> str:
         """Write and store segment and manifest.
@@ -84,7 +92,7 @@ class TypeaheadBuild:
             base = merge(self._store.directory, [Input(open_segment(path)) for path in paths])
             self._drop_runs()
         self._store.put(segment.segment_path(self._store.directory, base.name))
-        return put_manifest(self._store, TypeaheadManifest(((base,),), in_order(self._categories)))
+        return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))
 
     def _end_run(self) -> None:
         run, self._run = self._run, Run()
@@ -95,11 +103,6 @@ class TypeaheadBuild:
         for name in self._runs:
             segment.segment_path(self._store.directory, name).unlink(missing_ok=True)
         self._runs = {}
-
-
-def in_order(categories: Iterable[Category]) -> tuple[Category, ...]:
-    """Categories as a manifest has them (M11)."""
-    return tuple(sorted(categories, key=lambda category: (-category.count, category.slug)))
 
 
 def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
@@ -138,5 +141,5 @@ def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
         for _, stored in reader.scan("shops"):
             build.add(stored_segment_shop(stored))
         for _, stored in reader.scan("categories"):
-            build.add_category(category_from_stored(stored))
+            build.add_entry(category_from_stored(stored))
         return build.finish()

@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
-from index_mappings.documents import Category, CategoryDocument, ShopDocument
+from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument, in_category_order
 from index_mappings.typeahead import manifest
 from index_mappings.typeahead.manifest import MOST_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import SUFFIX, Shown, segment_path
-from indexer.sinks.typeahead.build import in_order, put_manifest
+from indexer.sinks.typeahead.build import put_manifest
 from indexer.sinks.typeahead.folding import Fold, Folding, foldable
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.reading import Segment, fetch_manifest, fetch_segment
@@ -56,7 +56,7 @@ class TypeaheadEditor:
         self._manifest: TypeaheadManifest | None = None
         self._segments: dict[str, Segment] = {}
         self._shops: dict[str, SegmentShop | None] = {}
-        self._categories: dict[str, Category | None] = {}
+        self._categories: dict[str, CategoryEntry | None] = {}
 
     def restart(self, manifest_name: str) -> None:
         """Go on from another manifest; what was put and removed so far is committed on top of that."""
@@ -73,7 +73,7 @@ class TypeaheadEditor:
 
     def put_category(self, category: CategoryDocument) -> None:
         """Add or replace a category."""
-        self._categories[category.id] = Category(category.id, category.name, category.count)
+        self._categories[category.id] = CategoryEntry.of(category)
 
     def remove_category(self, slug: str) -> None:
         """Remove a category, if it is there."""
@@ -96,7 +96,7 @@ class TypeaheadEditor:
         categories = former.categories
         if self._categories:
             known = {category.slug: category for category in categories} | self._categories
-            categories = in_order(category for category in known.values() if category is not None)
+            categories = in_category_order(category for category in known.values() if category is not None)
         after, before = TypeaheadManifest(coverings, categories), self._name
         if after != former:
             self._name, self._manifest = put_manifest(self._store, after), after

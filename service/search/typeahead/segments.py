@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import orjson
 
+from index_mappings.documents import CategoryEntry
 from index_mappings.forms import infixes_of, labels_of
 from index_mappings.typeahead.segment import (
     ARRAYS,
@@ -23,6 +24,7 @@ from index_mappings.typeahead.segment import (
     read_header,
     segment_path,
 )
+from service.search.categories import CategoryTable
 from service.search.clauses import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.checks import check_bounds
@@ -210,11 +212,15 @@ class Segment:
 
 
 class SegmentPool:
-    """Open segments by name: a segment is mapped once however many stamps name it, and closed with the last one."""
+    """What the typeaheads of several stamps share: open segments by name, and the newest table of categories.
+
+    A segment is mapped once however many stamps name it, and closed with the last one.
+    """
 
     def __init__(self) -> None:
         """Begin with none."""
         self._open: WeakValueDictionary[str, Segment] = WeakValueDictionary()
+        self._table = CategoryTable(())
         self._lock = Lock()
 
     def open(self, directory: Path, name: str) -> Segment:
@@ -228,6 +234,13 @@ class SegmentPool:
             if segment is None:
                 segment = self._open[name] = Segment(segment_path(directory, name))
             return segment
+
+    def categories(self, entries: tuple[CategoryEntry, ...]) -> CategoryTable:
+        """The table of a manifest's categories, made once for stamps that differ in shops only."""
+        with self._lock:
+            if self._table.entries != entries:
+                self._table = CategoryTable(entries)
+            return self._table
 
 
 def compile_kernel() -> None:

@@ -158,7 +158,7 @@ def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPo
     """
     for covering in manifest.coverings:
         if all(segment_path(directory, use.name).is_file() for use in covering):
-            return Typeahead(_opened(directory, covering, pool), CategoryTable(manifest.categories))
+            return Typeahead(_opened(directory, covering, pool), pool.categories(manifest.categories))
     raise ValueError("the typeahead is not there as a whole")
 
 

@@ -10,6 +10,7 @@ from index_mappings.documents import (
     DOCUMENTS,
     Category,
     CategoryDocument,
+    CategoryEntry,
     Shop,
     ShopDocument,
     category_from_stored,
@@ -46,7 +47,7 @@ SHOP = ShopDocument(
     dotted=(),
     rests=(),
 )
-CATEGORY = CategoryDocument(id="books", rank="ff-books", name="Books", count=3)
+CATEGORY = CategoryDocument(id="books", rank="ff-books", name="Books", count=3, words=("books", "buch"))
 
 
 @pytest.mark.rule("X4")
@@ -107,7 +108,13 @@ def test_the_embedded_engine_is_given_finished_terms_of_a_shop_and_nothing_else(
 
 
 def test_the_cluster_is_given_a_category() -> None:
-    assert wire_document(CATEGORY) == {"id": "books", "rank": "ff-books", "name": "Books", "count": 3}
+    assert wire_document(CATEGORY) == {
+        "id": "books",
+        "rank": "ff-books",
+        "name": "Books",
+        "count": 3,
+        "words": ["books", "buch"],
+    }
 
 
 @pytest.mark.rule("X4")
@@ -144,7 +151,8 @@ def test_the_stored_part_of_a_shop_survives_json_and_has_no_term_in_it() -> None
 
 def test_the_stored_part_of_a_category_survives_json() -> None:
     stored = json.loads(json.dumps(stored_part(CATEGORY)))
-    assert category_from_stored(stored) == Category("books", "Books", 3)
+    assert category_from_stored(stored) == CategoryEntry.of(CATEGORY)
+    assert CategoryEntry.of(CATEGORY).shown() == Category("books", "Books", 3)
 
 
 @pytest.mark.rule("X4")

@@ -27,6 +27,15 @@ DESTINATION_REASON: Final = "must hold assigned country codes and known groups, 
 TIME_REASON: Final = "must be a date and time as in RFC 3339"
 DATE_REASON: Final = "must be a date, or a date and time as in RFC 3339"
 UNVERIFIED_REASON: Final = "needs last_verified_at where verification_status is verified_applied or verified_rejected"
+TAG_REASON: Final = "must have language tags (BCP 47) such as de, pt-BR or zh-Hant as its keys"
+GOOD_TAGS: Final = (
+    "de", "DE", "jpn", "pt-BR", "zh-Hant", "zh-Hant-TW", "zh-yue-HK", "es-419", "de-CH-1996", "sl-rozaj-biske",
+    "en-a-myext-b-another", "fr-x-shop", "x-klingon",
+)  # fmt: skip
+BAD_TAGS: Final = (
+    "", "d", "jp", "gr", "german", "Deutsch", "de_DE", "de-", "-de", "de--DE", "de-DEUTSCHLAND", "pt BR", "d\u0435",
+    "x", "de\n", "de-x", f"de-x-{'-'.join(['abcdefgh'] * 4)}", CANARY,
+)  # fmt: skip
 ACCOUNT: Final[dict[str, Any]] = {"provider": "P", "account": "a"}
 LINES: Final[dict[str, dict[str, Any]]] = {
     "coupons": coupon("SAVE", "s1"),
@@ -36,6 +45,7 @@ LINES: Final[dict[str, dict[str, Any]]] = {
     "affiliate_programs": program("s1", "Net"),
     "redirects": redirect("a.internal", "b.internal"),
     "resource_accounts": ACCOUNT,
+    "categories": {"slug": "books"},
 }
 
 
@@ -82,6 +92,10 @@ AT_THE_LIMIT: Final[list[tuple[str, dict[str, Any]]]] = [
     ("affiliate_programs", {"url_template": "https://go.network.internal/{url}"}),
     ("affiliate_programs", {"network_hosts": ["GO.network.internal."], "commission_stated": "4 %"}),
     ("redirects", {"observed_at": "2031-05-06T07:08:09Z", "source": "crawl"}),
+    ("categories", {"name": "n" * 300, "names": {}, "synonyms": ["s" * 300] * 50}),
+    ("categories", {"name": None, "names": None}),
+    ("categories", {"names": dict.fromkeys(GOOD_TAGS, "Books")}),
+    ("categories", {"names": {f"de-x-{number}": "Bücher" for number in range(100)}}),
     ("resource_accounts", {"used": 0, "limit": 1.5, "unit": "calls", "resets_at": "2031-05-06T07:08:09Z"}),
 ]
 
@@ -183,6 +197,14 @@ BEYOND: Final[list[tuple[str, dict[str, Any], str, str]]] = [
     ),
     ("redirects", {"from_domain": "127.0.0.1"}, "from_domain", HOST_REASON),
     ("redirects", {"to_domain": "b"}, "to_domain", HOST_REASON),
+    ("categories", {"slug": "Books"}, "slug", "must match ^[a-z0-9-]{1,100}$"),
+    ("categories", {"name": " "}, "name", "must not be blank"),
+    ("categories", {"names": {"de": "n" * 301}}, "names.de", "is longer than 300 characters"),
+    ("categories", {"names": {"de": f"{CANARY}\u202e"}}, "names.de", "holds a bidirectional override or isolate"),
+    ("categories", {"names": {f"de-x-{number}": "B" for number in range(101)}}, "names", "has more than 100 entries"),
+    *[("categories", {"names": {"de": "", tag: ""}}, "names", TAG_REASON) for tag in BAD_TAGS],
+    ("categories", {"synonyms": ["s"] * 51}, "synonyms", "has more than 50 entries"),
+    ("categories", {"synonyms": [""]}, "synonyms.0", "must not be blank"),
     ("resource_accounts", {"used": -1}, "used", "must be at least 0"),
     ("resource_accounts", {"limit": float("inf")}, "limit", "must be a finite number"),
     ("resource_accounts", {"account": " "}, "account", "must not be blank"),
@@ -239,4 +261,5 @@ def test_each_record_has_the_key_of_its_type() -> None:
         "affiliate_programs": "s1/Net",
         "redirects": "a.internal/b.internal",
         "resource_accounts": "P/a",
+        "categories": "books",
     }

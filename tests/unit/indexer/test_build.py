@@ -137,15 +137,16 @@ def test_what_belongs_to_no_public_shop_is_left_out_and_counted_by_its_type(sink
             redirect("shown.internal", "www.shown.internal"),
         ],
         resource_accounts=[{"provider": "P", "account": "a"}],
+        categories=[{"slug": "books"}, {"slug": "secret"}],
     )
     summary = build_into(sink, path)
     assert summary.read == {
         "shops": 6, "coupons": 4, "offers": 2, "shipping": 2, "trust": 1, "affiliate_programs": 1, "redirects": 3,
-        "resource_accounts": 1,
+        "resource_accounts": 1, "categories": 2,
     }  # fmt: skip
     assert summary.left_out == {
         "coupons": 3, "offers": 1, "shipping": 1, "trust": 1, "affiliate_programs": 1, "redirects": 2,
-        "resource_accounts": 0,
+        "resource_accounts": 0, "categories": 1,
     }  # fmt: skip
     assert summary.stamp.counts == {"shops": 2, "categories": 2, "coupons": 1, "offers": 1, "facts": 2}
 

@@ -26,6 +26,7 @@ RECORDS_AND_KEYS = [
     ("affiliate_programs", program("s1", "The/Network"), "s1/The/Network"),
     ("redirects", redirect("https://WWW.old.internal/x", "müller.internal"), "old.internal/xn--mller-kva.internal"),
     ("resource_accounts", ACCOUNT, "crawl/er/main"),
+    ("categories", {"slug": "garden-tools", "names": {"de": "Gartengeräte"}}, "garden-tools"),
 ]
 
 
@@ -101,6 +102,8 @@ def test_the_hosts_of_a_deleted_redirect_are_reduced_as_those_of_the_record() ->
         ("resource_accounts", "/main", "provider/account"),
         ("resource_accounts", "crawler", "provider/account"),
         ("resource_accounts", "/" * 4_000, "provider/account"),
+        ("categories", "Garden Tools", "slug"),
+        ("categories", "", "slug"),
     ],
 )
 def test_a_key_of_another_form_is_refused_as_it_would_delete_nothing(kind: str, key: str, form: str) -> None:

@@ -63,6 +63,7 @@ def test_a_directory_needs_shops_only_and_may_hold_every_type_and_other_files(tm
     assert NdjsonCatalogue(tmp_path).name("shops") == name
     assert NdjsonCatalogue(tmp_path).kinds() == (
         "shops", "coupons", "offers", "shipping", "trust", "affiliate_programs", "redirects", "resource_accounts",
+        "categories",
     )  # fmt: skip
 
 

@@ -85,6 +85,6 @@ def test_categories_rank_by_count_then_slug() -> None:
     carried = [CarriedCategory(slug, slug, count, 1) for slug, count in (("a", 9), ("b", 10), ("c", 100), ("aa", 10))]
     ranked = sorted(map(project_category, carried), key=lambda document: document.rank)
     assert [document.id for document in ranked] == ["c", "aa", "b", "a"]
-    assert project_category(CarriedCategory("books", "Books", 3, 2)) == CategoryDocument(
-        id="books", rank=rank_key(3.0, "books"), name="Books", count=3
+    assert project_category(CarriedCategory("books", "Books", 3, 2, ("Bücher & Co", "de Livres"))) == CategoryDocument(
+        id="books", rank=rank_key(3.0, "books"), name="Books", count=3, words=("books", "bucher", "livres")
     )

@@ -30,6 +30,7 @@ KEYS: Final = {
     "affiliate_programs": ("shop_id", "network"),
     "redirects": ("from_domain", "to_domain"),
     "resource_accounts": ("provider", "account"),
+    "categories": ("slug",),
 }
 RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
 COUNTRIES: Final = {country.alpha_2 for country in pycountry.countries} | {"XK"}
@@ -102,6 +103,13 @@ def test_ids_slugs_codes_and_countries_keep_the_format(sample: World) -> None:
     assert all(1 <= len(shop["categories"]) <= 4 for shop in sample["shops"])
 
 
+def test_every_category_has_a_name_in_five_languages_and_synonyms(sample: World) -> None:
+    carried = {category["slug"]: category["name"] for shop in sample["shops"] for category in shop["categories"]}
+    assert {record["slug"]: record["name"] for record in sample["categories"]} == carried
+    assert {tuple(record["names"]) for record in sample["categories"]} == {("de", "fr", "es", "ja", "ar")}
+    assert [record["slug"] for record in sample["categories"] if not all(record["synonyms"])] == []
+
+
 def test_a_verified_coupon_always_says_when(sample: World) -> None:
     seen = Counter((c["verification_status"], c["last_verified_at"] is not None) for c in sample["coupons"])
     assert set(seen) == {
@@ -121,13 +129,16 @@ def test_hidden_shops_have_records_of_every_kind_and_share_no_word_with_public_o
         [
             [record for record in sample[name] if record.get("shop_id", record.get("id")) not in hidden]
             for name in ("shops", *names)
-        ],
+        ]
+        + [[record for record in sample["categories"] if record["slug"] != HIDDEN_ONLY]],
         ensure_ascii=False,
     )
     marks = [text for shop in hidden.values() for text in (shop["id"], shop["name"], shop["domain"], *shop["aliases"])]
     marks += [r[field] for r in sample["coupons"] if r["shop_id"] in hidden for field in ("id", "code", "title")]
     marks += [r[field] for r in sample["offers"] if r["shop_id"] in hidden for field in ("id", "title", "url")]
     marks += [host for shop in hidden.values() for host in shop["checkout_hosts"]]
+    (unseen,) = [record for record in sample["categories"] if record["slug"] == HIDDEN_ONLY]
+    marks += [unseen["name"], *unseen["names"].values(), *unseen["synonyms"]]
 
     assert Counter(shop["visibility"] for shop in hidden.values()) == {"under_review": 15, "removed": 5}
     assert {name: {r["shop_id"] for r in sample[name]} & hidden.keys() for name in names} == dict.fromkeys(

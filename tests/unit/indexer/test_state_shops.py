@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from indexer.belongings import CategoryNamesRecord
 from indexer.records import ShopRecord
 from indexer.state.schema import KeyTwiceError
 from indexer.state.shops import CarriedCategory, StateShops
@@ -163,6 +164,38 @@ def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_publi
     carried = [CarriedCategory("books", "Zines", 3, 2), CarriedCategory("garden", "Allotment", 2, 2)]
     assert list(shops.categories()) == carried
     assert [shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
+
+
+def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> None:
+    _put(
+        state.shops,
+        [
+            _shop("A", id="s1", categories=[("books", "Zines"), ("garden", "Garden")]),
+            _shop("B", id="s2", categories=[("books", "Books"), ("garden", "Allotment")]),
+            _shop("C", id="s3", categories=[("secret", "Secret")], visibility="under_review"),
+        ],
+    )
+    for line, named in enumerate(
+        (
+            {
+                "slug": "books",
+                "name": "Books & Zines",
+                "names": {"de": "Bücher", "fr": "Livres"},
+                "synonyms": ["Hefte"],
+            },
+            {"slug": "garden", "synonyms": ["lawn"]},
+            {"slug": "secret", "synonyms": ["hush"]},
+        )
+    ):
+        state.belongings.put("categories", CategoryNamesRecord.model_validate(named), line)
+    state.shops.settle()
+    carried = [
+        CarriedCategory("books", "Books & Zines", 2, 1, ("Bücher", "Livres", "Hefte")),
+        CarriedCategory("garden", "Allotment", 2, 2, ("lawn",)),
+    ]
+    assert list(state.shops.categories()) == carried
+    assert [state.shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
+    assert state.belongings.left_out("categories") == 1
 
 
 @pytest.mark.rule("V1")

@@ -1,25 +1,40 @@
 """Which categories a word means and which are suggested, held against the rules said plainly (M5, M10)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index_mappings.documents import Category
+from index_mappings.category_words import category_words
+from index_mappings.documents import CategoryEntry
 from index_mappings.forms import query_forms
-from index_mappings.text import words_of
 from service.search.categories import CategoryTable
+from service.search.reference_categories import PlainCategories
 
 _TEXTS = st.sampled_from(("book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x"))
+# Words that are near to each other, of few characters, so that errors and swaps meet often.
+_NEAR = st.text("abcd", min_size=1, max_size=7)
+
+
+def _entry(slug: str, name: str, count: int, other_names: list[str]) -> CategoryEntry:
+    return CategoryEntry(slug, name, count, category_words(slug, name, other_names))
+
 
 categories = st.lists(
-    st.builds(Category, slug=_TEXTS.map(lambda text: text.replace(" ", "-")), name=_TEXTS, count=st.integers(1, 3)),
+    st.builds(
+        _entry,
+        slug=_TEXTS.map(lambda text: text.replace(" ", "-")),
+        name=_TEXTS,
+        count=st.integers(1, 3),
+        other_names=st.lists(_TEXTS, max_size=2),
+    ),
     max_size=8,
-    unique_by=lambda category: category.slug,
+    unique_by=lambda entry: entry.slug,
 )
-
-
-def _words(category: Category) -> set[str]:
-    return {*words_of(category.name), *words_of(category.slug)}
+near_categories = st.lists(
+    st.builds(_entry, slug=_NEAR, name=_NEAR, count=st.integers(1, 3), other_names=st.lists(_NEAR, max_size=3)),
+    max_size=8,
+    unique_by=lambda entry: entry.slug,
+)
 
 
 @pytest.mark.rule("M5")
@@ -27,33 +42,63 @@ def _words(category: Category) -> set[str]:
     categories, st.sampled_from(("b", "bo", "boo", "book", "books", "24", "24h", "gar", "garden", "garten", "緑", ""))
 )
 def test_a_word_means_the_categories_with_a_word_that_it_equals_or_from_three_characters_begins(
-    known: list[Category], word: str
+    known: list[CategoryEntry], word: str
 ) -> None:
-    meant = [
-        category.slug
-        for category in sorted(known, key=lambda category: (-category.count, category.slug))
-        if any(own == word or (len(word) >= 3 and own.startswith(word)) for own in _words(category))
-    ]
-    assert CategoryTable(known).slugs_of(word) == tuple(meant)
+    assert CategoryTable(known).slugs_of(word) == PlainCategories(known).slugs_of(word)
 
 
 @pytest.mark.rule("M10")
-@given(categories, st.sampled_from(("b", "Boo", "garden t", "xx garden", "緑", "gä", "qq", "24h b")), st.integers(1, 3))
+@given(
+    categories,
+    st.sampled_from(("b", "Boo", "garden t", "xx garden", "緑", "gä", "qq", "24h b", "gadren", "gerten", "xbooks")),
+    st.integers(1, 3),
+)
 def test_those_are_suggested_that_have_a_word_which_begins_with_the_last_word_typed(
-    known: list[Category], typed: str, limit: int
+    known: list[CategoryEntry], typed: str, limit: int
 ) -> None:
     query = query_forms(typed)
-    suggested = [
-        category
-        for category in sorted(known, key=lambda category: (-category.count, category.slug))
-        if any(own.startswith((query.spaced, query.words[-1])) for own in _words(category))
-    ]
-    assert CategoryTable(known).suggested(query, limit) == tuple(suggested[:limit])
+    assert CategoryTable(known).suggested(query, limit) == PlainCategories(known).suggested(query, limit)
+
+
+@pytest.mark.rule("M10")
+@given(near_categories, st.text("abcd", min_size=4, max_size=8))
+@example([_entry("a", "dcba", 1, [])], "dcbab")
+@example([_entry("a", "abcd", 1, [])], "babcd")
+@example([_entry("abcde", "abcde", 1, [])], "bacde")
+def test_one_typing_error_is_forgiven_wherever_it_is(known: list[CategoryEntry], typed: str) -> None:
+    query = query_forms(typed)
+    assert CategoryTable(known).suggested(query, 20) == PlainCategories(known).suggested(query, 20)
+
+
+@pytest.mark.rule("M10")
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [
+        ("elektrnik", ["electronics"]), ("lektronik", ["electronics"]), ("leektronik", ["electronics"]),
+        ("xelektronik", ["electronics"]), ("elektronikk", ["electronics"]), ("eletkr", ["electronics"]),
+        ("cheap elektornik", ["electronics"]), ("Möbel", ["furniture"]), ("moble", ["furniture"]),
+        ("mxbel", ["furniture"]),
+        # Two errors, or too few characters.
+        ("eeletkronik", []), ("elektrxxik", []), ("mobx", []), ("elketornik", []), ("elektronik mobx", []),
+        # Where a word is begun, nothing is corrected: "boots" is one error away from "books".
+        ("books", ["books"]), ("boots", ["shoes"]), ("boobs", ["books", "shoes"]),
+    ],
+)  # fmt: skip
+def test_an_error_is_forgiven_from_five_characters_on_where_nothing_begins_so(typed: str, suggested: list[str]) -> None:
+    table = CategoryTable(
+        [
+            _entry("electronics", "Electronics", 4, ["Elektronik"]),
+            _entry("furniture", "Furniture", 3, ["Möbel"]),
+            _entry("books", "Books", 2, []),
+            _entry("shoes", "Shoes", 1, ["Boots"]),
+        ]
+    )
+    assert [category.slug for category in table.suggested(query_forms(typed), 20)] == suggested
 
 
 @pytest.mark.rule("M10")
 @given(categories)
-def test_nothing_typed_suggests_the_largest_and_punctuation_none(known: list[Category]) -> None:
+def test_nothing_typed_suggests_the_largest_and_punctuation_none(known: list[CategoryEntry]) -> None:
     table = CategoryTable(known)
     assert table.suggested(query_forms(" "), 2) == table.categories[:2]
     assert table.suggested(query_forms("??"), 2) == ()

@@ -35,7 +35,7 @@ def test_a_good_catalogue_is_counted_by_kind(tmp_path: Path) -> None:
     done = run(tmp_path / "starter")
     said = (
         "Nothing is wrong. Valid records: 4 shops, 2 coupons, 2 offers, 2 shipping, 3 trust, 1 affiliate_programs,"
-        " 1 redirects, 1 resource_accounts; 3 public shops.\n"
+        " 1 redirects, 1 resource_accounts, 2 categories; 3 public shops.\n"
     )
     assert (done.exit_code, done.stdout) == (0, said)
 

@@ -31,6 +31,8 @@ _TIME: Final = "must be a date and time as in RFC 3339"
 _DATE: Final = "must be a date, or a date and time as in RFC 3339"
 _AMOUNT: Final = r"must match ^[0-9]{1,12}(\.[0-9]{1,6})?$"
 _CURRENCY: Final = "must be an ISO 4217 currency code in capitals"
+_SLUG: Final = "must match ^[a-z0-9-]{1,100}$"
+_TAGS: Final = "must have language tags (BCP 47) such as de, pt-BR or zh-Hant as its keys"
 _WHOLE: Final = "must be a whole number"
 _NUMBER: Final = "must be a number or null"
 
@@ -66,8 +68,13 @@ WRONG: Final[dict[str, list[Wrong]]] = {
         ("lighting", "", _LIST),
         (["lighting"], "0", _OBJECT),
         ([{"slug": "a", "name": "A"}] * 21, "", "has more than 20 entries"),
-        ([{"slug": "Zq Canary", "name": "A"}], "0.slug", "must match ^[a-z0-9-]{1,100}$"),
+        ([{"slug": "Zq Canary", "name": "A"}], "0.slug", _SLUG),
         ([{"slug": "a"}], "0.name", "is missing"),
+    ],
+    "slug": [("Zq Canary", "", _SLUG), ("", "", _SLUG), ("a" * 101, "", _SLUG), (5, "", _TEXT)],
+    "names": [
+        ("Leuchten", "", _OBJECT), (["Leuchten"], "", _OBJECT), ({"zqcanaryzq": "Leuchten"}, "", _TAGS),
+        ({"de": ""}, "de", "must not be blank"), ({"pt-BR": 5}, "pt-BR", _TEXT),
     ],
     "countries": [
         ("DE", "", _LIST), (["de"], "", _COUNTRIES), (["UK"], "", _COUNTRIES), ([5], "0", _TEXT),
@@ -147,6 +154,7 @@ FORMS: Final[dict[str, dict[str, str]]] = {
         "provider": "name", "account": "name", "unit": "label", "used": "number", "limit": "number",
         "resets_at": "time", "status": "label", "observed_at": "time",
     },
+    "categories": {"slug": "slug", "name": "name", "names": "names", "synonyms": "aliases"},
 }  # fmt: skip
 
 
