@@ -39,6 +39,8 @@ class Stamp:
         source_position: how far into the source's changes it is, where the source has such a position.
         counts: documents by kind.
         typeahead: the manifest of its typeahead, by name; empty before it is sealed.
+        files: the manifest of the files of its indices, by name; empty before it is sealed, and where an engine of its
+            own keeps them.
     """
 
     schema_version: int
@@ -48,6 +50,7 @@ class Stamp:
     source_position: str | None
     counts: Mapping[str, int]
     typeahead: str = ""
+    files: str = ""
 
     @property
     def readable(self) -> bool:
@@ -88,6 +91,7 @@ class Stamp:
                     if document["schema_version"] == SCHEMA_VERSION
                     else document.get("typeahead", "")
                 ),
+                files=str(document.get("files", "")),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("not a stamp document") from error

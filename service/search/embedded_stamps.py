@@ -3,11 +3,11 @@
 The pointer file is the only truth of what is live; a stamp that names another generation than its place is none.
 """
 
-import json
 from pathlib import Path
 
 from index_mappings.embedded import operations_path, pointed_to, pointer_path, stamp_path
 from index_mappings.generations import Stamp
+from index_mappings.integrity import from_checked_json, from_stamp_json
 from index_mappings.operations import Operations
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations
@@ -48,7 +48,7 @@ def _pointer(root: Path) -> tuple[str, str | None]:
 
 def _stamp(root: Path, generation: str) -> Stamp:
     try:
-        stamp = Stamp.from_wire(json.loads(stamp_path(root, generation).read_text(encoding="utf-8")))
+        stamp = from_stamp_json(stamp_path(root, generation).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
     if stamp.generation != generation:
@@ -63,6 +63,6 @@ def _stamp_if_there(root: Path, generation: str) -> Stamp | None:
 
 def _operations(root: Path, generation: str) -> Operations | None:
     try:
-        return Operations.from_wire(json.loads(operations_path(root, generation).read_text(encoding="utf-8")))
+        return Operations.from_wire(from_checked_json(operations_path(root, generation).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None

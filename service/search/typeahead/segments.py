@@ -1,6 +1,7 @@
 """Segments as the service reads them: mapped into memory, checked as a whole, shared by the stamps that name them."""
 
 import mmap
+import os
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -20,12 +21,14 @@ from service.search.typeahead.kernel.suggest import ANY_COUNTRY, TIER_BITS, near
 
 # How many suggestions of a segment are cached: some 30 MB.
 _CACHED: Final = 49_152
+# A smaller file is read: one that is cut short while it is mapped ends the process when it is looked into.
+_MAPPED_BYTES: Final = 16 * 1024**2
 _TIER: Final = (1 << TIER_BITS) - 1
 _A = TypeVar("_A", bound=np.ndarray[Any, Any])
 
 
 class Segment:
-    """One segment, mapped into memory.
+    """One segment, in memory or mapped into it.
 
     Attributes:
         bytes: its size.
@@ -34,14 +37,13 @@ class Segment:
     """
 
     def __init__(self, path: Path) -> None:
-        """Map a segment and check all of it: that it is what its name says, and that no array points outside.
+        """Read or map a segment, and check all of it: that it is what its name says, and that no array points outside.
 
         Raises:
             OSError: it cannot be read.
             ValueError: it is damaged, or no segment.
         """
-        with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        data = _read(path)
         if sha256(data).hexdigest() != path.stem:
             raise ValueError("a segment of the typeahead is damaged")
         header = read_header(data)
@@ -129,6 +131,19 @@ class Segment:
         return suggestion
 
 
+class DamagedSegmentError(ValueError):
+    """A segment is damaged.
+
+    Attributes:
+        name: of its file.
+    """
+
+    def __init__(self, name: str, reason: ValueError) -> None:
+        """Say which one, and why."""
+        super().__init__(f"{name}: {reason}")
+        self.name = name
+
+
 class SegmentPool:
     """Open segments by name: a segment is mapped once however many stamps name it, and closed with the last one."""
 
@@ -141,12 +156,17 @@ class SegmentPool:
         """The segment of a name; may be called from threads.
 
         Raises:
-            OSError, ValueError: as `Segment`.
+            OSError: as `Segment`.
+            DamagedSegmentError: it is damaged, or no segment.
         """
         with self._lock:
             segment = self._open.get(name)
             if segment is None:
-                segment = self._open[name] = Segment(segment_path(directory, name))
+                path = segment_path(directory, name)
+                try:
+                    segment = self._open[name] = Segment(path)
+                except ValueError as error:
+                    raise DamagedSegmentError(path.name, error) from error
             return segment
 
 
@@ -172,6 +192,13 @@ def read_only(array: _A) -> _A:
 
 
 NOTHING: Final = read_only(np.zeros(0, np.int32))
+
+
+def _read(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < _MAPPED_BYTES:
+            return memoryview(file.read())
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:
