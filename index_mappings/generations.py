@@ -85,19 +85,21 @@ class Stamp:
                 built_at=str(document["built_at"]),
                 source_position=document["source_position"],
                 counts=MappingProxyType({str(kind): int(count) for kind, count in document["counts"].items()}),
-                # Stamps of older schema versions have none, and must be readable as such.
-                typeahead=str(
-                    document["typeahead"]
-                    if document["schema_version"] == SCHEMA_VERSION
-                    else document.get("typeahead", "")
-                ),
-                files=str(document.get("files", "")),
+                typeahead=_named(document, "typeahead"),
+                files=_named(document, "files"),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("not a stamp document") from error
         if not is_generation(stamp.generation):
             raise ValueError("the stamp names no generation")
         return stamp
+
+
+def _named(document: Mapping[str, Any], field: str) -> str:
+    """The name of a manifest; stamps of older schema versions have none, and must be readable as such."""
+    if document["schema_version"] == SCHEMA_VERSION:
+        return str(document[field])
+    return str(document.get(field, ""))
 
 
 def new_generation(now: datetime) -> str:

@@ -27,7 +27,7 @@ _PIECE_BYTES: Final = 256 * 1024
 _LEAST_BYTES: Final = 16 * 1024
 # Reading at opening: the processors of a machine are for the requests of other workers too.
 _MOST_THREADS: Final = 4
-_PAUSE_SECONDS: Final = 0.5
+PAUSE_SECONDS: Final = 0.5
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -53,15 +53,17 @@ class FileChecks:
     file any more, as its content may have been merged into another one.
     """
 
-    def __init__(self, measures: Measures = NOTHING_MEASURED, rate: float = RATE) -> None:
+    def __init__(self, measures: Measures = NOTHING_MEASURED, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
         """Check nothing yet.
 
         Args:
             measures: count what is read, and what is damaged.
             rate: bytes that are read again per second, at most.
+            pause: seconds between two times that all files are read.
         """
         self._measures = measures
         self._rate = rate
+        self._pause = pause
         self._lock = Lock()
         # By owner: its scope, and the files that it has open.
         self._open: dict[object, tuple[str, tuple[CheckedFile, ...]]] = {}
@@ -145,7 +147,7 @@ class FileChecks:
                 self._thread.start()
 
     def _run(self) -> None:
-        while not self._stop.wait(_PAUSE_SECONDS):
+        while not self._stop.wait(self._pause):
             for scope, file in list(self._damaged.items()):
                 if self._is_still_whole(file):  # it was restored
                     self._damaged.pop(scope, None)

@@ -14,7 +14,7 @@ from service.search.embedded_checks import CheckedFile, FileChecks
 from service.search.embedded_failures import translated
 from service.search.embedded_order import Ordered
 from service.search.embedded_queries import OpenIndex
-from service.search.embedded_stamps import read_live
+from service.search.embedded_stamps import read_stamp
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone
 from service.under_way import for_nobody_in_particular
 
@@ -94,7 +94,7 @@ class OpenIndices:
             self._checks.check(stamp.generation, files)
             readers = {kind: _reader(directory, kind, index.folder) for kind, index in manifest.indices.items()}
         except FileNotFoundError as error:
-            if read_live(self._root) != stamp:
+            if read_stamp(self._root, stamp.generation) != stamp:
                 raise GenerationGone("what the stamp named was removed meanwhile") from error
             raise GenerationDamaged(f"a file of generation {stamp.generation} is missing: {_name(error)}") from error
         except ValueError as error:

@@ -21,14 +21,14 @@ def read_live(root: Path) -> Stamp:
         BackendUnavailable: it can't be read.
     """
     live, _ = _pointer(root)
-    return _stamp(root, live)
+    return read_stamp(root, live)
 
 
 def read_generations(root: Path) -> Generations:
     """Both stamps, and the operations document of the live generation. Errors as in `read_live`."""
     live, previous = _pointer(root)
     return Generations(
-        live=_stamp(root, live),
+        live=read_stamp(root, live),
         previous=None if previous is None else _stamp_if_there(root, previous),
         operations=_operations(root, live),
     )
@@ -46,7 +46,12 @@ def _pointer(root: Path) -> tuple[str, str | None]:
         raise BackendUnavailable(f"{pointer} names no generation") from error
 
 
-def _stamp(root: Path, generation: str) -> Stamp:
+def read_stamp(root: Path, generation: str) -> Stamp:
+    """The stamp of a generation.
+
+    Raises:
+        BackendUnavailable: it can't be read, or is damaged.
+    """
     try:
         stamp = from_stamp_json(stamp_path(root, generation).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -58,7 +63,7 @@ def _stamp(root: Path, generation: str) -> Stamp:
 
 def _stamp_if_there(root: Path, generation: str) -> Stamp | None:
     # The pointer goes on naming a previous generation that was pruned.
-    return _stamp(root, generation) if stamp_path(root, generation).exists() else None
+    return read_stamp(root, generation) if stamp_path(root, generation).exists() else None
 
 
 def _operations(root: Path, generation: str) -> Operations | None:
