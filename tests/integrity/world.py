@@ -85,7 +85,9 @@ class DamagedWorld:
 
     def build(self) -> Stamp:
         """Publish a generation of the same shops."""
-        self.stamp = build(self._catalogue(), self.sink, self.states, BuildOptions(fresh_state=True)).stamp
+        self.stamp = build(
+            catalogue(self._folder, self._shops), self.sink, self.states, BuildOptions(fresh_state=True)
+        ).stamp
         self._follow()
         return self.stamp
 
@@ -101,31 +103,6 @@ class DamagedWorld:
         paths.sort(key=lambda path: committed_directory(directory) not in path.parents)
         return list({path.stat().st_ino: path for path in reversed(paths)}.values())[::-1]
 
-    def _catalogue(self) -> NdjsonCatalogue:
-        numbers = range(self._shops)
-        kinds: dict[str, list[dict[str, Any]]] = {
-            "shops": [
-                shop(
-                    f"{_NAMES[number % 6]} {number}",
-                    f"d{number}.internal",
-                    id=f"s{number}",
-                    categories=["books" if number % 2 else "lamps"],
-                    countries=["DE"] if number % 3 else ["FR"],
-                    popularity=float(number),
-                )
-                for number in numbers
-            ],
-            "coupons": [coupon(f"SAVE{number}", f"s{number // 2}", id=f"c{number}") for number in numbers],
-            "offers": [offer(f"o{number}", f"s{number // 3}") for number in numbers],
-            "shipping": [
-                shipping(f"s{n}", destinations=["DE"], source="policy_page", checked_at="2031-05-06T07:08:09Z")
-                for n in numbers
-            ],
-            "trust": [trust(f"s{number}", "registrar", f"R{number}") for number in numbers],
-        }
-        shutil.rmtree(self._folder / "catalogue", ignore_errors=True)
-        return NdjsonCatalogue(write_catalogue_directory(self._folder / "catalogue", **kinds))
-
     def _follow(self) -> None:
         """Write some shops again, so that there are several segments, and documents that are gone in the first."""
         with self.states.open(self.stamp.generation) as state:
@@ -137,6 +114,33 @@ class DamagedWorld:
             update(state, editor, lambda: None)
             self.stamp = editor.stamp
             editor.close()
+
+
+def catalogue(folder: Path, shops: int) -> NdjsonCatalogue:
+    """Shops with something of each type that belongs to them; a catalogue that is there is replaced."""
+    numbers = range(shops)
+    kinds: dict[str, list[dict[str, Any]]] = {
+        "shops": [
+            shop(
+                f"{_NAMES[number % 6]} {number}",
+                f"d{number}.internal",
+                id=f"s{number}",
+                categories=["books" if number % 2 else "lamps"],
+                countries=["DE"] if number % 3 else ["FR"],
+                popularity=float(number),
+            )
+            for number in numbers
+        ],
+        "coupons": [coupon(f"SAVE{number}", f"s{number // 2}", id=f"c{number}") for number in numbers],
+        "offers": [offer(f"o{number}", f"s{number // 3}") for number in numbers],
+        "shipping": [
+            shipping(f"s{n}", destinations=["DE"], source="policy_page", checked_at="2031-05-06T07:08:09Z")
+            for n in numbers
+        ],
+        "trust": [trust(f"s{number}", "registrar", f"R{number}") for number in numbers],
+    }
+    shutil.rmtree(folder / "catalogue", ignore_errors=True)
+    return NdjsonCatalogue(write_catalogue_directory(folder / "catalogue", **kinds))
 
 
 async def answers(backend: PlannedBackend) -> dict[str, str]:
