@@ -99,8 +99,9 @@ class TantivyEngine:
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's indices, so that no search waits for it, and its typeahead."""
-        await self._indices.open(stamp)
-        return await self._typeaheads.open(stamp)
+        # Together: both read all of their files, in threads, while the former generation may be used for two seconds.
+        _, typeahead = await asyncio.gather(self._indices.open(stamp), self._typeaheads.open(stamp))
+        return typeahead
 
     async def close(self) -> None:
         """Release the readers, and end the checks."""

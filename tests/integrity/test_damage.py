@@ -18,7 +18,6 @@ from tests.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 FLIPS: Final = int(os.environ.get("SHOP_DIRECTORY_FLIPS", "60"))
 TRUNCATIONS: Final = int(os.environ.get("SHOP_DIRECTORY_TRUNCATIONS", "20"))
 _BOUND_S: Final = 30.0
-_FAST: Final = {"rate": 1e9, "pause": 0.01}
 
 pytestmark = pytest.mark.rule("E3")
 
@@ -82,7 +81,7 @@ async def test_no_damage_before_the_start_gives_a_wrong_answer(world: DamagedWor
 @pytest.mark.slow
 async def test_no_flip_while_serving_gives_a_wrong_answer_once_the_files_were_read_again(world: DamagedWorld) -> None:
     right = await _right(world)
-    checks = FileChecks(**_FAST)
+    checks = FileChecks(rate=1e9, pause=0.01)
     backend = world.backend(checks)
     assert await answers(backend) == right
     refused = 0

@@ -87,9 +87,15 @@ class _Service:
     def until_found(self) -> bool:
         """Wait until the service knows of a damage, or for as long as that takes; whether it still runs."""
         end = time.monotonic() + _FOUND_BOUND_S
-        while time.monotonic() < end and self.process.poll() is None and self.status("/ready") == 200:
+        while time.monotonic() < end and self.process.poll() is None and "damaged" not in self.readiness():
             time.sleep(0.1)
         return self.process.poll() is None
+
+    def readiness(self) -> str:
+        try:
+            return self.client.get("/ready").text
+        except httpx2.TransportError:
+            return ""
 
     def stop(self) -> None:
         self.client.close()
