@@ -39,6 +39,8 @@ class Stamp:
         source_position: how far into the source's changes it is, where the source has such a position.
         counts: documents by kind.
         typeahead: the manifest of its typeahead, by name; empty before it is sealed.
+        files: the manifest of the files of its indices, by name; empty before it is sealed, and where an engine of its
+            own keeps them.
     """
 
     schema_version: int
@@ -48,6 +50,7 @@ class Stamp:
     source_position: str | None
     counts: Mapping[str, int]
     typeahead: str = ""
+    files: str = ""
 
     @property
     def readable(self) -> bool:
@@ -82,18 +85,21 @@ class Stamp:
                 built_at=str(document["built_at"]),
                 source_position=document["source_position"],
                 counts=MappingProxyType({str(kind): int(count) for kind, count in document["counts"].items()}),
-                # Stamps of older schema versions have none, and must be readable as such.
-                typeahead=str(
-                    document["typeahead"]
-                    if document["schema_version"] == SCHEMA_VERSION
-                    else document.get("typeahead", "")
-                ),
+                typeahead=_named(document, "typeahead"),
+                files=_named(document, "files"),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("not a stamp document") from error
         if not is_generation(stamp.generation):
             raise ValueError("the stamp names no generation")
         return stamp
+
+
+def _named(document: Mapping[str, Any], field: str) -> str:
+    """The name of a manifest; stamps of older schema versions have none, and must be readable as such."""
+    if document["schema_version"] == SCHEMA_VERSION:
+        return str(document[field])
+    return str(document.get(field, ""))
 
 
 def new_generation(now: datetime) -> str:

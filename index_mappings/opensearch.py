@@ -49,6 +49,8 @@ def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
         # Documents lie in the order in which they are answered, so a search may end early.
         "sort.field": sort_field(kind),
         "sort.order": "asc",
+        # Otherwise a node that starts looks at the ends of most files only, and answers from what is damaged.
+        "shard.check_on_startup": "checksum",
     }
 
 

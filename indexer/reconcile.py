@@ -78,7 +78,9 @@ class Comparison:
         """
         self.check()
         if place.kind < 0:
-            return self._begin(), Place(0)
+            damaged = self._check_files()
+            # What is read from damaged files proves nothing, and a repair would write it down as right.
+            return (damaged, None) if damaged.total else (self._begin(), Place(0))
         if self.repair:
             self._update()  # what a failure has left; otherwise it is passed over
         page = compare_page(self.state, self.editor, KINDS[place.kind], place.after, most)
@@ -90,8 +92,6 @@ class Comparison:
 
     def _begin(self) -> Found:
         """Check what all else follows from: the typeahead's files, the state's sums, and the stamp's."""
-        if not self.editor.stamp.readable:
-            raise SinkError("the generation has another schema version: build a new one")
         damaged = self._check_typeahead()
         faults = check_state(self.state)
         counts = ((Fault.STATE, "shops", faults.shops), (Fault.STATE, "categories", faults.categories))
@@ -102,6 +102,15 @@ class Comparison:
             found = replace(found, repaired=found.total)
             self._update()
         return damaged + found + self._check_counts()
+
+    def _check_files(self) -> Found:
+        """A damaged file of an index can only be replaced with the whole generation."""
+        if not self.editor.stamp.readable:
+            raise SinkError("the generation has another schema version: build a new one")
+        damaged = self.editor.files_damaged()
+        for _, name in damaged:
+            _LOG.error("the file %s of the live generation is missing or damaged: build again, or roll back", name)
+        return Found.of((Fault.DAMAGED, kind) for kind, _ in damaged)
 
     def _check_typeahead(self) -> Found:
         """A file that readers can't use is written again, with all others, from the stored shops."""

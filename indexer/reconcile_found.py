@@ -15,7 +15,7 @@ class Fault(Enum):
     GHOST = "ghost"  # in the index, and of no record
     MISSING = "missing"  # not in the index, and of a public record
     STALE = "stale"  # in the index, but not as the record says, or more than once
-    DAMAGED = "damaged"  # a file of the typeahead is missing, or not what its name says
+    DAMAGED = "damaged"  # a file of the index or of the typeahead is missing, or not what was written
     STATE = "state"  # the state's own sums do not follow from its records
     LOST_CHANGE = "lost_change"  # the source has a record that the state lacks or has older
     LOST_DELETE = "lost_delete"  # the state has a record that the source has no more

@@ -57,6 +57,12 @@ class Measures(Protocol):
     def typeahead_open(self, segments: int, size: int) -> None:
         """Suggest requests are answered from so many segments with so many bytes together."""
 
+    def index_checked(self, size: int) -> None:
+        """So many bytes of the embedded index were read again while serving."""
+
+    def index_damaged(self, scopes: int) -> None:
+        """So many generations, or typeaheads of one, are not answered from, as a file of theirs is damaged."""
+
 
 class NothingMeasured:
     """Measures that nobody reads: stdio, tests, commands."""
@@ -89,6 +95,12 @@ class NothingMeasured:
         """Not kept."""
 
     def typeahead_open(self, segments: int, size: int) -> None:
+        """Not kept."""
+
+    def index_checked(self, size: int) -> None:
+        """Not kept."""
+
+    def index_damaged(self, scopes: int) -> None:
         """Not kept."""
 
 

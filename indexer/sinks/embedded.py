@@ -3,9 +3,9 @@
 Readers keep their open generation while it is replaced. A publisher that was overtaken fails instead of winning (G1).
 """
 
-import json
 import shutil
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -13,7 +13,16 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import generation_directory, pointer_path, pointer_text, retired_path, stamp_path
 from index_mappings.generations import STAMP, Stamp, is_generation
 from indexer.sinks.embedded_bands import BAND_WIDTH
-from indexer.sinks.embedded_files import alone, read_any_stamp, read_pointer, read_stamp, remove_torn, write_whole
+from indexer.sinks.embedded_committing import CommittedFiles
+from indexer.sinks.embedded_files import (
+    alone,
+    read_any_stamp,
+    read_pointer,
+    read_stamp,
+    remove_torn,
+    write_stamp,
+    write_whole,
+)
 from indexer.sinks.embedded_lease import EmbeddedLease
 from indexer.sinks.embedded_reading import EmbeddedReader
 from indexer.sinks.embedded_writing import EmbeddedEditor, EmbeddedWriter, generation_store
@@ -107,8 +116,9 @@ class EmbeddedSink:
         reader = EmbeddedReader(self._root, live)
         counts = {kind: reader.count(kind) for kind in DOCUMENTS}
         typeahead = rebuild_typeahead(reader, generation_store(self._root, live))
-        stamp = renewed(read_any_stamp(self._root, live), live, counts, typeahead)
-        write_whole(stamp_path(self._root, live), json.dumps(stamp.as_wire()))
+        files = CommittedFiles(self._root, live).commit("")
+        stamp = replace(renewed(read_any_stamp(self._root, live), live, counts, typeahead), files=files)
+        write_stamp(self._root, stamp)
 
     def drop(self, generation: str) -> None:
         """Remove the directory."""

@@ -4,11 +4,11 @@ A band begins at an anchor, the rank of some document. What was once between two
 document's band follows from its rank alone.
 """
 
-import json
 from bisect import bisect_right
 from pathlib import Path
 from typing import Final, Self
 
+from index_mappings.integrity import from_checked_json, to_checked_json
 from indexer.sinks.embedded_files import write_whole
 from indexer.sinks.protocol import SinkError
 
@@ -51,7 +51,16 @@ class Bands:
         Raises:
             SinkError: the file cannot be written.
         """
-        write_whole(path, json.dumps({"anchors": self._anchors}))
+        write_whole(path, to_checked_json({"anchors": self._anchors}))
+
+    @classmethod
+    def are_whole(cls, path: Path) -> bool:
+        """Whether the bands of an index can be read."""
+        try:
+            cls.read(path)
+        except SinkError:
+            return False
+        return True
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -61,7 +70,7 @@ class Bands:
             SinkError: the file is not there or damaged; no document may be added without it.
         """
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            kept = from_checked_json(path.read_text(encoding="utf-8"))
             return cls(anchors=[str(anchor) for anchor in kept["anchors"]])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SinkError(f"the order of the index, {path}, cannot be read: build a new generation") from error

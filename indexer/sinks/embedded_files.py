@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 
 from index_mappings.embedded import operations_path, pointed_to, pointer_path, stamp_path
 from index_mappings.generations import Stamp
+from index_mappings.integrity import from_checked_json, from_stamp_json, to_checked_json, to_stamp_json
 from index_mappings.operations import Operations
 from indexer.sinks.protocol import SinkError
 
@@ -56,15 +58,24 @@ def read_any_stamp(root: Path, generation: str) -> Stamp:
     """
     path = stamp_path(root, generation)
     try:
-        return Stamp.from_wire(json.loads(path.read_text(encoding="utf-8")))
+        return from_stamp_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SinkError(f"the stamp {path} cannot be read: {error}") from error
+
+
+def write_stamp(root: Path, stamp: Stamp) -> None:
+    """Replace a generation's stamp.
+
+    Raises:
+        SinkError: it cannot be written.
+    """
+    write_whole(stamp_path(root, stamp.generation), to_stamp_json(stamp))
 
 
 def read_operations(root: Path, generation: str) -> Operations | None:
     """A generation's operations document; None where there is none that can be read."""
     try:
-        return Operations.from_wire(json.loads(operations_path(root, generation).read_text(encoding="utf-8")))
+        return Operations.from_wire(from_checked_json(operations_path(root, generation).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
@@ -75,7 +86,7 @@ def write_operations(root: Path, generation: str, operations: Operations) -> Non
     Raises:
         SinkError: it cannot be written.
     """
-    write_whole(operations_path(root, generation), json.dumps(operations.as_wire()))
+    write_whole(operations_path(root, generation), to_checked_json(operations.as_wire()))
 
 
 @contextmanager
@@ -98,20 +109,34 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         SinkError: it cannot be written.
     """
-    fresh = path.with_name(f"{path.name}.{os.getpid()}{FRESH}")
     try:
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        write_bytes_whole(path, text.encode())
     except OSError as error:
         raise SinkError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def write_bytes_whole(path: Path, data: bytes) -> None:
+    """As `write_whole`, of bytes.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    fresh = path.with_name(f"{path.name}.{os.getpid()}{FRESH}")
+    with fresh.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory survive a loss of power."""
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def has_strays(directory: Path) -> bool:
@@ -129,6 +154,6 @@ def has_strays(directory: Path) -> bool:
 def remove_torn(directories: Iterable[Path]) -> None:
     """Remove the files that killed jobs were writing in these directories; call it under the lease."""
     for directory in directories:
-        for torn in (path for pattern in _TORN for path in directory.glob(pattern)):
+        for torn in [path for pattern in _TORN for path in directory.glob(pattern)]:
             with suppress(OSError):
-                torn.unlink()
+                shutil.rmtree(torn) if torn.is_dir() else torn.unlink()

@@ -4,7 +4,6 @@ A whole one is written kind by kind and never changed until it is sealed. Change
 kind when they are committed; the stamp, which tells readers to look again, comes last.
 """
 
-import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,14 +13,15 @@ from typing import Any, Final, TypeVar, cast
 import tantivy
 
 from index_mappings.documents import DOCUMENTS, CategoryDocument, ShopDocument
-from index_mappings.embedded import anchors_path, generation_directory, index_directory, stamp_path
+from index_mappings.embedded import anchors_path, generation_directory, index_directory
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.embedded_bands import BAND_WIDTH, Bands
+from indexer.sinks.embedded_committing import CommittedFiles
 from indexer.sinks.embedded_documents import finished, schema
-from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_operations, write_whole
+from indexer.sinks.embedded_files import has_strays, read_stamp, remove_torn, write_operations, write_stamp
 from indexer.sinks.embedded_reading import EmbeddedReader
 from indexer.sinks.protocol import SinkError, TypeaheadDamagedError
 from indexer.sinks.typeahead.build import TypeaheadBuild, rebuild_typeahead
@@ -88,8 +88,8 @@ class EmbeddedWriter(EmbeddedReader):
             name = self._begun_typeahead().finish()
         except OSError as error:
             raise SinkError(f"the typeahead could not be written: {error}") from error
-        sealed = replace(stamp, typeahead=name)
-        write_whole(stamp_path(self._root, self._generation), json.dumps(sealed.as_wire()))
+        sealed = replace(stamp, typeahead=name, files=CommittedFiles(self._root, self._generation).commit(""))
+        write_stamp(self._root, sealed)
         return sealed
 
     def _begun_typeahead(self) -> TypeaheadBuild:
@@ -119,6 +119,7 @@ class EmbeddedEditor(EmbeddedReader):
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         self._bands: dict[str, Bands] = {}
         self._store = generation_store(root, generation)
+        self._committed = CommittedFiles(root, generation)
         self._typeahead = TypeaheadEditor(self._store, self._stamp.typeahead, folding, small_shops)
         self._putting: dict[str, Callable[[Any], None]] = {
             "shops": self._typeahead.put_shop,
@@ -147,6 +148,12 @@ class EmbeddedEditor(EmbeddedReader):
     def typeahead_damaged(self) -> tuple[str, ...]:
         """Read all files that the stamp leads to."""
         return damaged_files(self._store, self._stamp.typeahead)
+
+    def files_damaged(self) -> tuple[tuple[str, str], ...]:
+        """Read all files that the stamp leads to, and what the order of the indices follows from."""
+        anchors = {kind: anchors_path(self._root, self._generation, kind) for kind in DOCUMENTS}
+        lost = ((kind, f"{kind}/{path.name}") for kind, path in anchors.items() if not Bands.are_whole(path))
+        return (*self._committed.damaged(self._stamp.files), *lost)
 
     def rebuild_typeahead(self) -> None:
         """Write other files; those that are damaged are left until nobody reads them."""
@@ -204,8 +211,9 @@ class EmbeddedEditor(EmbeddedReader):
             name = self._commit_typeahead()
         except (OSError, ValueError) as error:
             raise SinkError(f"the typeahead could not be written: {error}") from error
-        self._stamp = replace(stamp, typeahead=name)
-        write_whole(stamp_path(self._root, self._generation), json.dumps(self._stamp.as_wire()))
+        files = self._committed.commit(self._stamp.files)
+        self._stamp = replace(stamp, typeahead=name, files=files)
+        write_stamp(self._root, self._stamp)
 
     def close(self) -> None:
         """Let merges end, and give the indices free for the next writer."""

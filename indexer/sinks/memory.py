@@ -191,6 +191,10 @@ class MemoryEditor(MemoryReader):
         """Nothing: there are no files."""
         return ()
 
+    def files_damaged(self) -> tuple[tuple[str, str], ...]:
+        """None: there are no files."""
+        return ()
+
     def rebuild_typeahead(self) -> None:
         """There is nothing to do."""
 

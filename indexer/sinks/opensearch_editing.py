@@ -72,6 +72,10 @@ class OpenSearchEditor(OpenSearchReader):
         with local_files():
             return self._store.damaged(self._stamp.typeahead)
 
+    def files_damaged(self) -> tuple[tuple[str, str], ...]:
+        """None: a node checks its own files, and fails a shard whose files are damaged."""
+        return ()
+
     def rebuild_typeahead(self) -> None:
         """Write all files again; a damaged one that comes out the same is replaced."""
         with local_files():

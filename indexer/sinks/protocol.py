@@ -140,6 +140,12 @@ class GenerationEditor(GenerationReader, Protocol):
     def typeahead_damaged(self) -> tuple[str, ...]:
         """The files of the typeahead that are missing, or not what their names say; reads all of them."""
 
+    def files_damaged(self) -> tuple[tuple[str, str], ...]:
+        """The kind and name of each file of the indices that is missing, or not what was written; reads all of them.
+
+        None where the engine's own checksums prove its files.
+        """
+
     def rebuild_typeahead(self) -> None:
         """Write the typeahead again from the shops and categories that readers see; the next `commit` shows it."""
 

@@ -48,6 +48,8 @@ _HELP: Final = {
     "shopdir_typeahead_folder_bytes": "Bytes of the files in that folder.",
     "shopdir_typeahead_open_segments": "Segments from which suggest requests are answered.",
     "shopdir_typeahead_open_bytes": "Bytes of these segments, mapped into memory.",
+    "shopdir_index_checked_bytes_total": "Bytes of the embedded index that were read again while serving.",
+    "shopdir_index_damaged": "Generations that are not answered from, as a file is damaged.",
 }
 
 _Child_co = TypeVar("_Child_co", covariant=True)
@@ -167,6 +169,9 @@ class PrometheusMeasures:
         # Workers of one machine share the folder, and map the same files.
         self._folder_files, self._folder_bytes = self._shared("folder_files"), self._shared("folder_bytes")
         self._open_segments, self._open_bytes = self._shared("open_segments"), self._shared("open_bytes")
+        self._checked = self._counts("index_checked_bytes", ())
+        damaged = "shopdir_index_damaged"
+        self._damaged = Gauge(damaged, _HELP[damaged], (), multiprocess_mode="livemax", registry=self._own)
         self._unsettled: dict[Counter, int] = {}
         for part in _CIRCUITS:
             self._stands(part, "closed")
@@ -216,6 +221,14 @@ class PrometheusMeasures:
         """As `Measures`."""
         self._open_segments.set(segments)
         self._open_bytes.set(size)
+
+    def index_checked(self, size: int) -> None:
+        """As `Measures`."""
+        self._checked.inc(size)
+
+    def index_damaged(self, scopes: int) -> None:
+        """As `Measures`."""
+        self._damaged.set(scopes)
 
     def families(self) -> list[Metric]:
         """What has been counted, over all workers; those that are gone no longer work on anything."""

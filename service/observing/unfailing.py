@@ -90,6 +90,20 @@ class UnfailingMeasures:
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
+    def index_checked(self, size: int) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.index_checked(size)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def index_damaged(self, scopes: int) -> None:
+        """As `Measures`."""
+        try:
+            self._measures.index_damaged(scopes)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
     def _fault(self) -> None:
         if not self._told:
             # Once: a full disk would else fill the log as fast as requests come.

@@ -8,7 +8,7 @@ from service.errors import NotReadyError, VersionUnknownError
 from service.live import LiveData
 from service.rest.answers import Answer, Asked, Endpoint, json_answer, problem_answer, stamp_headers
 from service.rest.reports_check import ReportsCheck
-from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
+from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 
 SERVICE: Final = "shop-directory"
 
@@ -22,6 +22,7 @@ _OTHER_SCHEMA: Final = (
     "search: what is published has a schema version that this service does not read. "
     "Build the index with the indexer of this service's version."
 )
+_MEND: Final = "Build again, or roll back to the previous generation."
 _DRAINING: Final = "service: this process is being stopped. Send requests to another one."
 _UNAVAILABLE: Final = "search: the search engine does not answer."
 
@@ -50,6 +51,8 @@ def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Draining) ->
             return problem_answer(NotReadyError(_NOTHING_PUBLISHED))
         except OtherSchema:
             return problem_answer(NotReadyError(_OTHER_SCHEMA))
+        except GenerationDamaged as error:
+            return problem_answer(NotReadyError(f"search: {error}. {_MEND}"))
         except BackendUnavailable:
             return problem_answer(NotReadyError(_UNAVAILABLE))
         except TimeoutError:

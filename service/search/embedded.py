@@ -12,39 +12,38 @@ import orjson
 import tantivy
 from tantivy import Order
 
-from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import STORED_COLUMN, index_directory
+from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
-from index_mappings.opensearch import sort_field
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.clauses import EVERYTHING, Clause
+from service.search.embedded_checks import FileChecks
+from service.search.embedded_failures import translated
+from service.search.embedded_indices import OpenIndices, Readers
 from service.search.embedded_order import Address, Ordered
-from service.search.embedded_queries import Bounds, OpenIndex, bounds_of, query_of
+from service.search.embedded_queries import Bounds, bounds_of, query_of
 from service.search.embedded_stamps import read_generations, read_live
 from service.search.engine import Ask, Hit, Page
-from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.failures import BackendUnavailable
 from service.search.guarded import GuardedEngine
 from service.search.plan import Plan, exclusive
 from service.search.planned import PlannedBackend
 from service.search.protocol import Generations
-from service.search.typeahead.local import LocalTypeaheads
+from service.search.typeahead.local import LocalTypeaheads, typeahead_scope
 from service.under_way import current
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
-_KEPT_READERS: Final = 3
 # A search for at most so many hits, without counting, takes less than handing it to a thread and back.
 _FEW_HITS: Final = 100
-
-Readers = dict[str, Ordered]
 
 
 class EmbeddedBackend(PlannedBackend):
     """Search in an index directory that `shop-directory index build` wrote."""
 
     def __init__(self, root: Path, category_cap: int = 50, measures: Measures = NOTHING_MEASURED) -> None:
-        super().__init__(GuardedEngine(TantivyEngine(root), "tantivy", measures), category_cap, measures)
+        engine = TantivyEngine(root, FileChecks(measures))
+        super().__init__(GuardedEngine(engine, "tantivy", measures), category_cap, measures)
 
 
 class TantivyEngine:
@@ -54,18 +53,27 @@ class TantivyEngine:
     lists much, runs in a thread: the engine releases the interpreter lock, and a long one must not hold up the others.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, checks: FileChecks | None = None) -> None:
+        """Open nothing yet.
+
+        Args:
+            root: the index directory.
+            checks: prove its files; they are closed with this.
+        """
         self._root = root
-        # Readers stay open for the snapshots in use, so that a generation answers whole while it is being replaced.
-        self._readers: dict[tuple[str, int], Readers] = {}
-        self._typeaheads = LocalTypeaheads(root)
+        self._checks = FileChecks() if checks is None else checks
+        self._indices = OpenIndices(root, self._checks)
+        self._typeaheads = LocalTypeaheads(root, self._checks)
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names.
 
         Two small files, read where they are asked for: by way of a thread it takes more than twice as long.
         """
-        return read_live(self._root)
+        stamp = read_live(self._root)
+        self._checks.refuse_damaged(stamp.generation)
+        self._checks.refuse_damaged(typeahead_scope(stamp))
+        return stamp
 
     async def generations(self) -> Generations:
         """What the pointer file names, and the file beside the live one's stamp."""
@@ -73,63 +81,50 @@ class TantivyEngine:
 
     async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
         """Run searches, all at once or all in one thread."""
+        readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(_is_short(ask) for ask in asks):
-            return self._search_all(stamp, asks)
-        return await asyncio.to_thread(self._search_all, stamp, asks)
+            return _search_all(readers, asks)
+        return await asyncio.to_thread(_search_all, readers, asks)
 
     async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits at once: the reader does not change under us."""
-        yield await asyncio.to_thread(self._every, stamp, plan)
+        readers = await self._indices.open(stamp)
+        yield await asyncio.to_thread(_every, readers[plan.kind], plan)
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
-        """Open the stamp's typeahead."""
-        return await self._typeaheads.open(stamp)
+        """Open the stamp's indices, so that no search waits for it, and its typeahead."""
+        # Together: both read all of their files, in threads, while the former generation may be used for two seconds.
+        _, typeahead = await asyncio.gather(self._indices.open(stamp), self._typeaheads.open(stamp))
+        return typeahead
 
     async def close(self) -> None:
-        """Let go of the readers."""
-        self._readers.clear()
+        """Release the readers, and end the checks."""
+        await self._indices.close()
+        await asyncio.to_thread(self._checks.close)
 
-    def _search_all(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
-        return tuple([_page(self._reader(stamp, ask.plan.kind), ask) for ask in asks])
 
-    def _every(self, stamp: Stamp, plan: Plan) -> tuple[Hit, ...]:
-        reader = self._reader(stamp, plan.kind)
-        ((tier, clause),) = plan.tiers
-        bounds = bounds_of(reader.index, plan.filters, plan.excluded)
-        query = query_of(reader.index, clause)
-        if query is None or bounds.none:
-            return ()
-        whole = bounds.around(query)
-        searcher = reader.index.searcher
-        found = searcher.search(
-            whole,
-            limit=max(1, reader.count(whole)),
-            count=False,
-            order_by_field=reader.index.rank,
-            order=Order.Asc,
-        )
-        return tuple(Hit(tier, _stored(searcher.doc(address))) for _, address in found.hits)
+@translated
+def _search_all(readers: Readers, asks: Sequence[Ask]) -> tuple[Page, ...]:
+    return tuple([_page(readers[ask.plan.kind], ask) for ask in asks])
 
-    def _reader(self, stamp: Stamp, kind: str) -> Ordered:
-        readers = self._readers.get(stamp.key)
-        if readers is None:
-            readers = {kind: self._open(stamp, kind) for kind in DOCUMENTS}
-            self._readers[stamp.key] = readers
-            for old in list(self._readers)[:-_KEPT_READERS]:
-                self._readers.pop(old, None)
-        return readers[kind]
 
-    def _open(self, stamp: Stamp, kind: str) -> Ordered:
-        directory = index_directory(self._root, stamp.generation, kind)
-        if not directory.is_dir():
-            raise GenerationGone(f"generation {stamp.generation} is no longer there")
-        try:
-            index = tantivy.Index.open(str(directory))
-            # Reloading is ours to decide, by the stamp: a searcher never changes under a snapshot.
-            index.config_reader("manual")
-            return Ordered(OpenIndex(kind, sort_field(kind), index.schema, index.searcher()))
-        except (ValueError, OSError) as error:
-            raise BackendUnavailable(f"cannot open the {kind} of generation {stamp.generation}") from error
+@translated
+def _every(reader: Ordered, plan: Plan) -> tuple[Hit, ...]:
+    ((tier, clause),) = plan.tiers
+    bounds = bounds_of(reader.index, plan.filters, plan.excluded)
+    query = query_of(reader.index, clause)
+    if query is None or bounds.none:
+        return ()
+    whole = bounds.around(query)
+    searcher = reader.index.searcher
+    found = searcher.search(
+        whole,
+        limit=max(1, reader.count(whole)),
+        count=False,
+        order_by_field=reader.index.rank,
+        order=Order.Asc,
+    )
+    return tuple(Hit(tier, _stored(searcher.doc(address))) for _, address in found.hits)
 
 
 def _is_short(ask: Ask) -> bool:

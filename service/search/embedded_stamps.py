@@ -3,11 +3,11 @@
 The pointer file is the only truth of what is live; a stamp that names another generation than its place is none.
 """
 
-import json
 from pathlib import Path
 
 from index_mappings.embedded import operations_path, pointed_to, pointer_path, stamp_path
 from index_mappings.generations import Stamp
+from index_mappings.integrity import from_checked_json, from_stamp_json
 from index_mappings.operations import Operations
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations
@@ -21,14 +21,14 @@ def read_live(root: Path) -> Stamp:
         BackendUnavailable: it can't be read.
     """
     live, _ = _pointer(root)
-    return _stamp(root, live)
+    return read_stamp(root, live)
 
 
 def read_generations(root: Path) -> Generations:
     """Both stamps, and the operations document of the live generation. Errors as in `read_live`."""
     live, previous = _pointer(root)
     return Generations(
-        live=_stamp(root, live),
+        live=read_stamp(root, live),
         previous=None if previous is None else _stamp_if_there(root, previous),
         operations=_operations(root, live),
     )
@@ -48,9 +48,14 @@ def _pointer(root: Path) -> tuple[str, str | None]:
         raise BackendUnavailable(f"{pointer} names no generation") from error
 
 
-def _stamp(root: Path, generation: str) -> Stamp:
+def read_stamp(root: Path, generation: str) -> Stamp:
+    """The stamp of a generation.
+
+    Raises:
+        BackendUnavailable: it can't be read, or is damaged.
+    """
     try:
-        stamp = Stamp.from_wire(json.loads(stamp_path(root, generation).read_text(encoding="utf-8")))
+        stamp = from_stamp_json(stamp_path(root, generation).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
     if stamp.generation != generation:
@@ -60,11 +65,11 @@ def _stamp(root: Path, generation: str) -> Stamp:
 
 def _stamp_if_there(root: Path, generation: str) -> Stamp | None:
     # The pointer goes on naming a previous generation that was pruned.
-    return _stamp(root, generation) if stamp_path(root, generation).exists() else None
+    return read_stamp(root, generation) if stamp_path(root, generation).exists() else None
 
 
 def _operations(root: Path, generation: str) -> Operations | None:
     try:
-        return Operations.from_wire(json.loads(operations_path(root, generation).read_text(encoding="utf-8")))
+        return Operations.from_wire(from_checked_json(operations_path(root, generation).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None

@@ -17,6 +17,10 @@ class NotReadable(BackendUnavailable):
     """The engine answers, but not with a generation that this service reads (G4)."""
 
 
+class GenerationDamaged(BackendUnavailable):
+    """A file of the live generation is not what was written. The text names it, for operators; no last period."""
+
+
 class NothingPublished(NotReadable):
     """There is no live generation yet."""
 

@@ -9,9 +9,11 @@ from typing import Final
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
 from service.measures import NOTHING_MEASURED, Measures
-from service.search.failures import BackendUnavailable, NotReadable, OtherSchema
+from service.search.failures import BackendUnavailable, GenerationDamaged, NotReadable, OtherSchema
 from service.under_way import for_nobody_in_particular
 
+# The engine answers, and what is live may not be answered from: the stamp confirmed before is of no use either.
+_UNUSABLE: Final = (GenerationDamaged, NotReadable)
 FRESH_SECONDS: Final = 1.0
 BOUND_SECONDS: Final = 2.0
 # Within the bound a stamp is confirmed twice, and a few more times where answers make callers look again.
@@ -48,6 +50,7 @@ class LiveStamp:
 
         Raises:
             BackendUnavailable: it could not be confirmed.
+            GenerationDamaged: a file of it is damaged.
             NotReadable: nothing is published, or in another schema version (G4).
         """
         if (stamp := self.cached()) is not None:
@@ -55,7 +58,7 @@ class LiveStamp:
         self._measures.cache("stamp", hit=False)
         try:
             return await self.reload()
-        except NotReadable:
+        except _UNUSABLE:
             raise
         except BackendUnavailable:
             if self._confirmed is not None and self._age() < BOUND_SECONDS:
@@ -94,7 +97,7 @@ class LiveStamp:
         started = self._clock()
         try:
             stamp = await self._load()
-        except NotReadable:
+        except _UNUSABLE:
             raise
         except BackendUnavailable:
             self._failed = True

@@ -14,7 +14,7 @@ from index_mappings.generations import Stamp
 from service.breaker import Circuit, CircuitOpen
 from service.measures import NOTHING_MEASURED, Measures
 from service.search.engine import Ask, Engine, Hit, Page
-from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
+from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
 from service.search.plan import Plan
 from service.search.protocol import Generations
 from service.tracing import asking
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
 # Answers of an engine that works: the generation is at fault.
-_GONE: Final = (GenerationGone, NotReadable)
+_GONE: Final = (GenerationGone, GenerationDamaged, NotReadable)
 
 
 class GuardedEngine:

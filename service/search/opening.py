@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
 from service.search.engine import Engine
-from service.search.failures import BackendUnavailable, TypeaheadUnavailable
+from service.search.failures import BackendUnavailable, GenerationDamaged, TypeaheadUnavailable
 from service.search.protocol import TypeaheadState
 from service.under_way import for_nobody_in_particular
 
@@ -24,6 +24,8 @@ READY: Final = TypeaheadState("ready")
 OPENING: Final = TypeaheadState("opening", "the files of the live generation are being opened")
 NOT_BEGUN: Final = TypeaheadState("opening")
 FAILED: Final = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
+# Their texts are for operators.
+_EXPLAINED: Final = (TypeaheadUnavailable, GenerationDamaged)
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -96,7 +98,7 @@ class TypeaheadOpener:
             typeahead = await self._engine.typeahead(stamp)
         except BackendUnavailable as error:
             self._failed_at = self._clock()
-            self._failure = TypeaheadState("failed", str(error)) if isinstance(error, TypeaheadUnavailable) else FAILED
+            self._failure = TypeaheadState("failed", str(error)) if isinstance(error, _EXPLAINED) else FAILED
             cause = type(error.__cause__ or error).__name__
             _LOG.warning("the typeahead of sequence %d could not be opened: %s (%s)", stamp.sequence, error, cause)
         except Exception:  # noqa: BLE001 - whatever it is, the former typeahead answers, and this is tried again

@@ -138,7 +138,12 @@ class OpenSearchEngine:
     async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits in pages, as of one point in time."""
         index = index_name(self._prefix, plan.kind, stamp.generation)
-        params: dict[str, Any] = {"keep_alive": "1m", "request_timeout": self._time_left()}
+        params: dict[str, Any] = {
+            "keep_alive": "1m",
+            "request_timeout": self._time_left(),
+            # Otherwise it is opened without the shards that are away, and all that follows looks whole.
+            "allow_partial_pit_creation": "false",
+        }
         opened = await self._answered(stamp, index, self._client.create_pit(index=index, params=params))
         point_in_time = opened["pit_id"]
         after: list[Any] | None = None

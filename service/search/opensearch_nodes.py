@@ -16,7 +16,7 @@ from opensearchpy.serializer import JSONSerializer
 from index_mappings.cluster_access import OPEN_ACCESS, ClusterAccess
 from service.search.opensearch_connection import KeptConnections
 
-# For how long a node that failed is left out: twice as long each time that it fails again, up to 32 times.
+# For how long a node that failed is left out, however often it has: it is asked again soon after it is back.
 _LEFT_OUT_S: Final = 5.0
 # The client's own bound of 10 would make requests wait for each other that the service has let in.
 _MOST_CONNECTIONS: Final = 100
@@ -41,6 +41,7 @@ def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_AC
         retry_on_timeout=False,
         retry_on_status=(),
         dead_timeout=_LEFT_OUT_S,
+        timeout_cutoff=0,  # otherwise up to 32 times as long
         headers=access.headers(),
         ssl_context=access.tls(),
     )

@@ -21,7 +21,6 @@ from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.text import fold
 from index_mappings.tiers import SUGGEST_CUT, SuggestTier
-from service.search.categories import CategoryTable
 from service.search.protocol import (
     CouponQuery,
     Coupons,

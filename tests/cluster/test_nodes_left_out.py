@@ -97,6 +97,20 @@ async def test_a_node_that_hangs_costs_one_answer_in_time_and_is_left_out_then(h
 
 
 @pytest.mark.rule("E3")
+async def test_a_node_that_has_failed_many_times_is_left_out_no_longer_than_one_that_failed_once(gone: str) -> None:
+    client = connect([gone, gone], TIMEOUT_S)
+    with pytest.raises(NoConnection):
+        await client.info()
+    pool = client.transport.connection_pool
+    until = []
+    for _ in range(8):
+        pool.mark_dead(pool.resurrect(force=True), now=1_000.0)
+        until.append(pool.dead.queue[0][0])
+    assert set(until) == {1_005.0}
+    await client.close()
+
+
+@pytest.mark.rule("E3")
 async def test_an_answer_is_an_answer_however_bad_and_no_other_node_is_asked() -> None:
     with node(503) as (bad, first), node(503) as (other, second):
         client = connect([bad, other], TIMEOUT_S)

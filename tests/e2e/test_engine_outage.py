@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -31,12 +31,12 @@ BACK_SECONDS: Final = 10.0
 
 
 @contextmanager
-def serving(url: str, folder: Path) -> Iterator[httpx2.Client]:
+def serving(urls: Sequence[str], folder: Path) -> Iterator[httpx2.Client]:
     """The service over an OpenSearch, as a process of its own."""
     (port,) = free_ports(1)
     settings = {
         "SHOP_DIRECTORY_ENGINE": "opensearch",
-        "SHOP_DIRECTORY_OPENSEARCH_URLS": url,
+        "SHOP_DIRECTORY_OPENSEARCH_URLS": ",".join(urls),
         "SHOP_DIRECTORY_INDEX_PREFIX": PREFIX,
     }
     command = ["/usr/bin/env", *(f"{name}={value}" for name, value in settings.items())]
@@ -106,8 +106,12 @@ def node(opensearch_node: NodeFactory, tmp_path: Path) -> Iterator[OpenSearchNod
 @pytest.mark.opensearch
 @pytest.mark.slow
 @pytest.mark.rule("E3", "E1.retry_after", "C1.stale", "I73")
-def test_an_engine_that_is_gone_is_a_failure_and_never_an_empty_list(node: OpenSearchNode, tmp_path: Path) -> None:
-    with serving(node.url, tmp_path) as client:
+@pytest.mark.parametrize("away", [0, 2])
+def test_an_engine_that_is_gone_is_a_failure_and_never_an_empty_list(
+    node: OpenSearchNode, tmp_path: Path, away: int
+) -> None:
+    others = [f"http://127.0.0.1:{port}" for port in free_ports(away)]  # nodes that stay away
+    with serving([*others, node.url], tmp_path) as client:
         before = ask_all(client)
         assert [answer.status_code for answer in before] == STATUSES
         node.kill()
@@ -124,7 +128,7 @@ def test_an_engine_that_is_gone_is_a_failure_and_never_an_empty_list(node: OpenS
 @pytest.mark.slow
 @pytest.mark.rule("E3")
 def test_an_engine_that_hangs_is_a_failure_in_time(node: OpenSearchNode, tmp_path: Path) -> None:
-    with serving(node.url, tmp_path) as client:
+    with serving([node.url], tmp_path) as client:
         before = ask_all(client)
         node.pause()
         try:

@@ -16,11 +16,13 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import ANCHORS_FILE, stamp_path
 from index_mappings.generations import RETIRED_FILE, STAMP, STAMP_FILE, index_name
+from index_mappings.integrity import COMMITTED, MANIFEST_SUFFIX, FilesManifest, files_manifest_path, from_stamp_json
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.retention import prune
 from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded_committing import GRACE_S as COMMITTED_GRACE_S
 from indexer.sinks.opensearch import OpenSearchSink
 from indexer.sinks.opensearch_announcing import TypeaheadOptions
 from indexer.sinks.protocol import Role, Sink
@@ -121,16 +123,27 @@ def _unnamed(directory: Path) -> list[str]:
 def _embedded_remains(place: Place, kept: list[str]) -> list[str]:
     root = Path(place.target)
     expected = {"live", "indexer.lock", "generations"}
-    of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE, "typeahead"}
+    of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE, "typeahead", COMMITTED}
     found = [path.name for path in root.iterdir() if path.name not in expected]
     for name in kept:
         directory = stamp_path(root, name).parent
         found += [path.name for path in directory.iterdir() if path.name not in of_generation]
+        found += [f"{COMMITTED}/{unused}" for unused in _superseded(root, name)]
         for kind in DOCUMENTS:
             found += [f"{kind}/{unused}" for unused in _unused(directory / kind)]
         found += [f"typeahead/{unused}" for unused in _unnamed(directory / "typeahead")]
     holder = (root / "indexer.lock").read_text(encoding="utf-8")
     return found + ([f"indexer.lock of {holder}"] if holder else [])
+
+
+def _superseded(root: Path, name: str) -> list[str]:
+    """What is in no manifest of the committed files, although that has been so for long enough."""
+    directory = stamp_path(root, name).parent
+    files = from_stamp_json(stamp_path(root, name).read_text(encoding="utf-8")).files
+    manifest = FilesManifest.from_bytes(files_manifest_path(directory, files).read_bytes(), files)
+    named = {f"{files}{MANIFEST_SUFFIX}", *(index.folder for index in manifest.indices.values())}
+    there = [path for path in (directory / COMMITTED).iterdir() if path.name not in named]
+    return [path.name for path in there if time.time() - path.stat().st_mtime > 2 * COMMITTED_GRACE_S]
 
 
 def _unused(index: Path) -> list[str]:

@@ -53,6 +53,9 @@ class BreakingEditor:
     def typeahead_damaged(self) -> tuple[str, ...]:
         return self._editor.typeahead_damaged()
 
+    def files_damaged(self) -> tuple[tuple[str, str], ...]:
+        return self._editor.files_damaged()
+
     def rebuild_typeahead(self) -> None:
         self._editor.rebuild_typeahead()
 

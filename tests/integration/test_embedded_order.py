@@ -84,8 +84,8 @@ class _World:
         editor = self._sink.edit(self.stamp.generation)
         editor.write("shops", documents, removed)
         editor.show()
-        self.stamp = replace(self.stamp, sequence=self.stamp.sequence + 1)
-        editor.commit(self.stamp)
+        editor.commit(replace(self.stamp, sequence=self.stamp.sequence + 1))
+        self.stamp = editor.stamp
         editor.close()
         self.shops = {key: document for key, document in self.shops.items() if key not in removed}
         self.shops.update({document.id: document for document in documents})

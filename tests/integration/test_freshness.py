@@ -1,7 +1,6 @@
 """What is live is asked for often enough, and believed for two seconds and no longer (C1, G4)."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import pointer_path, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first_stamp, index_name
+from index_mappings.integrity import to_checked_json
 from service.search.failures import BackendUnavailable, NotReadable
 from service.search.freshness import LiveStamp
 from tests.catalogues import shop
@@ -218,9 +218,10 @@ async def test_a_damaged_pointer_or_stamp_on_disk_is_a_failure(embedded_engine: 
     stamp = publish(embedded_engine.sink, projected([shop("Lamp")], tmp_path))
     pointer, stamp_file = pointer_path(root), stamp_path(root, stamp.generation)
     whole_pointer, whole_stamp = pointer.read_bytes(), stamp_file.read_bytes()
+    documents = [found for damage in _DAMAGED_STAMPS if isinstance(found := damage(stamp.as_wire()), dict)]
     broken = [(pointer, text) for text in (b"", b"\n", b"../../etc\n", "é".encode(), whole_pointer[:-8])]
-    broken += [(stamp_file, text) for text in (b"", b"{", b"\xff\xfe", b"null", whole_stamp[:-1])]
-    broken += [(stamp_file, json.dumps(damage(stamp.as_wire())).encode()) for damage in _DAMAGED_STAMPS]
+    broken += [(stamp_file, text) for text in (b"", b"{", b"\xff\xfe", b"null", b"[]", whole_stamp[:-1])]
+    broken += [(stamp_file, to_checked_json(damaged).encode()) for damaged in documents]
     for file, damaged in broken:
         file.write_bytes(damaged)
         with pytest.raises(BackendUnavailable) as failure:

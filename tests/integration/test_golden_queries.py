@@ -192,7 +192,7 @@ def test_absent_and_expect_count_to_the_end_of_their_page_and_no_further(tmp_pat
 
 def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing(built: Built, tmp_path: Path) -> None:
     if isinstance(built.place, EmbeddedPlace):
-        shutil.rmtree(generation_directory(built.place.root, built.stamp.generation) / "shops")
+        shutil.rmtree(generation_directory(built.place.root, built.stamp.generation))
     else:
         with OpenSearch(list(built.place.urls)) as client:
             client.indices.delete(index=index_name(built.place.prefix, "shops", built.stamp.generation))

@@ -1,7 +1,6 @@
 """The operations document on the real engines: the indexer writes it, the service reads it, nothing else minds it."""
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from opensearchpy import OpenSearch
 
 from index_mappings.embedded import operations_path, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, index_name
+from index_mappings.integrity import to_stamp_json
 from index_mappings.operations import OPERATIONS_ID, FollowerStatus, Operations, ResourceAccount
 from indexer.following import Following, FollowOptions
 from indexer.reconcile_live import VerifyOptions, verify_live
@@ -260,7 +260,7 @@ async def test_embedded_a_damaged_document_is_unknown_and_a_damaged_stamp_is_a_f
     second = place.build().stamp
     operations_path(root, second.generation).write_text('{"accounts": 5', encoding="utf-8")
     assert await embedded_engine.backend.generations() == Generations(second, first, None)
-    stamp_path(root, first.generation).write_text(json.dumps(replace(first, generation="x").as_wire()))
+    stamp_path(root, first.generation).write_text(to_stamp_json(replace(first, generation="x")))
     with pytest.raises(BackendUnavailable):
         await embedded_engine.backend.generations()
 

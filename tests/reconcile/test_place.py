@@ -12,6 +12,7 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import index_directory, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
+from index_mappings.integrity import to_stamp_json
 from indexer.build import build
 from indexer.reconcile import check_place
 from indexer.reconcile_found import Fault, FaultCount, Found
@@ -60,7 +61,7 @@ def test_a_stamp_of_another_generation_is_found_and_written_anew(tmp_path: Path)
     before = world.sink.live()
     assert before is not None
     other = replace(before, generation="20200101t000000000000-abcdef", sequence=4).counted({"shops": 99})
-    stamp_path(tmp_path / "index", before.generation).write_text(json.dumps(other.as_wire()))
+    stamp_path(tmp_path / "index", before.generation).write_text(to_stamp_json(other))
 
     found = verify_live(world.sink, world.states)
     repaired = verify_live(world.sink, world.states, options=_REPAIR)

@@ -1,6 +1,5 @@
 """The typeahead is compared with the state and repaired with its index (V1, G3)."""
 
-import json
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index_mappings.documents import ShopDocument
-from index_mappings.embedded import generation_directory, stamp_path
+from index_mappings.embedded import generation_directory
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
 from indexer.project import project_shop
@@ -17,7 +16,7 @@ from indexer.projection import Projector
 from indexer.reconcile_found import Fault, FaultCount
 from indexer.reconcile_live import VerifyOptions, verify_live
 from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.embedded_files import write_whole
+from indexer.sinks.embedded_files import write_stamp
 from indexer.sinks.embedded_writing import generation_store
 from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.state.state import State
@@ -40,7 +39,7 @@ def spoil(world: World, root: Path, fault: Callable[[State, TypeaheadEditor], No
         typeahead = TypeaheadEditor(generation_store(root, world.generation), editor.stamp.typeahead)
         fault(state, typeahead)
         stamp = replace(editor.stamp, typeahead=typeahead.commit())
-        write_whole(stamp_path(root, world.generation), json.dumps(stamp.as_wire()))
+        write_stamp(root, stamp)
 
 
 def public(state: State, shop_id: str) -> ShopDocument:

@@ -37,7 +37,7 @@ _MOST_MANIFEST_BYTES: Final = 64 * 1024**2
 _CHUNKS_AT_A_TIME: Final = 2
 _CHUNK_SECONDS: Final = 30.0
 _PATIENCE_SECONDS: Final = 15.0
-_LONGEST_PAUSE_SECONDS: Final = 5.0
+_LONGEST_PAUSE_SECONDS: Final = 2.0
 _LOCK_LOOK_SECONDS: Final = 0.1
 _LOCK_PATIENCE_SECONDS: Final = 60.0
 # Services that see an announcement in the same second do not all begin in it.

@@ -1,6 +1,7 @@
 """Segments as the service reads them: mapped into memory, checked as a whole, shared by the stamps that name them."""
 
 import mmap
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from hashlib import sha256
@@ -35,12 +36,14 @@ from service.search.typeahead.kernel.suggest import ANY_COUNTRY, TIER_BITS, near
 
 # How many suggestions of a segment are cached: some 30 MB.
 _CACHED: Final = 49_152
+# A smaller file is read: one that is cut short while it is mapped ends the process when it is looked into.
+_MAPPED_BYTES: Final = 16 * 1024**2
 _TIER: Final = (1 << TIER_BITS) - 1
 _A = TypeVar("_A", bound=np.ndarray[Any, Any])
 
 
 class Segment:
-    """One segment, mapped into memory.
+    """One segment, in memory or mapped into it.
 
     Attributes:
         bytes: its size.
@@ -49,14 +52,13 @@ class Segment:
     """
 
     def __init__(self, path: Path) -> None:
-        """Map a segment and check all of it: that it is what its name says, and that no array points outside.
+        """Read or map a segment, and check all of it: that it is what its name says, and that no array points outside.
 
         Raises:
             OSError: it cannot be read.
             ValueError: it is damaged, or no segment.
         """
-        with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        data = _read(path)
         if sha256(data).hexdigest() != path.stem:
             raise ValueError("a segment of the typeahead is damaged")
         header = read_header(data)
@@ -211,6 +213,19 @@ class Segment:
         return SuggestedShop(*orjson.loads(self._parts["shown"][begin:end].tobytes()))
 
 
+class DamagedSegmentError(ValueError):
+    """A segment is damaged.
+
+    Attributes:
+        name: of its file.
+    """
+
+    def __init__(self, name: str, reason: ValueError) -> None:
+        """Say which one, and why."""
+        super().__init__(f"{name}: {reason}")
+        self.name = name
+
+
 class SegmentPool:
     """What the typeaheads of several stamps share: open segments by name, and the newest table of categories.
 
@@ -227,12 +242,17 @@ class SegmentPool:
         """The segment of a name; may be called from threads.
 
         Raises:
-            OSError, ValueError: as `Segment`.
+            OSError: as `Segment`.
+            DamagedSegmentError: it is damaged, or no segment.
         """
         with self._lock:
             segment = self._open.get(name)
             if segment is None:
-                segment = self._open[name] = Segment(segment_path(directory, name))
+                path = segment_path(directory, name)
+                try:
+                    segment = self._open[name] = Segment(path)
+                except ValueError as error:
+                    raise DamagedSegmentError(path.name, error) from error
             return segment
 
     def categories(self, entries: tuple[CategoryEntry, ...]) -> CategoryTable:
@@ -272,6 +292,13 @@ def _bitmap(numbers: Array, words: int) -> Array:
     bits = np.zeros(32 * words, np.bool_)
     bits[numbers] = True
     return np.packbits(bits, bitorder="little").view(np.int32)
+
+
+def _read(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < _MAPPED_BYTES:
+            return memoryview(file.read())
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:

@@ -218,7 +218,7 @@ def test_the_embedded_pointer_names_the_live_generation_and_nothing_half_written
     assert sorted(path.name for path in root.iterdir()) == ["generations", "indexer.lock", "live"]
     kinds = ["categories", "coupons", "facts", "offers", "shops"]
     inside = {path.name: sorted(part.name for part in path.iterdir()) for path in (root / "generations").iterdir()}
-    of_each = sorted([*kinds, "operations.json", "stamp.json", "typeahead"])
+    of_each = sorted([*kinds, "committed", "operations.json", "stamp.json", "typeahead"])
     assert inside == {first: sorted([*of_each, "retired"]), second: of_each}
 
 

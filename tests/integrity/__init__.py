@@ -1,0 +1,1 @@
+"""What damage to the files of a published generation does: never a wrong answer (E3)."""

@@ -1,0 +1,55 @@
+"""What checking files costs: each is read once for all stamps that share it, and slowly afterwards (E3)."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from index_mappings.integrity import FileSum
+from service.measures import NothingMeasured
+from service.search.embedded_checks import CheckedFile, FileChecks
+from service.search.failures import GenerationDamaged
+
+_MIB: Final = 1024**2
+
+
+class _Counted(NothingMeasured):
+    """How many bytes were read again."""
+
+    read = 0
+
+    def index_checked(self, size: int) -> None:
+        self.read += size
+
+
+def _file(folder: Path, content: bytes) -> CheckedFile:
+    path = folder / "file"
+    path.write_bytes(content)
+    return CheckedFile(path, "a file", FileSum.of(content))
+
+
+@pytest.mark.rule("E3")
+def test_files_are_read_again_no_faster_than_they_may_be(tmp_path: Path) -> None:
+    counted = _Counted()
+    checks = FileChecks(counted, rate=8 * _MIB, pause=0.0)
+    began = time.monotonic()
+    checks.watch("generation", "stamp", [_file(tmp_path, bytes(2 * _MIB))])
+    time.sleep(1.0)
+    checks.close()
+    # One piece of a quarter of a MiB is read before the first pause.
+    assert 0 < counted.read <= 8 * _MIB * (time.monotonic() - began) + _MIB / 4
+
+
+@pytest.mark.rule("E3")
+def test_a_file_that_is_open_is_not_read_again_for_a_later_stamp(tmp_path: Path) -> None:
+    checks = FileChecks(rate=1.0)
+    file = _file(tmp_path, b"whole")
+    checks.check("generation", [file])
+    checks.watch("generation", "first", [file])
+    file.path.write_bytes(b"wrong")
+    checks.check("generation", [file])
+    checks.release("first")
+    with pytest.raises(GenerationDamaged, match=r"^the file a file is damaged$"):
+        checks.check("generation", [file])
+    checks.close()
