@@ -28,6 +28,7 @@ from service.mcp_server.completion import Completing
 from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
 from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
+from service.mcp_server.schemas import input_schema, output_schema
 from service.mcp_server.working import (
     OWN,
     QUOTA,
@@ -43,7 +44,6 @@ from service.mcp_server.working import (
 )
 from service.rest.answers import under_way_of
 from service.suggest.responder import SuggestResponder
-from service.tools.schema import request_schema, response_schema
 from service.tools.tool import Tool
 from service.tracing import UNTRACED, Door
 from service.under_way import current
@@ -151,13 +151,13 @@ def mcp_tool(tool: Tool[Any]) -> McpTool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=request_schema(tool.request),
-        output_schema=response_schema(tool.response),
+        input_schema=input_schema(tool),
+        output_schema=output_schema(tool),
         annotations=ToolAnnotations(
-            title=tool.title,
             read_only_hint=tool.effects.read_only,
             destructive_hint=False,
-            idempotent_hint=tool.effects.repeatable,
+            # Of what reads only, the hint says nothing.
+            idempotent_hint=None if tool.effects.read_only else tool.effects.repeatable,
             open_world_hint=False,
         ),
     )
