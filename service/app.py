@@ -78,7 +78,9 @@ def create_app(
     believed = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     dispatcher = parts.dispatcher
     sessions = StreamableHTTPSessionManager(
-        app=build_server(dispatcher, parts.responder, VERSION, call_over_http(believed)),
+        app=build_server(
+            dispatcher, parts.responder, VERSION, call_over_http(believed), public_url=settings.public_url
+        ),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY_BYTES,
@@ -187,7 +189,15 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
     call_of = call_over_stdio(token or None)
     try:
         timeout = settings.request_timeout
-        server = build_server(parts.dispatcher, parts.responder, VERSION, call_of, timeout=timeout, traces=traces.door)
+        server = build_server(
+            parts.dispatcher,
+            parts.responder,
+            VERSION,
+            call_of,
+            timeout=timeout,
+            traces=traces.door,
+            public_url=settings.public_url,
+        )
         await serve_stdio(server, timeout + _LATE_S)
     finally:
         await parts.close()

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from index_mappings.countries import COUNTRY_CODES
 from service.rest.answers import Answer, Asked, Endpoint, Headers
-from service.rest.security_headers import CONTENT_SECURITY_POLICY
+from service.rest.security_headers import CONTENT_SECURITY_POLICY, RESOURCE_POLICY
 from service.wire import entity_tags, header
 
 POLICY: Final = (
@@ -22,6 +22,8 @@ POLICY: Final = (
     # Where browsers know of it, no text can become markup or code at all.
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+
+ICON_PATH: Final = "/assets/icon.svg"
 
 _METHODS: Final = ("GET", "HEAD")
 _FOLDER: Final = "page"
@@ -87,6 +89,9 @@ def page_words(page: tuple[PageFile, ...]) -> dict[str, str]:
 
 def _endpoint(file: PageFile) -> Endpoint:
     headers: Headers = (_CACHE, (b"etag", file.tag.encode()))
+    if file.path == ICON_PATH:
+        # MCP hosts show it on pages of their own.
+        headers = (*headers, (RESOURCE_POLICY, b"cross-origin"))
     if file.policy is not None:
         headers = (*headers, (CONTENT_SECURITY_POLICY, file.policy))
     whole = Answer(200, file.body, file.media_type, headers)
