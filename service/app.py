@@ -32,6 +32,7 @@ from service.operations.state_of import About
 from service.overload import Gate
 from service.parts import Parts, open_parts
 from service.rest.answers import problem_answer
+from service.rest.compression import Compression
 from service.rest.door import SUGGEST_PATH, FrontDoor, suggest_headers
 from service.rest.gated import Gated
 from service.rest.last_resort import last_resort
@@ -118,6 +119,8 @@ def create_app(
         hsts_seconds=settings.hsts_seconds,
         straight=calls,
     )
+    # What answers on the fast path is the same on any other.
+    app.add_middleware(Compression, untouched=[SUGGEST_PATH])
     # Outermost: it tells what the caller got.
     app.add_middleware(ObservedCalls, routes=words, measures=measures, traces=traces.door)
     app.state.draining = draining

@@ -26,7 +26,7 @@ _OF_THE_DOOR: Final = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
 }
-_PASSING: Final = frozenset({"date", "x-request-id", "content-length", "etag", "connection"})
+_PASSING: Final = frozenset({"date", "x-request-id", "content-length", "etag", "connection", "vary"})
 # Whatever makes markup or code of a text.
 _SINKS: Final = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|setHTML|DOMParser|createContextualFragment|srcdoc"
