@@ -32,6 +32,7 @@ from service.operations.state_of import About
 from service.overload import Gate
 from service.parts import Parts, open_parts
 from service.rest.answers import problem_answer
+from service.rest.compression import Compression
 from service.rest.door import SUGGEST_PATH, FrontDoor, suggest_headers
 from service.rest.gated import Gated
 from service.rest.last_resort import last_resort
@@ -78,7 +79,9 @@ def create_app(
     believed = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     dispatcher = parts.dispatcher
     sessions = StreamableHTTPSessionManager(
-        app=build_server(dispatcher, parts.responder, VERSION, call_over_http(believed)),
+        app=build_server(
+            dispatcher, parts.responder, VERSION, call_over_http(believed), public_url=settings.public_url
+        ),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY_BYTES,
@@ -116,6 +119,8 @@ def create_app(
         hsts_seconds=settings.hsts_seconds,
         straight=calls,
     )
+    # What answers on the fast path is the same on any other.
+    app.add_middleware(Compression, untouched=[SUGGEST_PATH])
     # Outermost: it tells what the caller got.
     app.add_middleware(ObservedCalls, routes=words, measures=measures, traces=traces.door)
     app.state.draining = draining
@@ -198,7 +203,15 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
     call_of = call_over_stdio(token or None)
     try:
         timeout = settings.request_timeout
-        server = build_server(parts.dispatcher, parts.responder, VERSION, call_of, timeout=timeout, traces=traces.door)
+        server = build_server(
+            parts.dispatcher,
+            parts.responder,
+            VERSION,
+            call_of,
+            timeout=timeout,
+            traces=traces.door,
+            public_url=settings.public_url,
+        )
         async with _logged_missing_index(parts):
             await serve_stdio(server, timeout + _LATE_S)
     finally:

@@ -12,6 +12,7 @@ from index_mappings.environment.reading import CommaSeparated
 
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]+)?")
 _ANY_PORT: Final = ":*"
+_PUBLIC_URL: Final = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]+)?(?:/[A-Za-z0-9._~-]+)*")
 
 
 def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -26,5 +27,12 @@ def _of_any_port(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+def _public_url(value: str) -> str:
+    if _PUBLIC_URL.fullmatch(value) is None:
+        raise ValueError("is not such a URL")
+    return value
+
+
 Origins = Annotated[CommaSeparated, AfterValidator(_origins)]
 OriginPatterns = Annotated[CommaSeparated, AfterValidator(_of_any_port)]
+PublicUrl = Annotated[str, AfterValidator(_public_url)]

@@ -12,7 +12,7 @@ from service.addresses import ForwardingHeader
 from service.build_stamp import is_commit, is_time
 from service.connections import MOST_CONNECTIONS, MOST_OF_AN_ADDRESS
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
-from service.origins import OriginPatterns, Origins
+from service.origins import OriginPatterns, Origins, PublicUrl
 from service.store_settings import StoreSettings
 
 __all__ = ["PREFIX", "Settings", "SettingsError", "load_settings"]
@@ -140,6 +140,13 @@ class Settings(StoreSettings, PlaceSettings):
             description="seconds, up to two years; 0 says nothing of it",
         ),
     ] = 0
+    public_url: Annotated[
+        PublicUrl | None,
+        Field(
+            title="Where the page of the service is reached from outside: MCP hosts show it and its icon.",
+            description="a URL such as https://shops.example, without a slash at its end",
+        ),
+    ] = None
     mcp_allowed_hosts: Annotated[
         CommaSeparated,
         Field(

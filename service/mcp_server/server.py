@@ -14,6 +14,7 @@ from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    Icon,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
@@ -28,6 +29,7 @@ from service.mcp_server.completion import Completing
 from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
 from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
+from service.mcp_server.schemas import input_schema, output_schema
 from service.mcp_server.working import (
     OWN,
     QUOTA,
@@ -43,10 +45,10 @@ from service.mcp_server.working import (
 )
 from service.rest.answers import under_way_of
 from service.suggest.responder import SuggestResponder
-from service.tools.schema import request_schema, response_schema
 from service.tools.tool import Tool
 from service.tracing import UNTRACED, Door
 from service.under_way import current
+from service.web.pages import ICON_PATH
 
 NAME: Final = "shop-directory"
 TITLE: Final = "Shop Directory"
@@ -78,6 +80,7 @@ def build_server(
     *,
     timeout: float = 1.8,
     traces: Door = UNTRACED,
+    public_url: str | None = None,
 ) -> Server[Any]:
     """Make the server of one door.
 
@@ -88,6 +91,7 @@ def build_server(
         call_of: tells whose request it is.
         timeout: seconds that a call may take that comes by no door with a deadline of its own.
         traces: begin a span for such a call.
+        public_url: of the page of the service, without a slash at its end; hosts show it with its icon.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}
@@ -101,6 +105,8 @@ def build_server(
         NAME,
         version=version,
         title=TITLE,
+        website_url=public_url,
+        icons=None if public_url is None else [_icon(public_url)],
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=_tool_caller(dispatcher, working),
@@ -117,6 +123,11 @@ def build_server(
     # In place of the SDK's own, which would begin a second server span a call.
     server.middleware[:] = [_only_our_words]
     return server
+
+
+def _icon(public_url: str) -> Icon:
+    """The icon of the page. It is named by a URL, as results of the newer era all carry what is said of the server."""
+    return Icon(src=f"{public_url}{ICON_PATH}", mime_type="image/svg+xml", sizes=["any"])
 
 
 def _tool_caller(
@@ -151,13 +162,13 @@ def mcp_tool(tool: Tool[Any]) -> McpTool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=request_schema(tool.request),
-        output_schema=response_schema(tool.response),
+        input_schema=input_schema(tool),
+        output_schema=output_schema(tool),
         annotations=ToolAnnotations(
-            title=tool.title,
             read_only_hint=tool.effects.read_only,
             destructive_hint=False,
-            idempotent_hint=tool.effects.repeatable,
+            # Of what reads only, the hint says nothing.
+            idempotent_hint=None if tool.effects.read_only else tool.effects.repeatable,
             open_world_hint=False,
         ),
     )

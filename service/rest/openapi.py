@@ -17,6 +17,7 @@ from service.errors import (
     VersionUnknownError,
 )
 from service.rest.answers import Answer, Asked, Endpoint, json_answer
+from service.rest.compression import accepts_gzip, compressed
 from service.rest.openapi_examples import recorded, with_examples
 from service.rest.openapi_inputs import input_schema
 from service.rest.openapi_links import links
@@ -105,10 +106,11 @@ def _without_examples(tools: Sequence[Tool[Any]], *, needs_ops_key: bool) -> dic
 
 def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
     """GET /openapi.json: a constant."""
-    known = json_answer(document)
+    plain = json_answer(document)
+    packed = compressed(plain) or plain
 
-    async def answer(_: Asked) -> Answer:
-        return known
+    async def answer(asked: Asked) -> Answer:
+        return packed if accepts_gzip(asked.headers) else plain
 
     return Endpoint(("GET", "HEAD"), answer)
 

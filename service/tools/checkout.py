@@ -20,9 +20,7 @@ from service.tools.tool import ToolResponse
 class OfferRequest(NoShopRequest):
     """Which offer."""
 
-    offer_id: Annotated[
-        OfferId, Field(description="The offer's id, as find_shop and get_shop show it.", examples=["off_0042"])
-    ]
+    offer_id: Annotated[OfferId, Field(description="As get_shop shows it.", examples=["off_0042"])]
 
 
 class Affiliate(ToolResponse):

@@ -20,15 +20,13 @@ _COMPARED: Final = 200
 
 DESCRIPTION = (
     "Search shops by a part of their name or domain, or browse a category with an empty query. Call it to find out "
-    "whether a shop is in the directory and what its domain and id are; with the domain or id known already, get_shop "
-    "is one step. Every word of the query must fit the same shop (name, domain or category). Call list_categories "
-    "before you filter by category: only its slugs are accepted, another one is an error. In the answer, total_count "
-    "is the number of all matches and truncated says that more follow this page: raise offset. ignored_terms lists "
-    "words that fit no shop at all and were dropped, so the results answer a narrower question than the one asked; "
-    "say so. category_truncated means that a word fits so many categories that some were left out. When nothing was "
-    "found or a word was dropped, did_you_mean names shops whose name is misspelt in the query or stands in it among "
-    "other words: suggestions, not results. When several words found nothing together, word_counts says how many shops "
-    "each of them fits alone: it shows which word to leave out."
+    "whether a shop is in the directory; with its domain or id known, call get_shop. Every word must fit the same shop"
+    " (name, domain or category). limit 5 is enough to find one shop; ten shops are about 1,000 tokens, the default 50"
+    " about 5,000. Call list_categories before you filter by category: only its slugs are accepted. total_count counts"
+    " all matches; truncated: more follow, raise offset. ignored_terms are words that fit no shop and were dropped: "
+    "the results answer a narrower question, say so. category_truncated: a word fits so many categories that some were"
+    " left out. did_you_mean names shops that the query misspells or holds among other words: suggestions, not results."
+    " word_counts: how many shops each word fits, when together they find none: leave one out."
 )
 
 
@@ -38,33 +36,25 @@ class FindShopRequest(NoShopRequest):
     query: Annotated[
         QueryText,
         Field(
-            description=(
-                "A part of a shop's name or domain; several words narrow the search. An empty string browses. "
-                "At most 200 characters and 12 words."
-            ),
+            description="A part of a name or domain, at most 12 words; more words narrow the search.",
             examples=["harbour books", "harbour-lane-books.example", ""],
         ),
     ]
     country: Annotated[
         CountryCode | None,
         Field(
-            description=(
-                "Keep shops that sell in this country (ISO 3166-1 alpha-2, such as DE; the United Kingdom is GB), "
-                "world-wide, or do not state their markets."
-            ),
+            description="ISO 3166-1 alpha-2, such as GB. Keeps shops that sell there or do not state their markets.",
             examples=["DE"],
         ),
     ] = None
-    limit: Annotated[PageLimit, Field(description="How many shops to return at most, 1 to 100.")] = 50
+    limit: Annotated[PageLimit, Field(description="The most shops to return.")] = 50
     offset: Annotated[
         PageOffset,
-        Field(description="How many matches to pass over: raise it by limit to page. Together at most 100,000."),
+        Field(description="Matches to pass over: raise it by limit to page. Together at most 100,000."),
     ] = 0
     category: Annotated[
         Text | None,
-        Field(
-            description="Keep shops of this category: a slug exactly as list_categories returns it.", examples=["books"]
-        ),
+        Field(description="A slug exactly as list_categories returns it.", examples=["books"]),
     ] = None
 
 

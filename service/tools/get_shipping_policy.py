@@ -17,11 +17,10 @@ Verdict = Literal["yes", "no", "unknown"]
 
 DESCRIPTION = (
     "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
-    "where that was read. It is a statement, not an offer: it names no carrier and no price. Give country to get "
-    "ships_to: yes or no follow from the stated destinations; unknown means that the statement does not settle it, "
-    "which is no refusal. collected false means that nothing was gathered about this shop and says nothing about "
-    "whether it ships. Destinations may be countries or groups such as EU or WORLDWIDE; excluded is what the shop "
-    "excepts from them; ships_to has both expanded."
+    "where that was read. It is a statement, not an offer, and names no carrier and no price. Give country to get "
+    "ships_to: unknown means that the statement does not settle it, which is no refusal. collected false: nothing was "
+    "gathered, which says nothing about whether the shop ships. Destinations are countries or groups such as EU; "
+    "excluded is what the shop excepts from them; ships_to has both expanded."
 )
 
 
@@ -30,9 +29,7 @@ class GetShippingPolicyRequest(ShopRequest):
 
     country: Annotated[
         CountryCode | None,
-        Field(
-            description="ISO 3166-1 alpha-2 code of the destination: the answer then holds ships_to.", examples=["AT"]
-        ),
+        Field(description="Destination, ISO 3166-1 alpha-2: the answer then holds ships_to.", examples=["AT"]),
     ] = None
 
 

@@ -16,11 +16,10 @@ from service.tools.tool import READS, Example, TokenRule, Tool
 OFFERS: Final = 100
 
 DESCRIPTION = (
-    "Get one shop by its domain or id: names, domain, categories and stated markets. Call it when you know which shop "
-    "is meant, for example from a link; to look a shop up by name, call find_shop first. Any pasted form of the domain "
-    "works (a whole URL, with www., in capitals); a sub-domain is not its parent domain. countries null means that no "
-    "markets are stated. offers holds up to 100 offers, newest first; offers_total counts all: raise offers_offset to "
-    "read on. Unknown shops are answered with the error shop_not_found, never with a guess."
+    "Get one shop by its domain or id. Call it when you know which shop is meant, for example from a link; to look a "
+    "shop up by name, call find_shop. A sub-domain is not its parent domain. countries null: no markets are stated. "
+    "offers holds up to 100, newest first; offers_total counts all: raise offers_offset to read on. An unknown shop is"
+    " the error shop_not_found, never a guess."
 )
 
 
@@ -29,12 +28,7 @@ class GetShopRequest(ShopRequest):
 
     offers_offset: Annotated[
         OffersOffset,
-        Field(
-            description=(
-                "How many of the newest offers to pass over, 0 to 100,000. Past the last one, offers is empty; offers "
-                "beyond the first 100,000 are not shown. Beyond the interface."
-            )
-        ),
+        Field(description="Offers to pass over, the newest first; past the last one, offers is empty."),
     ] = 0
 
 

@@ -18,11 +18,10 @@ from service.tools.tool import BEYOND_THE_INTERFACE, READS, Example, TokenRule, 
 _REFERENCES_A_READ: Final = 10
 
 DESCRIPTION = (
-    "Get up to 100 shops by their domains or ids in one call. Call it when several shops are known by their links or "
-    "ids; for one shop with all of its aliases and offers, call get_shop. An entry of shop_domains takes what get_shop "
-    "takes as shop_domain. results has one entry for each entry of shop_domains, in the same order, a repeated one "
-    "included; shop is null where the directory has no such shop, which is no verdict. The call counts as one read for "
-    "up to 10 entries, and as one more for each further 10 or a part of them."
+    "Get up to 100 shops by their domains or ids in one call; for one shop with all aliases and offers, call get_shop."
+    " results has one entry for each entry of shop_domains, in the same order, a repeated one included; shop is null "
+    "where the directory has no such shop, which is no verdict. The call counts as one read for each ten entries or a "
+    "part of them."
 )
 
 
@@ -32,7 +31,7 @@ class GetShopsRequest(NoShopRequest):
     shop_domains: Annotated[
         ReferenceList,
         Field(
-            description="1 to 100 shops, each by its domain in any form or by its id.",
+            description="Each a domain in any form, or an id.",
             examples=[["harbour-lane-books.example", "shop_0042"]],
         ),
     ]

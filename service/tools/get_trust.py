@@ -11,12 +11,11 @@ from service.tools.request import ShopRequest
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 
 DESCRIPTION = (
-    "Get individually measured facts about a shop's site: TLS issuer and grade, hosting provider and country, domain "
-    "registration date, registrar, accepted payment methods. Each comes with its source and the time of the check. "
-    "There is no score and no verdict: do not make one from signal_coverage, which only says how complete the data is, "
-    "and never rank or filter shops by it. "
-    "no_signals_collected means that nothing is known; a shop that is not in the directory gets the same answer. "
-    "Requires an API token."
+    "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider and"
+    " country, domain registration date, registrar, payment methods. There is no score and no verdict: make none from "
+    "signal_coverage, which only says how complete the data is, and never rank or filter shops by it. "
+    "no_signals_collected: nothing is known; a shop that is not in the directory gets the same answer. Requires an API"
+    " token."
 )
 
 

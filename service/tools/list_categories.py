@@ -10,10 +10,9 @@ from service.tools.request import NoShopRequest
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 
 DESCRIPTION = (
-    "List every category that a shop of the directory carries, with its slug and its number of shops, largest first. "
-    "Call it before find_shop with a category filter: only these slugs are accepted, and they change with the data. "
-    "The list is flat, without parents and children. A shop can carry several categories, so the counts do not add up "
-    "to the number of shops."
+    "List every category that a shop of the directory carries, with its slug and number of shops, largest first. Call "
+    "it before find_shop with a category filter: only these slugs are accepted, and they change with the data. The "
+    "list is flat. A shop can carry several, so the counts do not add up to the number of shops."
 )
 
 

@@ -15,14 +15,13 @@ from service.tools.request import OptionalShopRequest
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 
 DESCRIPTION = (
-    "List the discount codes of one shop that may work now, or without shop_domain of all shops, which is the error "
-    "too_many_coupons where they are too many to list: name a shop then. "
-    "verificationStatus verified_applied means that the code worked in a real checkout: safe to recommend. unverified "
-    "means that nothing is proven either way: say so. Codes that have expired, were proven not to work, belong to test "
-    "domains or are hidden by a display policy are not in results but counted in withheld; total_count is what was "
-    "found before that, and note says the same balance in one sentence. An empty results with a total_count above 0 "
-    "means that codes exist and none may be shown. validUntil null is open-ended; lastVerifiedAt null is never tested. "
-    "An unknown shop is the error shop_not_found, never an empty list."
+    "List the discount codes of one shop that may work now. Without shop_domain it lists those of all shops; where "
+    "they are too many, the error too_many_coupons says to name a shop. verificationStatus verified_applied: the code "
+    "worked in a real checkout, safe to recommend; unverified: nothing is proven either way, say so. Codes that have "
+    "expired, were proven not to work, belong to test domains or are hidden by a display policy are only counted, in "
+    "withheld and total_count; note says the same balance. Empty results with a total_count above 0: codes exist and "
+    "none may be shown. validUntil null: open-ended; lastVerifiedAt null: never tested. An unknown shop is the error "
+    "shop_not_found, never an empty list."
 )
 
 
@@ -32,7 +31,7 @@ class ListCouponsRequest(OptionalShopRequest):
     shop_domain: Annotated[
         ReferenceText,
         Field(
-            description="The shop's domain in any form, or its id. Left out: the coupons of all shops.",
+            description="Domain in any form, or id. Left out: the coupons of all shops.",
             examples=["harbour-lane-books.example"],
         ),
     ] = None

@@ -11,19 +11,16 @@ from service.tools.money import ShopKey
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 
 DESCRIPTION = (
-    "Get the URL of an offer through the shop's affiliate programme, with the programme's particulars and the "
-    "disclosure that must be shown beside it. A shop without a programme answers with its plain URL, "
-    "affiliate.applied false and monetization null. Requires an API token. For a URL without affiliate, call "
-    "resolve_checkout_url."
+    "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with it. A"
+    " shop without a programme answers with its plain URL, affiliate.applied false and monetization null. For a URL "
+    "without affiliate, call resolve_checkout_url. Requires an API token."
 )
 
 
 class MonetizeOfferRequest(OfferRequest):
     """Which offer."""
 
-    affiliate: Annotated[
-        Switch, Field(description="Go through the affiliate network, if there is one. true unless given.")
-    ] = True
+    affiliate: Annotated[Switch, Field(description="Go through the affiliate network, if there is one.")] = True
 
 
 class Monetization(ToolResponse):

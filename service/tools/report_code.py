@@ -11,11 +11,10 @@ from service.tools.request import ShopRequest
 from service.tools.tool import Example, TokenRule, Tool
 
 DESCRIPTION = (
-    "Report that a coupon code of a shop did not work as stated. Call it when a person tried the code: reason invalid "
-    "(refused), mismatch (another discount than stated), item_restricted (not for what was in the cart) or "
-    "min_order_missing (an order minimum that was not stated). It appends a report and queues a re-check; nothing that "
-    "is delivered changes by it, and the answer is always the same status, never a verdict. The same report again "
-    "within a day counts once. Requires an API token."
+    "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch (another "
+    "discount than stated), item_restricted (not for what was in the cart) or min_order_missing (an order minimum that"
+    " was not stated). It appends a report and queues a re-check; no delivered data change, and the answer is always "
+    "the same status, never a verdict. The same report within a day counts once. Requires an API token."
 )
 REASONS: Final = ("invalid", "mismatch", "item_restricted", "min_order_missing")
 
@@ -26,7 +25,7 @@ class ReportCodeRequest(ShopRequest):
     """Which code of which shop, and what was wrong."""
 
     code: Annotated[CodeText, Field(description="The code as it was tried.", examples=["WELCOME10"])]
-    reason: Annotated[Reason, Field(description=f"What was wrong: one of {', '.join(REASONS)}.")]
+    reason: Annotated[Reason, Field(description="What was wrong.")]
 
 
 async def run(request: ReportCodeRequest, context: ToolContext) -> ReportResponse:

@@ -18,9 +18,9 @@ REASONS: Final = {
 ALL_REASONS: Final = tuple(reason for reasons in REASONS.values() for reason in reasons)
 DESCRIPTION = (
     "Report that the directory is wrong about a shop itself (subject_type shop) or about a fact it states of the shop "
-    "(subject_type fact). Each subject_type has its own reasons. For a coupon code that does not work, call "
-    "report_code. It appends a report and queues a re-check; nothing that is delivered changes by it, and the answer "
-    "is always the same status, never a verdict. The same report again within a day counts once. Requires an API token."
+    "(fact); each subject_type has its own reasons. For a code that does not work, call report_code. It appends a "
+    "report and queues a re-check; no delivered data change, and the answer is always the same status, never a "
+    "verdict. The same report within a day counts once. Requires an API token."
 )
 
 Subject = Annotated[
@@ -34,10 +34,10 @@ Reason = Annotated[
 class ReportIssueRequest(ShopRequest):
     """What is wrong about which shop."""
 
-    subject_type: Annotated[Subject, Field(description="shop: the shop itself. fact: something stated about it.")]
+    subject_type: Annotated[Subject, Field(description="What is wrong.")]
     reason: Annotated[
         Reason,
-        Field(description=" ".join(f"For {subject}: {', '.join(reasons)}." for subject, reasons in REASONS.items())),
+        Field(description=f"For fact {', '.join(REASONS['fact'])}; for shop the others."),
     ]
 
     @classmethod

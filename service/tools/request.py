@@ -104,16 +104,11 @@ class EitherShopRequest(ToolRequest):
     shop_domain: Annotated[
         ReferenceText,
         Field(
-            description=(
-                "The shop's domain in any form (example.com, https://www.example.com/sale) or its id. "
-                "Required, unless shop_id_or_domain is given."
-            ),
+            description="Domain in any form, also a URL, or id. Required unless shop_id_or_domain is given.",
             examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
         ),
     ] = None
-    shop_id_or_domain: Annotated[
-        ReferenceText, Field(description="The former name of shop_domain; it means exactly the same.")
-    ] = None
+    shop_id_or_domain: Annotated[ReferenceText, Field(description="Former name of shop_domain.")] = None
 
     @model_validator(mode="after")
     def _one_shop(self) -> Self:

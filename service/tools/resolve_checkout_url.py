@@ -11,19 +11,17 @@ from service.tools.money import ShopKey
 from service.tools.tool import READS, Example, TokenRule, Tool
 
 DESCRIPTION = (
-    "Get the URL where an offer can be bought. It is always https and leads to the shop's own domain or to a checkout "
-    "host that is known for the shop; an offer without such a URL is the error no_valid_checkout_url. With affiliate "
-    "true the URL goes through the shop's affiliate network if it has one; affiliate.applied says whether it does. "
-    "Nothing is fetched or bought. Find offer_id in the offers of get_shop."
+    "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for the shop; "
+    "an offer without one is the error no_valid_checkout_url. With affiliate true it goes through the shop's affiliate"
+    " network if there is one; affiliate.applied says whether it does. Nothing is fetched or bought. get_shop lists "
+    "offers."
 )
 
 
 class ResolveCheckoutUrlRequest(OfferRequest):
     """Which offer, and by which way."""
 
-    affiliate: Annotated[
-        Switch, Field(description="Go through the shop's affiliate network, if it has one. false unless given.")
-    ] = False
+    affiliate: Annotated[Switch, Field(description="Go through the affiliate network, if there is one.")] = False
 
 
 async def run(request: ResolveCheckoutUrlRequest, context: ToolContext) -> CheckoutUrl:

@@ -18,12 +18,11 @@ _CANDIDATES: Final = 10
 _LOOKED_AT: Final = 200
 
 DESCRIPTION = (
-    "Audit whether two entries of the directory are the same shop. Give from_shop_id and to_shop_id (ids or domains) "
-    "to compare the two, or from_shop_id alone to get up to 10 candidates. Each pair comes with its evidence (domain, "
-    "names, stated redirects, categories, markets), with what a merge would touch, and with a verdict: likely_same "
-    "(a stated redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in "
-    "common that identifies a shop) or insufficient_evidence. One name on two domains is insufficient: mostly these "
-    "are different companies. It is read-only: nothing is merged. Requires an API token."
+    "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to 10 "
+    "candidates. Each pair comes with its evidence, what a merge would touch, and a verdict: likely_same (a stated "
+    "redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in common "
+    "that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. It is "
+    "read-only: nothing is merged. Requires an API token."
 )
 
 
@@ -32,11 +31,11 @@ class ResolveConflictRequest(NoShopRequest):
 
     from_shop_id: Annotated[
         RequiredReferenceText,
-        Field(description="The shop that would be merged: its id, or its domain in any form.", examples=["shop_0042"]),
+        Field(description="The shop to merge: id, or domain in any form.", examples=["shop_0042"]),
     ]
     to_shop_id: Annotated[
         ReferenceText,
-        Field(description="The shop it would be merged into. Left out: candidates are looked for."),
+        Field(description="The shop to merge it into. Left out: candidates."),
     ] = None
 
 

@@ -14,7 +14,8 @@ from starlette.routing import Route
 
 from index_mappings.countries import COUNTRY_CODES
 from service.rest.answers import Answer, Asked, Endpoint, Headers
-from service.rest.security_headers import CONTENT_SECURITY_POLICY
+from service.rest.compression import VARY, accepts_gzip, compressed
+from service.rest.security_headers import CONTENT_SECURITY_POLICY, RESOURCE_POLICY
 from service.wire import entity_tags, header
 
 POLICY: Final = (
@@ -22,6 +23,8 @@ POLICY: Final = (
     # Where browsers know of it, no text can become markup or code at all.
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+
+ICON_PATH: Final = "/assets/icon.svg"
 
 _METHODS: Final = ("GET", "HEAD")
 _FOLDER: Final = "page"
@@ -86,16 +89,26 @@ def page_words(page: tuple[PageFile, ...]) -> dict[str, str]:
 
 
 def _endpoint(file: PageFile) -> Endpoint:
-    headers: Headers = (_CACHE, (b"etag", file.tag.encode()))
+    headers: Headers = (_CACHE,)
+    if file.path == ICON_PATH:
+        # MCP hosts show it on pages of their own.
+        headers = (*headers, (RESOURCE_POLICY, b"cross-origin"))
     if file.policy is not None:
         headers = (*headers, (CONTENT_SECURITY_POLICY, file.policy))
-    whole = Answer(200, file.body, file.media_type, headers)
-    unchanged = Answer(304, b"", None, headers)
-    tag = file.tag
+    # Other bytes need another strong tag.
+    packed_tag = f'{file.tag[:-1]}-gzip"'
+    packed = compressed(Answer(200, file.body, file.media_type, (*headers, (b"etag", packed_tag.encode()))))
+    if packed is not None:
+        headers = (*headers, VARY)
+    plain = Answer(200, file.body, file.media_type, (*headers, (b"etag", file.tag.encode())))
 
     async def answer(asked: Asked) -> Answer:
+        whole, tag = plain, file.tag
+        if packed is not None and accepts_gzip(asked.headers):
+            whole, tag = packed, packed_tag
         known = entity_tags(header(asked.headers, b"if-none-match"))
-        return unchanged if tag in known or "*" in known else whole
+        unchanged = tag in known or "*" in known
+        return Answer(304, b"", None, (*headers, (b"etag", tag.encode()))) if unchanged else whole
 
     return Endpoint(_METHODS, answer)
 

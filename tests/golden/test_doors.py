@@ -59,10 +59,28 @@ def test_each_tool_is_described_with_its_statuses_and_examples_that_fit(tool: An
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_schemas_are_valid_and_every_field_is_described(tool: Any) -> None:  # noqa: ANN401 - the SDK's Tool
+def test_schemas_are_valid_and_every_field_of_an_input_is_described(tool: Any) -> None:  # noqa: ANN401 - the SDK's Tool
     for schema in (tool.input_schema, tool.output_schema):
         Draft202012Validator.check_schema(schema)
-        assert [name for name, part in schema["properties"].items() if not part.get("description")] == []
+    assert [name for name, part in tool.input_schema["properties"].items() if not part.get("description")] == []
+
+
+@pytest.mark.parametrize("tool", REGISTRY, ids=lambda tool: tool.name)
+def test_every_field_of_an_answer_is_described_in_the_openapi_document(tool: Any) -> None:  # noqa: ANN401 - a Tool of any request
+    answer = openapi_document(REGISTRY)["paths"][f"/tool/{tool.name}"]["post"]["responses"]["200"]
+    schema = answer["content"]["application/json"]["schema"]
+    assert [name for name, part in schema["properties"].items() if not part.get("description")] == []
+
+
+@pytest.mark.rule("R2.schema", "R2.ignored")
+@pytest.mark.parametrize("tool", REGISTRY, ids=lambda tool: tool.name)
+def test_a_client_that_validates_may_send_what_the_tool_accepts(tool: Any) -> None:  # noqa: ANN401 - a Tool of any request
+    validator = Draft202012Validator(mcp_tool(tool).input_schema)
+    names = ("shop_domain", "shop_id_or_domain")
+    for example in tool.examples:
+        for name in names:
+            validator.validate({**example.arguments, name: "example.com"})
+        validator.validate({**dict.fromkeys(names), **example.arguments})
 
 
 def test_every_reference_of_the_openapi_document_leads_somewhere() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from index_mappings.countries import COUNTRY_CODES
-from service.web.pages import page_files, page_words
+from service.web.pages import ICON_PATH, page_files, page_words
 from tests.e2e.served import ask, get
 from tests.web.conftest import Site
 
@@ -26,7 +26,7 @@ _OF_THE_DOOR: Final = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
 }
-_PASSING: Final = frozenset({"date", "x-request-id", "content-length", "etag", "connection"})
+_PASSING: Final = frozenset({"date", "x-request-id", "content-length", "etag", "connection", "vary"})
 # Whatever makes markup or code of a text.
 _SINKS: Final = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|setHTML|DOMParser|createContextualFragment|srcdoc"
@@ -81,11 +81,14 @@ def test_each_file_of_the_page_is_served_as_what_it_is(site: Site, path: str) ->
     reply = get(site.base, path)
     headers = {name: value for name, value in reply.headers.items() if name not in _PASSING}
     assert (reply.status, reply.body) == (200, text_of(path).encode())
+    # MCP hosts show the icon on pages of their own.
+    loaded_by = "cross-origin" if path == ICON_PATH else "same-origin"
     assert headers == {
         **_OF_THE_DOOR,
         "content-type": kinds[path.rpartition(".")[2]],
         "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
         "cache-control": "no-cache",
+        "cross-origin-resource-policy": loaded_by,
     }
 
 
