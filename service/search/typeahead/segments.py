@@ -16,7 +16,9 @@ from service.search.typeahead.checks import check_bounds
 from service.search.typeahead.kernel import arrays
 from service.search.typeahead.kernel.arrays import Array
 from service.search.typeahead.kernel.lookup import SAMPLED
-from service.search.typeahead.kernel.suggest import ANY_COUNTRY, TIER_BITS, near, suggest
+from service.search.typeahead.kernel.ranked import TIER_BITS
+from service.search.typeahead.kernel.request import NEAR
+from service.search.typeahead.kernel.suggest import ANY_COUNTRY, suggest
 
 # How many suggestions of a segment are cached: some 30 MB.
 _CACHED: Final = 49_152
@@ -84,6 +86,7 @@ class Segment:
             asked,
             forms,
             meant,
+            NOTHING,
             wanted,
             number,
             flags,
@@ -91,10 +94,32 @@ class Segment:
         cache, read = self.cache, self._suggestion
         return [cache.get(entry) or read(entry) for entry in entries]
 
-    def near(self, removed: Array, asked: Array, passing: Array, wanted: int, flags: int) -> list[Suggestion]:
-        """The best shops one or two typing errors away. Arguments as of the kernel's `near`."""
-        entries = near(
-            self._items, self._longs, self._places, self._samples, removed, asked, passing, wanted, flags
+    def near(  # noqa: PLR0917 - what the machine code is given, in its order
+        self, removed: Array, asked: Array, forms: int, passing: Array, wanted: int, flags: int
+    ) -> list[Suggestion]:
+        """The best shops one or two typing errors away.
+
+        Args:
+            removed: as of `best`, like those that are not described here.
+            asked: see above.
+            forms: see above.
+            passing: as `passing` returns it.
+            wanted: see above.
+            flags: see above.
+        """
+        entries = suggest(
+            self._items,
+            self._longs,
+            self._places,
+            self._samples,
+            removed,
+            asked,
+            forms,
+            NOTHING,
+            passing,
+            wanted,
+            ANY_COUNTRY,
+            flags | NEAR,
         ).tolist()
         return [self.cache.get(entry) or self._suggestion(entry) for entry in entries]
 
@@ -157,8 +182,7 @@ def compile_kernel() -> None:
     # Texts of no characters, so that nothing is looked up; the types are what counts.
     own_heads = 2 * arrays.ARRAYS.index("own_heads")
     places[own_heads + 1] = 1
-    suggest(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, 1, ANY_COUNTRY, 0)
-    near(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, NOTHING, 1, 0)
+    suggest(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, 0)
 
 
 def read_only(array: _A) -> _A:

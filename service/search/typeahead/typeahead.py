@@ -13,7 +13,7 @@ from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
 from service.search.protocol import Suggested, SuggestedShop, Suggestion, SuggestQuery
 from service.search.typeahead.kernel.arrays import Array
-from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
+from service.search.typeahead.kernel.request import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from service.search.typeahead.segments import NOTHING, Segment, SegmentPool, read_only
 
 _DID_YOU_MEAN: Final = 3
@@ -66,7 +66,9 @@ class Typeahead:
         found = [
             suggestion
             for segment, removed in self._segments
-            for suggestion in segment.near(removed, asked, segment.passing(country, category), wanted, flags)
+            for suggestion in segment.near(
+                removed, asked, len(forms.texts), segment.passing(country, category), wanted, flags
+            )
             if suggestion.shop.id not in excluded
         ]
         found.sort(key=Suggestion.order)
