@@ -12,7 +12,8 @@ PYTEST_ARGS ?=
 SOAKED := tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
   tests/e2e/test_all_tools_three_doors.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
   tests/judges/test_schemathesis.py tests/following tests/endurance/test_kills.py \
-  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py tests/faults tests/load tests/integrity
+  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py tests/faults tests/load \
+  tests/integrity tests/typeahead/test_bounded_work.py
 VENV := .venv
 BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
@@ -74,7 +75,8 @@ soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of
 	  SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 SHOP_DIRECTORY_NODE_KILLS=all \
 	  SHOP_DIRECTORY_LEASE_TURNS=40 SHOP_DIRECTORY_FAULTS=all \
 	  SHOP_DIRECTORY_OVERLOAD_SECONDS=30 SHOP_DIRECTORY_STOPS=20 SHOP_DIRECTORY_SOAK_SECONDS=900 \
-	  SHOP_DIRECTORY_CONNECTIONS=10050 SHOP_DIRECTORY_FLIPS=1000 SHOP_DIRECTORY_TRUNCATIONS=200 SHOP_DIRECTORY_REDIS_AWAY_SECONDS=60 \
+	  SHOP_DIRECTORY_CONNECTIONS=10050 SHOP_DIRECTORY_FLIPS=1000 SHOP_DIRECTORY_TRUNCATIONS=200 \
+	  SHOP_DIRECTORY_REDIS_AWAY_SECONDS=60 SHOP_DIRECTORY_FUZZED_SUGGESTS=100000 \
 	  $(BIN)/python -m pytest --require-real -p no:cacheprovider -o timeout=7200 $(or $(SOAK),$(SOAKED))
 	@$(if $(SOAK),,$(BIN)/python -m bench --timing)
 	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)

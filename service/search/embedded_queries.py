@@ -17,6 +17,8 @@ from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, No
 _BASIC: Final = "basic"
 # So many terms are looked up one by one; more of them by one pass over the dictionary, which has its price.
 _FEW_TEXTS: Final = 16
+# Longer texts are looked for among the terms before they are asked for.
+_LONG: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,20 @@ def _exact(index: OpenIndex, clause: Exact) -> Query | None:
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     if len(clause.text) <= SHORT_MAX:
         return _term(index, short_field(clause.field), clause.text)
+    if len(clause.text) > _LONG and not _begins_any(index, clause):
+        return None
     # Without an error allowed it is a plain walk through the part of the dictionary that begins so.
     return Query.fuzzy_term_query(index.schema, clause.field, clause.text, distance=0, prefix=True)
+
+
+def _begins_any(index: OpenIndex, clause: Prefix) -> bool:
+    """Whether a document has a term that begins so.
+
+    A search for a beginning costs the square of its number of characters, 20 ms for 200 Han characters, and a plan has
+    a dozen of them. This query is a range of terms, but of the first fifty only: enough to see whether there are any.
+    """
+    query = Query.phrase_prefix_query(index.schema, clause.field, [clause.text])
+    return bool(index.searcher.search(query, limit=1, count=False).hits)
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:

@@ -8,6 +8,7 @@ from index_mappings.documents import ShopDocument, is_known_to_sell_in, sells_in
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
+    FIXED_FROM,
     HALF_MIN,
     NAMED_PART,
     ONE_SHOP_MAX,
@@ -173,14 +174,41 @@ def typo_tier(shop: ShopDocument, query: QueryForms) -> int | None:
 def _begins_nearly(key: str, text: str, distance: int) -> bool:
     """Whether some beginning of the key is at most `distance` edits away from the text.
 
-    Of two edits none is in the first character.
+    Of two edits none is in the first character, and none touches a character of the key from FIXED_FROM on.
     """
     if distance > 1 and key[0] != text[0]:
         return False
-    return any(
-        OSA.distance(text, key[:end], score_cutoff=distance) <= distance
-        for end in range(max(1, len(text) - distance), min(len(key), len(text) + distance) + 1)
-    )
+    beginnings = [key[:end] for end in range(max(1, len(text) - distance), min(len(key), len(text) + distance) + 1)]
+    near = any(OSA.distance(text, begin, score_cutoff=distance) <= distance for begin in beginnings)
+    if near and distance > 1 and any(map(_is_fixed, key)):
+        return any(_distance_around_fixed(begin, text) <= distance for begin in beginnings)
+    return near
+
+
+def _distance_around_fixed(key: str, text: str) -> int:
+    """The optimal string alignment distance in which each fixed character of the key equals one of the text."""
+    never = len(key) + len(text) + 1
+    rows = [list(range(len(text) + 1))]
+    for end, letter in enumerate(key, 1):
+        above, fixed = rows[-1], _is_fixed(letter)
+        row = [never if fixed else above[0] + 1]
+        for column, asked in enumerate(text, 1):
+            best = row[-1] + 1
+            if letter == asked:
+                best = min(best, above[column - 1])
+            elif not fixed:
+                best = min(best, above[column - 1] + 1)
+            if not fixed:
+                best = min(best, above[column] + 1)
+                if end > 1 and column > 1 and (key[end - 2], letter) == (asked, text[column - 2]):
+                    best = best if _is_fixed(asked) else min(best, rows[-2][column - 2] + 1)
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1]
+
+
+def _is_fixed(letter: str) -> bool:
+    return ord(letter) >= FIXED_FROM
 
 
 def overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:

@@ -89,6 +89,25 @@ async def test_words_of_any_script_are_told_as_they_were_typed(directory: Direct
 
 
 @pytest.mark.rule("M3")
+async def test_a_long_text_begins_a_form_as_a_short_one_does(directory: Directory) -> None:
+    han = "東京都渋谷区神南一丁目新宿本店銀座中央通大阪心斎橋京都四条河原町"
+    world = await directory(
+        [
+            shop("Kestrel", "the-very-long-domain-of-kestrel.example-shops.com"),
+            shop("Wren", "the-very-long-domain-ofxkestrel.example-shops.com"),
+            shop(f"{han}本"),
+            shop(f"{han[:-1]}駅本"),
+        ]
+    )
+    found = {
+        "the-very-long-domain-of-kestrel.example-sh": ["Kestrel"],
+        han: [f"{han}本"],
+        han[:25]: [f"{han}本", f"{han[:-1]}駅本"],
+    }
+    assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("M3")
 async def test_the_public_suffix_is_no_part_of_a_name(directory: Directory) -> None:
     world = await directory([shop("Kiosk", "myblueshop.co.uk")])
     for query in ("couk", "opco", "co.uk", "uk"):

@@ -25,5 +25,4 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, ModuleType]:
             uncompiled.setattr(kernel, name.removeprefix(_WITHIN), module)
         modules = {name.removeprefix(_WITHIN): import_module(name) for name in compiled}
     monkeypatch.setattr(segments, "suggest", modules["suggest"].suggest)
-    monkeypatch.setattr(segments, "near", modules["suggest"].near)
     return modules

@@ -17,7 +17,7 @@ from index_mappings.typeahead import segment
 from service.search.typeahead import kernel
 from service.search.typeahead.kernel import arrays
 from service.search.typeahead.kernel.arrays import source_hash
-from service.search.typeahead.kernel.suggest import near, near_entry, suggest, suggest_entry
+from service.search.typeahead.kernel.suggest import suggest, suggest_entry
 
 _FILES: Final = tuple(Path(kernel.__path__[0]).glob("*.py"))
 
@@ -61,9 +61,9 @@ def test_a_change_of_any_of_them_is_told(changed: str, tmp_path: Path, monkeypat
     assert source_hash() != before
 
 
-def test_the_entries_close_over_the_hash_of_their_source() -> None:
-    assert _closed_over(suggest_entry("a")) == _closed_over(near_entry("a")) == ["a"]
-    assert _closed_over(suggest) == _closed_over(near) == [source_hash()]
+def test_the_entry_closes_over_the_hash_of_its_source() -> None:
+    assert _closed_over(suggest_entry("a")) == ["a"]
+    assert _closed_over(suggest) == [source_hash()]
 
 
 def test_numba_takes_no_kept_code_that_closes_over_something_else(
@@ -90,15 +90,14 @@ def _closed_over(function: Callable[..., Any]) -> list[Any]:
 
 def test_a_process_that_caches_elsewhere_takes_what_the_installation_compiled(tmp_path: Path) -> None:
     program = (
-        "from service.search.typeahead.compiled import load_kernel, near, suggest\n"
+        "from service.search.typeahead.compiled import load_kernel, suggest\n"
         "load_kernel()\n"
-        "for entry in (suggest, near):\n"
-        "    print(entry.stats.cache_path, sum(entry.stats.cache_hits.values()), entry.stats.cache_misses)\n"
+        "print(suggest.stats.cache_path, sum(suggest.stats.cache_hits.values()), suggest.stats.cache_misses)\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
 
     (folder,) = (tmp_path / "cache").iterdir()
-    assert run.stdout.splitlines() == [f"{folder} 1 Counter()"] * 2
+    assert run.stdout.splitlines() == [f"{folder} 1 Counter()"]
     assert not list(folder.glob("*.new"))

@@ -11,13 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index_mappings.typeahead.manifest import bitmap_of
+from indexer.sinks.protocol import SinkError
 from indexer.sinks.typeahead import merging, merging_shops
+from indexer.sinks.typeahead.build import TypeaheadBuild
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.reading import Segment, open_segment
 from indexer.sinks.typeahead.rounds import Reader, rounds
 from indexer.sinks.typeahead.run import Run
 from indexer.sinks.typeahead.segment_file import write_segment
-from indexer.sinks.typeahead.shops import segment_shop
+from indexer.sinks.typeahead.shops import marked_texts, segment_shop
+from indexer.sinks.typeahead.store import LocalStore
 from tests.conformance.strategies import catalogues
 from tests.typeahead.followed import named, projected, written
 
@@ -122,3 +125,19 @@ def test_a_damaged_segment_is_refused(tmp_path: Path, damage: str) -> None:
             path.write_bytes(b"")
     with pytest.raises(ValueError, match=r"damaged|empty"):
         open_segment(path)
+
+
+def test_a_build_refuses_more_shops_or_texts_than_can_be_numbered_and_leaves_nothing(tmp_path: Path) -> None:
+    shops = [named(f"s{number}", f"Kestrel {number}") for number in range(3)]
+    texts = len({text for shop in shops for text in marked_texts(shop)})
+    for most, over in ((2, "2 shops"), (texts - 1, f"{texts - 1} texts")):
+        with TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=most) as build:
+            for shop in shops:
+                build.add_shop(shop)
+            with pytest.raises(SinkError, match=f"more than {over}, .* leave aliases out .* or divide it"):
+                build.finish()
+        assert list(tmp_path.iterdir()) == []
+    with TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=texts) as build:
+        for shop in shops:
+            build.add_shop(shop)
+        assert build.finish()

@@ -16,7 +16,7 @@ from index_mappings.documents import (
 from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from indexer.sinks.protocol import GenerationReader
-from indexer.sinks.typeahead.merging import Input, merge
+from indexer.sinks.typeahead.merging import MOST_NUMBERED, Input, merge
 from indexer.sinks.typeahead.reading import open_segment
 from indexer.sinks.typeahead.run import Run
 from indexer.sinks.typeahead.segment_file import write_segment
@@ -31,14 +31,15 @@ _RUN_LETTERS: Final = 10_000_000
 class TypeaheadBuild:
     """A typeahead that is being built; a context, at whose end nothing is left of an unfinished one."""
 
-    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS) -> None:
+    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MOST_NUMBERED) -> None:
         """Begin without shops.
 
         Args:
             store: where its files go.
             run_shops: how many shops are sorted in memory at a time.
+            most: how many shops, and how many texts, the segment may have; runs have far fewer.
         """
-        self._store, self._run_shops = store, run_shops
+        self._store, self._run_shops, self._most = store, run_shops, most
         self._run = Run()
         self._runs: dict[str, SegmentUse] = {}
         self._categories: list[CategoryEntry] = []
@@ -80,7 +81,7 @@ class TypeaheadBuild:
             The manifest's name.
 
         Raises:
-            OSError, SinkError: they can't be written.
+            OSError, SinkError: they can't be written, or would hold more than can be numbered.
         """
         if len(self._run) or not self._runs:
             self._end_run()
@@ -89,7 +90,7 @@ class TypeaheadBuild:
             self._runs = {}
         else:
             paths = [segment.segment_path(self._store.directory, name) for name in self._runs]
-            base = merge(self._store.directory, [Input(open_segment(path)) for path in paths])
+            base = merge(self._store.directory, [Input(open_segment(path)) for path in paths], self._most)
             self._drop_runs()
         self._store.put(segment.segment_path(self._store.directory, base.name))
         return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))

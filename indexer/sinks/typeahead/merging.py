@@ -15,6 +15,7 @@ import numpy as np
 
 from index_mappings.typeahead.manifest import SegmentUse
 from index_mappings.typeahead.segment import ARRAYS, KEY, LACKING, LEADING, POSTING_BITS
+from indexer.sinks.protocol import SinkError
 from indexer.sinks.typeahead.arrays import (
     NO_POSTING,
     Bools,
@@ -32,6 +33,8 @@ from indexer.sinks.typeahead.reading import Segment, live_shops
 from indexer.sinks.typeahead.rounds import Block, rest_reader, rounds, text_reader
 from indexer.sinks.typeahead.segment_file import Spill, write_segment
 
+# Shops and texts are numbered by the bits of an int32 that the marks of a posting leave.
+MOST_NUMBERED: Final = 1 << 31 - POSTING_BITS
 _MARKS: Final = (1 << POSTING_BITS) - 1
 # A posting within a number that sorts by the number of the text above it.
 _ABOVE: Final = 32
@@ -50,15 +53,17 @@ class Input(NamedTuple):
     removed: bytes = b""
 
 
-def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
+def merge(directory: Path, inputs: Sequence[Input], most: int = MOST_NUMBERED) -> SegmentUse:
     """Write the segment of all shops of some segments.
 
     Args:
         directory: where it is written; what does not fit into memory is there meanwhile, without a name.
         inputs: one or more; no shop is current in two of them.
+        most: how many shops, and how many texts, a segment may have.
 
     Raises:
         OSError: it can't be written.
+        SinkError: it would have more shops or texts than can be numbered.
     """
     with ExitStack() as stack:
 
@@ -67,7 +72,8 @@ def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
 
         contents = [entry.segment.contents for entry in inputs]
         shops = MergedShops(contents, [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs])
-        texts = _MergedTexts([found.arrays for found in contents], shops.numbers, spill)
+        _check_number("shops", shops.count, most)
+        texts = _MergedTexts([found.arrays for found in contents], shops.numbers, spill, most)
         arrays: dict[str, Items | Spill] = {**texts.arrays(), **shops.arrays(texts.numbers, spill)}
         return write_segment(directory, shops.count, shops.countries, shops.categories, arrays)
 
@@ -80,7 +86,7 @@ class _MergedTexts:
     """
 
     def __init__(
-        self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill]
+        self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill], most: int
     ) -> None:
         """Prepare.
 
@@ -88,8 +94,9 @@ class _MergedTexts:
             sources: arrays of each input.
             shops: of each input the new number of each shop.
             spill: begins an array in a file.
+            most: how many texts there may be.
         """
-        self._sources, self._shops, self._spill = sources, shops, spill
+        self._sources, self._shops, self._spill, self._most = sources, shops, spill, most
         self.numbers = [np.full(len(arrays["firsts"]), GONE, np.int32) for arrays in sources]
         self._best_key: Ints = np.zeros(0, np.int32)
 
@@ -118,6 +125,7 @@ class _MergedTexts:
             spilt["offsets"].append(offsets[1:] + np.int32(letters))
             spilt["heads"].append(heads[1:] + np.int32(postings))
             texts, letters, postings = texts + len(merged), letters + int(offsets[-1]), postings + len(found)
+            _check_number("texts", texts, self._most)
         self._best_key = np.concatenate(best[KEY])
         return {
             **spilt,
@@ -194,6 +202,15 @@ class _MergedTexts:
 
     def _of(self, block: Block, name: str) -> Items:
         return self._sources[block.source][name][block.low : block.high]
+
+
+def _check_number(what: str, number: int, most: int) -> None:
+    """Refuse what could not be numbered, before a number runs over and the service refuses the segment."""
+    if number > most:
+        raise SinkError(
+            f"the typeahead would have more than {most:,} {what}, which is all that a segment can number: leave "
+            "aliases out of the catalogue, or divide it among several indices, each with a service of its own"
+        )
 
 
 def _sorted(texts: list[str]) -> tuple[list[int], list[str], Bools]:

@@ -11,15 +11,15 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any, Final
 
-from service.search.typeahead.kernel.suggest import near, suggest
+from service.search.typeahead.kernel.suggest import suggest
 from service.search.typeahead.segments import compile_kernel
 
 # Where numba caches the code of modules in a folder that it can write to.
 _INSTALLED: Final = Path(__file__).with_name("kernel") / "__pycache__"
 # The code first: numba takes an index for granted once it is there.
 _KINDS: Final = ("*.nbc", "*.nbi")
-# The functions that are called from Python, of which alone numba caches code.
-_ENTRIES: Final[tuple[Any, ...]] = (suggest, near)
+# The function that is called from Python, of which alone numba caches code.
+_ENTRY: Final[Any] = suggest
 
 
 def load_kernel(installed: Path = _INSTALLED) -> None:
@@ -29,12 +29,11 @@ def load_kernel(installed: Path = _INSTALLED) -> None:
         installed: the folder in which the installation has it. Code for another processor, or of another source, is not
             used by numba.
     """
-    for entry in _ENTRIES:
-        cache = Path(entry.stats.cache_path)
-        if cache != installed and not any(cache.glob("*.nbi")):
-            # Whatever fails here, the code can still be compiled.
-            with suppress(OSError):
-                _copy(installed, cache)
+    cache = Path(_ENTRY.stats.cache_path)
+    if cache != installed and not any(cache.glob("*.nbi")):
+        # Whatever fails here, the code can still be compiled.
+        with suppress(OSError):
+            _copy(installed, cache)
     compile_kernel()
 
 

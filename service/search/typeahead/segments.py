@@ -32,7 +32,9 @@ from service.search.typeahead.checks import check_bounds
 from service.search.typeahead.kernel import arrays
 from service.search.typeahead.kernel.arrays import Array
 from service.search.typeahead.kernel.lookup import SAMPLED
-from service.search.typeahead.kernel.suggest import ANY_COUNTRY, TIER_BITS, near, suggest
+from service.search.typeahead.kernel.ranked import TIER_BITS
+from service.search.typeahead.kernel.request import NEAR
+from service.search.typeahead.kernel.suggest import ANY_COUNTRY, suggest
 
 # How many suggestions of a segment are cached: some 30 MB.
 _CACHED: Final = 49_152
@@ -102,6 +104,7 @@ class Segment:
             asked,
             forms,
             meant,
+            NOTHING,
             wanted,
             number,
             flags,
@@ -122,7 +125,7 @@ class Segment:
         """The best shops of the tiers 3 and 2 (M6).
 
         Args:
-            removed: as of the kernel's `near`, like all that follow but the last one.
+            removed: as of the kernel's `suggest`, like all that follow but the last one.
             asked: see above.
             forms: see above.
             passing: see above.
@@ -132,8 +135,19 @@ class Segment:
         """
         most = wanted
         while True:
-            entries = near(
-                self._items, self._longs, self._places, self._samples, removed, asked, forms, passing, most, flags
+            entries = suggest(
+                self._items,
+                self._longs,
+                self._places,
+                self._samples,
+                removed,
+                asked,
+                forms,
+                NOTHING,
+                passing,
+                most,
+                ANY_COUNTRY,
+                flags | NEAR,
             ).tolist()
             found = entries
             if matched is not None:
@@ -270,8 +284,7 @@ def compile_kernel() -> None:
     # Texts of no characters, so that nothing is looked up; the types are what counts.
     own_heads = 2 * arrays.ARRAYS.index("own_heads")
     places[own_heads + 1] = 1
-    suggest(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, 1, ANY_COUNTRY, 0)
-    near(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, 1, 0)
+    suggest(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, 0)
 
 
 def read_only(array: _A) -> _A:

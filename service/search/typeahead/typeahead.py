@@ -15,7 +15,7 @@ from service.search.categories import CategoryTable
 from service.search.plan import Slugs, whole_query_match
 from service.search.protocol import FindQuery, Suggested, SuggestedShop, Suggestion, SuggestQuery
 from service.search.typeahead.kernel.arrays import Array
-from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
+from service.search.typeahead.kernel.request import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from service.search.typeahead.segments import NOTHING, Segment, SegmentPool, read_only
 
 _DID_YOU_MEAN: Final = 3

@@ -16,6 +16,7 @@ from index_mappings.typeahead import segment
 Array = np.ndarray[tuple[int], np.dtype[np.int32]]
 Ranges = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 Firsts = np.ndarray[tuple[int], np.dtype[np.int64]]
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 # log2 of the number of bits per int32 word of a bitmap, and the mask of a bit's number within its word.
 WORD_BITS: Final = 5

@@ -1,11 +1,18 @@
 """The tiers in which some of several words say categories of a shop (5 and 4)."""
 
+from typing import Final
+
+import numpy as np
+
 from index_mappings.tiers import OVERLAP_WORDS
 from index_mappings.typeahead.segment import FULL, POSTING_BITS, WORD
-from service.search.typeahead.kernel.arrays import Array, Carried, Ranges, Texts, inner
+from service.search.typeahead.kernel.arrays import Array, Carried, Flags, Ranges, Texts, inner
 from service.search.typeahead.kernel.lookup import IN_ORDER, find_text, prefix_range
-from service.search.typeahead.kernel.ranking import insert_ranked, passes
-from service.search.typeahead.kernel.words import has_word
+from service.search.typeahead.kernel.ranking import flag_owners, insert_ranked, passes, seek_shop
+from service.search.typeahead.kernel.words import FLAGS_OF_A_SHOP, has_word
+
+# From so many shops on that may be of a tier, those with another word are flagged before they are walked.
+_FLAGGED_FROM: Final = 1_000
 
 
 @inner
@@ -72,12 +79,46 @@ def collect_words_and_categories(
 
     Returns as `insert_ranked`.
     """
-    heads, category_heads = texts.heads, carried.category_heads
-    own_heads, own = texts.own_heads, texts.own
-    of_shops, categories = carried.own_category_heads, carried.own_categories
     size = len(words)
-    own_postings = 0  # of all words
-    rarest, fewest = -1, 0
+    own_postings, rarest, fewest = _fill_ranges(texts, carried, ranges, asked, words, meant)
+    if not fewest or not own_postings:
+        return count
+    # Every shop of this tier has the rarest word, and some word of its own: the shorter list is walked.
+    flags = _flagged(texts, carried, ranges, size, meant, rarest, min(own_postings, fewest))
+    if own_postings < fewest:
+        for number in range(size):
+            count = _collect_owners(texts, carried, ranges, size, number, meant, flags, passing, found, better, count)
+        return count
+    count = _collect_owners(texts, carried, ranges, size, rarest, meant, flags, passing, found, better, count)
+    of_shops, categories, heads = carried.own_category_heads, carried.own_categories, carried.category_heads
+    for at in range(meant[rarest], meant[rarest + 1]):
+        _rewind(texts.heads, ranges, size)
+        for carrying in range(heads[meant[at]], heads[meant[at] + 1]):
+            shop = carried.category_shops[carrying]
+            if count == len(found) and found[count - 1] < shop:
+                break
+            if (
+                _may_be(flags, shop)
+                and passes(passing, texts.removed, shop)
+                and _has_or_says_all(texts, of_shops, categories, ranges, size, meant, shop)
+            ):
+                count = insert_ranked(shop, found, better, count)
+    return count
+
+
+@inner
+def _fill_ranges(
+    texts: Texts, carried: Carried, ranges: Ranges, asked: Array, words: Ranges, meant: Array
+) -> tuple[int, int, int]:
+    """Set the range of texts of each word, and in the fourth column for how many shops it stands at most.
+
+    Returns:
+        of how many shops, with repeats, some word is the own; which word stands for fewest shops, and for how many.
+    """
+    heads, category_heads = texts.heads, carried.category_heads
+    size = len(words)
+    own_postings = 0
+    rarest = 0
     for number in range(size):
         start, end = words[number]
         if number + 1 < size:
@@ -89,26 +130,33 @@ def collect_words_and_categories(
         own_postings += having
         for at in range(meant[number], meant[number + 1]):
             having += category_heads[meant[at] + 1] - category_heads[meant[at]]
-        if rarest < 0 or having < fewest:
-            rarest, fewest = number, having
-    if not fewest or not own_postings:
-        return count
-    # Every shop of this tier has the rarest word, and some word of its own: the shorter list is walked.
-    if own_postings < fewest:
-        for number in range(size):
-            count = _collect_owners(texts, carried, ranges, size, number, meant, passing, found, better, count)
-        return count
-    count = _collect_owners(texts, carried, ranges, size, rarest, meant, passing, found, better, count)
-    for at in range(meant[rarest], meant[rarest + 1]):
-        for carrying in range(category_heads[meant[at]], category_heads[meant[at] + 1]):
-            shop = carried.category_shops[carrying]
-            if count == len(found) and found[count - 1] < shop:
-                break
-            if passes(passing, texts.removed, shop) and _has_or_says_all(
-                own_heads, own, of_shops, categories, ranges, size, meant, shop
-            ):
-                count = insert_ranked(shop, found, better, count)
-    return count
+        ranges[number, 3] = having
+        if having < ranges[rarest, 3]:
+            rarest = number
+    return own_postings, rarest, ranges[rarest, 3]
+
+
+@inner
+def _flagged(
+    texts: Texts, carried: Carried, ranges: Ranges, size: int, meant: Array, rarest: int, walked: int
+) -> Flags:
+    """Which shops have the second rarest word, where that spares reading the texts of many; else empty.
+
+    The last word does not count, as very many texts may begin with it.
+    """
+    another = -1
+    for number in range(size - 1):
+        if number != rarest and (another < 0 or ranges[number, 3] < ranges[another, 3]):
+            another = number
+    if another < 0 or walked < _FLAGGED_FROM or ranges[another, 3] >= FLAGS_OF_A_SHOP * walked:
+        return np.zeros(0, np.bool_)
+    flags = np.zeros(len(carried.own_category_heads) - 1, np.bool_)
+    flag_owners(texts, ranges[another, 0], ranges[another, 1], flags)
+    heads = carried.category_heads
+    for at in range(meant[another], meant[another + 1]):
+        for carrying in range(heads[meant[at]], heads[meant[at] + 1]):
+            flags[carried.category_shops[carrying]] = True
+    return flags
 
 
 @inner
@@ -119,6 +167,7 @@ def _collect_owners(
     size: int,
     number: int,
     meant: Array,
+    flags: Flags,
     passing: Array,
     found: Array,
     better: int,
@@ -126,43 +175,59 @@ def _collect_owners(
 ) -> int:
     """Insert the shops of the tier that have one word as their own. Returns as `insert_ranked`."""
     heads, postings = texts.heads, texts.postings
-    own_heads, own = texts.own_heads, texts.own
     of_shops, categories = carried.own_category_heads, carried.own_categories
     low, high = ranges[number, 0], ranges[number, 1]
     for text in range(low, high):
+        _rewind(heads, ranges, size)
         for at in range(heads[text], heads[text + 1]):
             shop = postings[at] >> POSTING_BITS
             if count == len(found) and found[count - 1] < shop:
                 break
             if (
                 postings[at] & WORD
+                and _may_be(flags, shop)
                 and passes(passing, texts.removed, shop)
-                and _has_or_says_all(own_heads, own, of_shops, categories, ranges, size, meant, shop)
+                and _has_or_says_all(texts, of_shops, categories, ranges, size, meant, shop)
             ):
                 count = insert_ranked(shop, found, better, count)
     return count
 
 
 @inner
-def _has_or_says_all(
-    own_heads: Array,
-    own: Array,
-    category_heads: Array,
-    categories: Array,
-    ranges: Ranges,
-    size: int,
-    meant: Array,
-    shop: int,
-) -> bool:
-    """Whether every word is the shop's own or says a category of it, and at least one is its own."""
-    start, end = own_heads[shop], own_heads[shop + 1]
-    any_own = False
+def _may_be(flags: Flags, shop: int) -> bool:
+    """Whether a shop is flagged; all are where there are no flags."""
+    return len(flags) == 0 or flags[shop]
+
+
+@inner
+def _rewind(heads: Array, ranges: Ranges, size: int) -> None:
+    """Set the place in the postings of each of so many texts, the third column, to their beginning."""
     for number in range(size):
-        if has_word(own, start, end, ranges[number, 0], ranges[number, 1]):
+        ranges[number, 2] = heads[ranges[number, 0]]
+
+
+@inner
+def _has_or_says_all(
+    texts: Texts, category_heads: Array, categories: Array, ranges: Ranges, size: int, meant: Array, shop: int
+) -> bool:
+    """Whether every word is the shop's own or says a category of it, and at least one is its own.
+
+    Shops are asked for in ascending order, until `_rewind`: the postings of all words but the last, each of which is
+    one text at most, are walked along with them. Where these decide, the shop's own texts are not looked at.
+    """
+    heads, postings = texts.heads, texts.postings
+    any_own = False
+    for number in range(size - 1):
+        end = heads[ranges[number, 1]]
+        at = ranges[number, 2] = seek_shop(postings, ranges[number, 2], end, shop)
+        if at < end and postings[at] >> POSTING_BITS == shop and postings[at] & WORD:
             any_own = True
         elif not _says_category(category_heads, categories, meant, shop, number):
             return False
-    return any_own
+    if any_own and _says_category(category_heads, categories, meant, shop, size - 1):
+        return True
+    start, end = texts.own_heads[shop], texts.own_heads[shop + 1]
+    return has_word(texts.own, start, end, ranges[size - 1, 0], ranges[size - 1, 1])
 
 
 @inner

@@ -124,6 +124,18 @@ def after_letter(offsets: Array, letters: Array, firsts: Firsts, depth: int, let
 
 
 @inner
+def seek_letter(offsets: Array, letters: Array, firsts: Firsts, depth: int, letter: int, low: int, high: int) -> int:
+    """The first text of low:high whose character at `depth`, which all of them have, is not less than this one."""
+    while low < high:
+        middle = (low + high) >> 1
+        if letter_at(offsets, letters, firsts, middle, depth) < letter:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
 def _first_at_least(numbers: Firsts, low: int, high: int, least: int) -> int:
     """The first position of low:high, where numbers ascend, of a number that is not less."""
     while low < high:

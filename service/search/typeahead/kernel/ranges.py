@@ -13,6 +13,10 @@ from service.search.typeahead.kernel.ranking import insert_ranked, passes, scan_
 _STACK: Final = 128
 # A range of more than one in so many texts is answered faster by walking the shops in order of rank.
 _LARGE_SHARE: Final = 100
+# Reading a shop's texts takes as long as reading so many texts of a range with their shops; so many shops are read in
+# any case.
+_TEXTS_OF_A_SHOP: Final = 8
+_READ_FIRST: Final = 1_000
 # With fewer whole blocks every text is read.
 _MIN_BLOCKS: Final = 3
 
@@ -39,8 +43,9 @@ def collect_ranges(
         most = ranges[number, 3]
         most = _longest(mark, most)
         if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(texts.lookup.firsts):
-            count = _walk_shops(texts, mark, barred, low, high, most, passing, found, better, count)
-            continue
+            count, ended = _walk_shops(texts, mark, barred, low, high, most, passing, found, better, count)
+            if ended:
+                continue
         order, tree = texts.lookup.rests_0, texts.best_leading if mark == LEADING else texts.best_key
         if lacking == WITHOUT_FIRST:
             tree = texts.best_0
@@ -132,9 +137,16 @@ def _walk_shops(
     found: Array,
     better: int,
     count: int,
-) -> int:
-    """Insert the best shops of a large range: the first that have a text of it. Returns as `insert_ranked`."""
+) -> tuple[int, bool]:
+    """Insert the best shops of a large range: the first that have a text of it.
+
+    Where these are rare, as of names that are too long, it ends before it has taken longer than reading the range does.
+
+    Returns:
+        as `insert_ranked`, and whether it came to an end.
+    """
     heads, own, offsets = texts.own_heads, texts.own, texts.lookup.offsets
+    remaining = _READ_FIRST + (high - low) // _TEXTS_OF_A_SHOP
     shop = 0
     while shop < len(heads) - 1:
         if count == len(found) and found[count - 1] < shop:
@@ -143,6 +155,9 @@ def _walk_shops(
             shop += IN_WORD + 1  # in most countries few shops sell
             continue
         if passes(passing, texts.removed, shop):
+            if not remaining:
+                return count, False
+            remaining -= 1
             for at in range(heads[shop], heads[shop + 1]):
                 text = own[at] >> POSTING_BITS
                 if (
@@ -154,7 +169,7 @@ def _walk_shops(
                     count = insert_ranked(shop, found, better, count)
                     break
         shop += 1
-    return count
+    return count, True
 
 
 @inner

@@ -1,7 +1,7 @@
 """How shops get into an answer: in order, each once, and only those that pass the filter and are not removed."""
 
-from index_mappings.typeahead.segment import FULL, KEY, POSTING_BITS
-from service.search.typeahead.kernel.arrays import IN_WORD, NOBODY, WORD_BITS, Array, Texts, inner
+from index_mappings.typeahead.segment import FULL, KEY, POSTING_BITS, WORD
+from service.search.typeahead.kernel.arrays import IN_WORD, NOBODY, WORD_BITS, Array, Flags, Texts, inner
 from service.search.typeahead.kernel.lookup import IN_ORDER, find_text
 
 
@@ -71,6 +71,33 @@ def scan_postings(
             if postings[at] & mark and not postings[at] & barred and passes(passing, removed, shop):
                 count = insert_ranked(shop, found, better, count)
     return count
+
+
+@inner
+def flag_owners(texts: Texts, low: int, high: int, flags: Flags) -> None:
+    """Set the flags of the shops that have one of the texts low:high as a word."""
+    postings = texts.postings
+    for at in range(texts.heads[low], texts.heads[high]):
+        if postings[at] & WORD:
+            flags[postings[at] >> POSTING_BITS] = True
+
+
+@inner
+def seek_shop(postings: Array, low: int, high: int, shop: int) -> int:
+    """The first place of low:high, where postings ascend, of a shop not less than this one; by leaps."""
+    least = shop << POSTING_BITS
+    leap = 1
+    while low + leap <= high and postings[low + leap - 1] < least:
+        low += leap
+        leap <<= 1
+    high = min(high, low + leap - 1)
+    while low < high:
+        middle = (low + high) >> 1
+        if postings[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @inner

@@ -2,13 +2,25 @@
 
 Each step down the trie computes one row of the optimal string alignment distance (X3, M9), of which only the five cells
 near the diagonal can be two or less. Once no error is left, the rest is a binary search.
+
+How many texts of the trie are reached grows with the square of the number of characters that follow one beginning.
+Thousands of Han characters do; so no error touches a character of the key from FIXED_FROM on, and of those only the
+characters that are asked for nearby are looked up.
 """
 
 from typing import Final
 
+from index_mappings.tiers import FIXED_FROM
 from index_mappings.typeahead.segment import KEY
-from service.search.typeahead.kernel.arrays import Array, Ranges, Scratch, Texts, inner
-from service.search.typeahead.kernel.lookup import IN_ORDER, after_letter, letter_at, narrowed, prefix_range
+from service.search.typeahead.kernel.arrays import NOBODY, Array, Ranges, Scratch, Texts, inner
+from service.search.typeahead.kernel.lookup import (
+    IN_ORDER,
+    after_letter,
+    letter_at,
+    narrowed,
+    prefix_range,
+    seek_letter,
+)
 from service.search.typeahead.kernel.ranges import add_range, collect_ranges
 
 MOST_ERRORS: Final = 2
@@ -47,6 +59,13 @@ def collect_two_typos(
             walk[depth, 0] = low + 1  # the text ends here
             continue
         letter = letter_at(offsets, letters, firsts, low, depth)
+        wanted = letter if letter < FIXED_FROM else _next_asked(asked, depth, letter)
+        if wanted > letter:
+            if wanted == NOBODY:
+                depth -= 1
+            else:
+                walk[depth, 0] = seek_letter(offsets, letters, firsts, depth, wanted, low, high)
+            continue
         after = after_letter(offsets, letters, firsts, depth, letter, low, high)
         walk[depth, 0] = after
         below = depth + 1
@@ -68,22 +87,35 @@ def collect_two_typos(
 
 
 @inner
+def _next_asked(asked: Array, depth: int, letter: int) -> int:
+    """The least of the characters asked near `depth` that is not less than this one; NOBODY where there is none."""
+    least = NOBODY
+    for place in range(max(0, depth - MOST_ERRORS), min(len(asked), depth + CELLS - MOST_ERRORS)):
+        if letter <= asked[place] < least:
+            least = asked[place]
+    return least
+
+
+@inner
 def _fill_row(rows: Ranges, path: Array, asked: Array, depth: int) -> int:
     """Compute the row of `depth` from the two before it. Returns its least cell."""
     letter, size = path[depth], len(asked)
+    open_to_errors = letter < FIXED_FROM
+    swappable = open_to_errors and depth > 1 and path[depth - 1] < FIXED_FROM
     least = _FAR
     for cell in range(CELLS):
         column = depth + cell - MOST_ERRORS
         best = _FAR
         if column == 0:
-            best = depth
+            best = rows[depth - 1, cell + 1] + 1 if open_to_errors else _FAR
         elif 0 < column <= size:
-            best = rows[depth - 1, cell] + (letter != asked[column - 1])
-            if cell + 1 < CELLS:
+            if open_to_errors or letter == asked[column - 1]:
+                best = rows[depth - 1, cell] + (letter != asked[column - 1])
+            if open_to_errors and cell + 1 < CELLS:
                 best = min(best, rows[depth - 1, cell + 1] + 1)
             if cell:
                 best = min(best, rows[depth, cell - 1] + 1)
-            if depth > 1 and column > 1 and letter == asked[column - 2] and path[depth - 1] == asked[column - 1]:
+            if swappable and column > 1 and letter == asked[column - 2] and path[depth - 1] == asked[column - 1]:
                 best = min(best, rows[depth - 2, cell] + 1)
         rows[depth, cell] = min(best, _FAR)
         least = min(least, rows[depth, cell])
@@ -115,7 +147,12 @@ def _without_more_errors(
             number_of = add_range(ranges, number_of, first, last, IN_ORDER)
         # A swap of asked[start:start + 2] ends with the next character.
         start = column - 1
-        if rows[depth - 1, cell] < MOST_ERRORS and start >= 0 and start + 2 <= size and path[depth] == asked[start + 1]:
+        if (
+            rows[depth - 1, cell] < MOST_ERRORS
+            and 0 <= start < size - 1
+            and path[depth] == asked[start + 1]
+            and max(path[depth], asked[start]) < FIXED_FROM
+        ):
             first, last = narrowed(offsets, letters, offsets, IN_ORDER, asked, start, start + 1, depth, low, high)
             first, last = narrowed(offsets, letters, offsets, IN_ORDER, asked, start + 2, size, depth + 1, first, last)
             number_of = add_range(ranges, number_of, first, last, IN_ORDER)
