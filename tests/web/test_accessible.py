@@ -11,7 +11,7 @@ from playwright.async_api import Page, Route, expect
 
 from tests.web.browser import CUT, DESKTOP, PHONE, Screen, Visitor
 from tests.web.conftest import Site
-from tests.web.steps import section, shown, suggested, typed
+from tests.web.steps import section, shown, sign_in, suggested, typed
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -64,8 +64,7 @@ async def test_axe_finds_nothing_in_any_view(site: Site, visitor: Visitor, judge
         await shown(page, view)
         assert (path, await judge(page)) == (path, [])
 
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Tab")
+    await sign_in(page, site.token)
     await page.goto(f"{site.base}/?shop=shop_books&country=DE")
     await section(page, "trust", "ok")
     await shown(page, "shop")

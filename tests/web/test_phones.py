@@ -49,7 +49,7 @@ async def test_suggestions_fit_and_are_met_by_a_finger(site: Site, visitor: Visi
     await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
     await fits(page, 320)
 
-    await page.locator("#suggestions [data-id=shop_books]").tap()
+    await page.locator("#suggestions [data-key=shop_books]").tap()
 
     await shown(page, "shop")
 
