@@ -76,5 +76,3 @@ def compact_style(source: str) -> str:
 def compact_lines(source: str) -> str:
     """Markup without indentation."""
     return "".join(f"{line.strip()}\n" for line in source.splitlines() if line.strip())
-
-

@@ -146,7 +146,9 @@ def test_the_whole_page_is_small() -> None:
 
 def test_the_page_loads_all_of_its_files_and_no_others() -> None:
     assert {f"/{address}" for address in markup().loaded} == set(PATHS[1:])
-    assert not [module.path for module in MODULES if re.search(r"^(import|export)\b", module.body.decode(), re.MULTILINE)]
+    assert not [
+        module.path for module in MODULES if re.search(r"^(import|export)\b", module.body.decode(), re.MULTILINE)
+    ]
 
 
 def test_nothing_comes_from_elsewhere() -> None:

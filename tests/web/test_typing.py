@@ -1,14 +1,20 @@
 """Typing: what is offered, how it is told to those who do not see it, and that no late answer replaces a newer one."""
 
 import asyncio
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.async_api import Route, expect
 
+from service.app import create_app
+from service.settings import Settings
+from tests.catalogues import shop
+from tests.e2e.served import served
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
-from tests.web.steps import TWO_FRAMES, hold, shown, suggested, typed, typed_in
+from tests.web.steps import TWO_FRAMES, hold, shown, suggested, texts, typed, typed_in
+from tests.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -43,6 +49,54 @@ async def test_categories_and_shops_are_two_groups_with_names(site: Site, visito
         label = await groups.nth(at).get_attribute("aria-label")
         assert label or await page.locator(f"#{named_by}").inner_text()
     await expect(page.locator("#suggestions [data-kind=category]")).to_have_attribute("data-key", "books")
+
+
+async def test_categories_stand_before_shops_that_only_a_typo_found(tmp_path: Path, visitor: Visitor) -> None:
+    shops = [shop("Shop Box", categories=["gifts"]), shop("Heel & Sole", categories=["shoes"])]
+    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
+        page, _ = await visitor.visit(base)
+
+        await typed(page, "shoe")
+        await suggested(page, "Shoes", "Shop Box")
+        assert await texts(page.locator("#suggestions [part=group]")) == ["Categories", "Similar names"]
+
+        await page.locator("#search").fill("")
+        await typed(page, "sho")
+        await suggested(page, "Shop Box", "Shoes")
+        assert await texts(page.locator("#suggestions [part=group]")) == ["Shops", "Categories"]
+        assert await visitor.leave() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("harb", ["Harb"]),
+        ("lane har", ["Har", "Lane"]),
+        ("harbourla", ["Harbour La"]),
+        ("hrabour", []),
+        ("harbuor", ["Harb"]),
+    ],
+)
+async def test_the_letters_that_match_are_marked(site: Site, visitor: Visitor, text: str, marks: list[str]) -> None:
+    page, _ = await visitor.visit(site.base)
+
+    await typed(page, text)
+
+    option = page.locator("#suggestions [data-key=shop_books]")
+    await expect(option).to_contain_text("Harbour Lane Books")
+    assert await option.locator("mark").all_inner_texts() == marks
+
+
+async def test_the_last_row_leads_to_all_results(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, "mill")
+
+    last = page.locator("#suggestions [role=option]").last
+    await expect(last).to_have_text("All results for “mill”")
+    await last.click()
+
+    await shown(page, "results")
+    assert page.url == f"{site.base}/?q=mill"
 
 
 async def test_a_click_on_a_shop_opens_it_and_one_on_a_category_lists_it(site: Site, visitor: Visitor) -> None:
