@@ -11,7 +11,7 @@ from tests.catalogues import shop
 from tests.e2e.served import served
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
-from tests.web.steps import shown, text_of
+from tests.web.steps import shown, text_of, texts
 from tests.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
@@ -184,14 +184,18 @@ async def test_a_filter_is_set_and_removed(site: Site, visitor: Visitor) -> None
 
 
 async def test_of_more_shops_than_one_answer_holds_no_number_is_shown(tmp_path: Path, visitor: Visitor) -> None:
-    kinds = [("toys", "DE"), ("books", "FR")]
-    shops = [shop(f"Maple {at}", categories=[kinds[at % 2][0]], countries=[kinds[at % 2][1]]) for at in range(101)]
+    kinds = [("toys", ["DE"]), ("books", ["FR", "AT"])]
+    shops = [shop(f"Maple {at}", categories=[kinds[at % 2][0]], countries=kinds[at % 2][1]) for at in range(101)]
     with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
         page, _ = await visitor.visit(base, "/?q=maple")
         await shown(page, "results")
 
         filters = page.locator("[data-filter]")
-        assert sorted(await filters.all_inner_texts()) == ["Books", "France", "Germany", "Toys"]
+        assert sorted(await filters.all_inner_texts()) == ["Austria", "Books", "France", "Germany", "Toys"]
+        await page.locator("[data-filter=books]").click()
+        await expect(page.locator("h1")).to_have_text("Shops for “maple” in Books")
+        # Of one category there are 50, which one answer holds.
+        assert sorted(await texts(filters)) == ["Austria 50", "France 50", "Toys"]
         assert await visitor.leave() == []
 
 

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
+from tests.docs.pages import BY_PATH
 from tests.web.browser import CUT, Visitor
 from tests.web.conftest import Site
 from tests.web.test_accessible import axe_violations
@@ -30,24 +31,37 @@ class Elsewhere:
     service: str
 
 
+def documented(language: str) -> str:
+    """The block of a language in the chapter on the widget."""
+    (text,) = (block.text for block in BY_PATH["docs/clients.md"].blocks if block.language == language)
+    return text
+
+
 @pytest.fixture(scope="module")
 def elsewhere(site: Site) -> Iterator[Elsewhere]:
-    """The page, served from another port: another origin to a browser."""
-    document = f"""<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,">
-        <script type="module" src="{site.base}/widget.js"></script><main><h1>Elsewhere</h1>
-        <shop-typeahead label="Which shop?" limit="3" country="DE"></shop-typeahead></main></html>""".encode()
+    """What docs/clients.md shows, on a page of another port: another origin to a browser. Its policy is strict."""
+    markup = documented("html").replace("http://localhost:8080", site.base)
+    page = f"""<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,">
+        <link rel="stylesheet" href="page.css"><script type="module" src="page.js"></script>
+        <main><h1>Elsewhere</h1>{markup}<output></output></main></html>"""
+    files = {
+        "/": ("text/html", page),
+        "/page.js": ("text/javascript", documented("js")),
+        "/page.css": ("text/css", documented("css")),
+    }
     policy = (
-        f"default-src 'none'; img-src data:; script-src {site.base}; connect-src {site.base}; "
-        "require-trusted-types-for 'script'"
+        f"default-src 'none'; img-src data:; script-src 'self' {site.base}; style-src 'self'; "
+        f"connect-src {site.base}; require-trusted-types-for 'script'"
     )
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            media_type, body = files[self.path]
             self.send_response(200)
-            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-type", f"{media_type}; charset=utf-8")
             self.send_header("content-security-policy", policy)
             self.end_headers()
-            self.wfile.write(document)
+            self.wfile.write(body.encode())
 
         def log_message(self, *_: object) -> None:
             """Log nothing."""
@@ -92,7 +106,7 @@ async def test_a_shop_is_chosen_by_keyboard_and_the_page_is_told(page: Page) -> 
     await page.keyboard.type("hrabour")
     options = await offered(page, "Harbour Lane Books")
     await expect(field).to_have_attribute("aria-expanded", "true")
-    await expect(page.get_by_role("status")).to_have_text("Suggestions: 1")
+    await expect(page.locator("shop-typeahead").get_by_role("status")).to_have_text("Suggestions: 1")
     await page.keyboard.press("ArrowDown")
     await expect(options.first).to_have_attribute("aria-selected", "true")
     assert await field.get_attribute("aria-activedescendant") == await options.first.get_attribute("id")
@@ -104,6 +118,7 @@ async def test_a_shop_is_chosen_by_keyboard_and_the_page_is_told(page: Page) -> 
     assert (chosen["kind"], chosen["shop"]["id"], chosen["shop"]["domain"]) == (
         "shop", "shop_books", "harbour-lane-books.internal",
     )  # fmt: skip
+    await expect(page.locator("output")).to_have_text("harbour-lane-books.internal")
 
 
 async def test_a_category_is_chosen_by_a_click(page: Page) -> None:
@@ -131,6 +146,16 @@ async def test_escape_closes_the_list_then_empties_the_field(page: Page) -> None
     assert await page.evaluate("window.chosen") == []
 
 
+async def test_its_look_follows_the_page(page: Page) -> None:
+    field = page.get_by_role("combobox")
+    await field.press_sequentially("harb")
+    options = await offered(page, "Harbour Lane Books")
+    await page.keyboard.press("ArrowDown")
+
+    assert await options.first.evaluate("one => getComputedStyle(one).backgroundColor") == "rgb(13, 102, 85)"
+    assert await field.evaluate("one => getComputedStyle(one).borderWidth") == "2px"
+
+
 async def test_its_attributes_go_into_the_question(page: Page, elsewhere: Elsewhere) -> None:
     async with page.expect_request(f"{elsewhere.service}/suggest?*") as asked:
         await page.get_by_role("combobox").press("m")
@@ -145,7 +170,7 @@ async def test_a_failure_is_no_empty_list(page: Page) -> None:
     await page.route("**/suggest?*", refuse)
     await page.get_by_role("combobox").press("h")
 
-    await expect(page.get_by_role("status")).to_have_text("The directory did not answer.")
+    await expect(page.locator("shop-typeahead").get_by_role("status")).to_have_text("The directory did not answer.")
     await expect(page.get_by_role("listbox")).to_be_hidden()
 
 

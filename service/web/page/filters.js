@@ -9,25 +9,21 @@ import { countryName } from "./words.js";
 const FILTERS_SHOWN = 6;
 const WORLDWIDE = "WORLDWIDE";
 
-const sells = ({ countries }, code) => !code || !countries || countries.includes(WORLDWIDE) || countries.includes(code);
-const carries = ({ categories }, slug) => !slug || categories.includes(slug);
-
-// all: the answer to the words alone, without filters.
-export function filters(place, { results, truncated, category_truncated: cut }) {
-  const { query, country, category } = place;
-  const counted = (keys, fits) => new Map([...new Set(keys)].map((key) => [key, results.filter((shop) => fits(shop, key)).length]));
-  const slugs = counted(results.filter((shop) => sells(shop, country)).flatMap((shop) => shop.categories),
-    (shop, slug) => sells(shop, country) && carries(shop, slug));
-  const codes = counted(results.filter((shop) => carries(shop, category)).flatMap((shop) => shop.countries ?? []),
-    (shop, code) => sells(shop, code) && carries(shop, category));
-  codes.delete(WORLDWIDE);
-  const whole = !truncated && !cut;
+// anyCategory and anyCountry: the answers to the question without that filter.
+export function filters(place, anyCategory, anyCountry) {
+  const isWhole = ({ truncated, category_truncated: cut }) => !truncated && !cut;
+  const tally = ({ results }, keysOf, fits) => new Map([...new Set(results.flatMap(keysOf))]
+    .map((key) => [key, results.filter((shop) => fits(shop, key)).length]));
   // Of more shops than one answer holds, only the numbers of whole categories are known.
-  const known = !whole && !query && !country && categoryCounts();
+  const known = !isWhole(anyCategory) && !place.query && !place.country && categoryCounts();
+  const slugs = known || tally(anyCategory, ({ categories }) => categories, ({ categories }, slug) => categories.includes(slug));
+  const codes = tally(anyCountry, ({ countries }) => countries ?? [],
+    ({ countries }, code) => !countries || countries.includes(WORLDWIDE) || countries.includes(code));
+  codes.delete(WORLDWIDE);
   const groups = [
-    group("Category", category, known || slugs, whole || known, categoryName,
+    group("Category", place.category, slugs, known || isWhole(anyCategory), categoryName,
       (slug) => ({ ...place, view: slug ? "category" : "results", category: slug, offset: 0 })),
-    group("Country", country, codes, whole, countryName, (code) => ({ ...place, country: code, offset: 0 })),
+    group("Country", place.country, codes, isWhole(anyCountry), countryName, (code) => ({ ...place, country: code, offset: 0 })),
   ].filter(Boolean);
   if (!groups.length) return null;
   const open = matchMedia("(min-width: 56rem)").matches ? "" : undefined;

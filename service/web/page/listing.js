@@ -15,12 +15,19 @@ const NAMED = 3;
 
 export async function listing(place, signal) {
   const { query, offset, category, country } = place;
-  const all = call("find_shop", { query, limit: MOST }, signal);
-  const isAll = !offset && !category && !country;
-  const [found, whole] = await Promise.all([
-    isAll ? all : call("find_shop", { query, limit: PAGE, offset, category, country }, signal),
-    // Without them there are no filters, which is no reason to show no answer.
-    all.catch(() => null),
+  const asked = new Map();
+  // One call for each question, however many parts of the view need its answer.
+  const ask = (input) => {
+    const key = JSON.stringify(input);
+    if (!asked.has(key)) asked.set(key, call("find_shop", input, signal));
+    return asked.get(key);
+  };
+  // Without these there are no filters, which is no reason to show no answer.
+  const without = (filter) => ask({ query, limit: MOST, category, country, ...filter }).catch(() => null);
+  const [found, anyCategory, anyCountry] = await Promise.all([
+    ask({ query, limit: offset ? PAGE : MOST, category, country, ...(offset && { offset }) }),
+    without({ category: "" }),
+    without({ country: "" }),
     learnNames(signal),
   ]);
   const shops = found.results.slice(0, PAGE);
@@ -29,7 +36,7 @@ export async function listing(place, signal) {
     ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, country)))
     : await nothing(place, found, signal);
   const list = make("div", { class: "found" }, results, paging(place, found.total_count));
-  const aside = whole && filters(place, whole);
+  const aside = anyCategory && anyCountry && filters(place, anyCategory, anyCountry);
   return {
     kind: place.view,
     title: heading.text,
