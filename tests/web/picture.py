@@ -37,7 +37,7 @@ class Picture:
 
 
 async def _typing(page: Page, _: SampleService) -> None:
-    await typed(page, "book")
+    await typed(page, "co")
     await page.locator("#search").press("ArrowDown")
 
 
