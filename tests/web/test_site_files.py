@@ -14,10 +14,10 @@ MOST_BYTES_OF_THE_WIDGET = 8_000
 def test_the_widget_may_be_loaded_by_any_page_and_is_cached_for_an_hour(site: Site) -> None:
     reply = get(site.base, "/widget.js", origin="https://elsewhere.example")
 
-    told = {name: reply.headers.get(name) for name in (
+    headers = {name: reply.headers.get(name) for name in (
         "content-type", "access-control-allow-origin", "cross-origin-resource-policy", "cache-control",
     )}  # fmt: skip
-    assert (reply.status, told) == (
+    assert (reply.status, headers) == (
         200,
         {
             "content-type": "text/javascript; charset=utf-8",

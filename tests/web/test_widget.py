@@ -97,7 +97,7 @@ async def offered(page: Page, *names: str) -> Locator:
     return options
 
 
-async def test_a_shop_is_chosen_by_keyboard_and_the_page_is_told(page: Page) -> None:
+async def test_a_shop_is_chosen_by_keyboard_and_the_page_gets_the_event(page: Page) -> None:
     field = page.get_by_role("combobox", name="Which shop?")
     await page.keyboard.press("Tab")
     await expect(field).to_be_focused()

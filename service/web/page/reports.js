@@ -26,18 +26,18 @@ export const reportShop = (shop, signal, announce) => report("Report something w
 
 function report(label, short, choices, signal, announce) {
   const outcome = make("p", { class: "small" });
-  const buttons = choices.map(([text, tool, input]) => make("button", { type: "button", class: "quiet", "data-reason": input.reason, onclick: async () => {
-    let told = "Reported. It will be checked again.";
+  const buttons = choices.map(([name, tool, input]) => make("button", { type: "button", class: "quiet", "data-reason": input.reason, onclick: async () => {
+    let text = "Reported. It will be checked again.";
     try {
       await call(tool, input, signal);
       for (const button of buttons) button.disabled = true;
     } catch (failure) {
       if (failure.kind === "aborted") return;
-      told = sentence(failure);
+      text = sentence(failure);
     }
-    outcome.textContent = told;
-    announce(told);
-  } }, text));
+    outcome.textContent = text;
+    announce(text);
+  } }, name));
   return make("details", { class: "report" }, make("summary", { "aria-label": label }, short),
     make("div", { class: "choices" }, buttons), outcome);
 }
