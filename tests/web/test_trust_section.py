@@ -2,13 +2,22 @@
 
 import asyncio
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Route, expect
 
+from service.app import create_app
+from service.settings import Settings
+from tests.catalogues import shop
+from tests.catalogues import trust as measured
+from tests.e2e.callers import issue
+from tests.e2e.served import served
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
 from tests.web.steps import section, shown, sign_in, text_of
+from tests.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -107,3 +116,29 @@ async def test_a_token_that_is_taken_out_is_forgotten(site: Site, visitor: Visit
 
     await section(page, "trust", "missing")
     assert await page.evaluate("Object.values(sessionStorage)") in ([], [""])
+
+
+@pytest.fixture
+def dated(tmp_path: Path) -> Iterator[Site]:
+    """A service with one shop whose facts have different times."""
+    tokens = tmp_path / "tokens.sqlite"
+    facts = [
+        measured("shop_a", "tls_grade", "A", checked_at="2026-03-01T00:00:00Z"),
+        measured("shop_a", "hosting_isp", "Invented Hosting", checked_at="2026-05-01T00:00:00Z"),
+        # An event of its own time, whenever it was looked up.
+        measured("shop_a", "domain_registered_at", "2009-04-01T00:00:00Z", checked_at="2026-06-01T00:00:00Z"),
+    ]
+    world = embedded_world(tmp_path / "world", [shop("Maple", id="shop_a")], trust=facts)
+    token = issue(tokens).text
+    with served(create_app(Settings(data_dir=world, token_file=tokens))) as base:
+        yield Site(base, token)
+
+
+async def test_facts_stand_in_the_order_of_their_time(dated: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(dated.base, "/?shop=shop_a")
+    await sign_in(page, dated.token)
+    trust = await section(page, "trust", "ok")
+
+    order = await trust.locator("[data-signal]").evaluate_all("all => all.map(one => one.dataset.signal)")
+
+    assert order == ["hosting_isp", "tls_grade", "domain_registered_at"]
