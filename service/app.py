@@ -48,7 +48,7 @@ from service.suggest.endpoint import suggest_endpoint
 from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY
 from service.web.docs_page import docs_files
-from service.web.pages import page_files, page_routes, page_words
+from service.web.pages import page_files, page_routes, page_words, site_files
 
 # How long after its deadline the answer to a request over stdio may be written.
 _LATE_S: Final = 5.0
@@ -69,7 +69,7 @@ def create_app(
         measures: what is told of each call instead of the metrics of /metrics.
         spans: takes the spans of calls instead of what the settings name.
     """
-    page = (*page_files(), *docs_files(settings))
+    page = (*page_files(), *site_files(), *docs_files(settings))
     words = route_words(tool.name for tool in REGISTRY) | page_words(page)
     metrics = PrometheusMeasures(words.values())
     measures = UnfailingMeasures(metrics if measures is None else measures)

@@ -1,4 +1,4 @@
-"""The page at / with its files under /assets: read once at the start, and the same for everybody.
+"""The page at / with its files under /assets, the widget, and what crawlers ask for: read once, the same for everybody.
 
 Browsers keep each file and ask each time whether it is still the same. Nothing is loaded from elsewhere, and no text
 becomes markup.
@@ -7,7 +7,6 @@ becomes markup.
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import PurePosixPath
 from typing import Final
 
 from starlette.routing import Route
@@ -16,6 +15,7 @@ from index_mappings.countries import COUNTRY_CODES
 from service.rest.answers import Answer, Asked, Endpoint, Headers
 from service.rest.compression import VARY, accepts_gzip, compressed
 from service.rest.security_headers import CONTENT_SECURITY_POLICY, RESOURCE_POLICY
+from service.web.bundling import bundled, compact_lines, compact_style
 from service.wire import entity_tags, header
 
 POLICY: Final = (
@@ -27,17 +27,17 @@ POLICY: Final = (
 ICON_PATH: Final = "/assets/icon.svg"
 
 _METHODS: Final = ("GET", "HEAD")
-_FOLDER: Final = "page"
-_PAGE: Final = "index.html"
-_COUNTRIES: Final = "countries.js"
 # Kept as long as wanted, and used only once the service has said that it is still the same.
-_CACHE: Final = (b"cache-control", b"no-cache")
-_MEDIA_TYPES: Final = {
-    ".html": b"text/html; charset=utf-8",
-    ".css": b"text/css; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8",
-    ".svg": b"image/svg+xml",
-}
+_UNCHANGED: Final = b"no-cache"
+# On other people's pages: an hour old without a question, a day while the next one is fetched.
+_FOR_AN_HOUR: Final = b"public, max-age=3600, stale-while-revalidate=86400"
+_FOREIGN_PAGES: Final[Headers] = ((RESOURCE_POLICY, b"cross-origin"),)
+_ANY_ORIGIN: Final[Headers] = ((b"access-control-allow-origin", b"*"), *_FOREIGN_PAGES)
+
+_HTML: Final = b"text/html; charset=utf-8"
+_SCRIPT: Final = b"text/javascript; charset=utf-8"
+_STYLE: Final = b"text/css; charset=utf-8"
+_TEXT: Final = b"text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,12 @@ class PageFile:
 
     Attributes:
         path: where it is asked for.
-        word: its name in the log and the measures.
+        word: its name in the log and the metrics.
         body: its bytes.
         media_type: what they are.
         policy: what a browser lets it do; None for the files that the page loads, which leave that to the page.
+        cache: the value of cache-control.
+        headers: more headers of its answer.
     """
 
     path: str
@@ -57,6 +59,8 @@ class PageFile:
     body: bytes
     media_type: bytes
     policy: bytes | None = None
+    cache: bytes = _UNCHANGED
+    headers: Headers = ()
 
     @property
     def tag(self) -> str:
@@ -65,16 +69,27 @@ class PageFile:
 
 
 def page_files() -> tuple[PageFile, ...]:
-    """All files of the page, itself first, read from the package.
+    """The page and all that it loads, itself first, read from the package."""
+    modules = {**_scripts("page"), "countries.js": _country_codes()}
+    return (
+        PageFile("/", "page", compact_lines(_text("page/index.html")).encode(), _HTML, POLICY.encode()),
+        # MCP hosts show it on pages of their own.
+        PageFile(ICON_PATH, "page_asset", _text("page/icon.svg").encode(), b"image/svg+xml", headers=_FOREIGN_PAGES),
+        PageFile("/assets/main.js", "page_asset", bundled("main.js", modules).encode(), _SCRIPT),
+        PageFile("/assets/page.css", "page_asset", compact_style(_text("page/page.css")).encode(), _STYLE),
+    )
 
-    Raises:
-        KeyError: there is a file of a kind that no media type is known of.
-    """
-    found = {file.name: file.read_bytes() for file in files(__package__).joinpath(_FOLDER).iterdir()}
-    found[_COUNTRIES] = _country_codes()
-    page = PageFile("/", "page", found.pop(_PAGE), _media_type(_PAGE), POLICY.encode())
-    return page, *(
-        PageFile(f"/assets/{name}", "page_asset", body, _media_type(name)) for name, body in sorted(found.items())
+
+def site_files() -> tuple[PageFile, ...]:
+    """What belongs to the site and not to the page: the widget with the page that shows it, and files for crawlers."""
+    widget = bundled("widget.js", {**_scripts("page"), **_scripts("widget")})
+    return (
+        PageFile("/widget.js", "widget", widget.encode(), _SCRIPT, cache=_FOR_AN_HOUR, headers=_ANY_ORIGIN),
+        PageFile("/widget.html", "widget_page", _text("widget/widget.html").encode(), _HTML, POLICY.encode()),
+        PageFile("/assets/example.js", "page_asset", _text("widget/example.js").encode(), _SCRIPT),
+        PageFile("/assets/example.css", "page_asset", _text("widget/example.css").encode(), _STYLE),
+        PageFile("/favicon.ico", "site_file", _bytes("site/favicon.ico"), b"image/x-icon"),
+        PageFile("/robots.txt", "site_file", _text("site/robots.txt").encode(), _TEXT),
     )
 
 
@@ -84,15 +99,12 @@ def page_routes(page: tuple[PageFile, ...]) -> list[Route]:
 
 
 def page_words(page: tuple[PageFile, ...]) -> dict[str, str]:
-    """The word for each path, as the log and the measures name it."""
+    """The word for each path, as the log and the metrics name it."""
     return {file.path: file.word for file in page}
 
 
 def _endpoint(file: PageFile) -> Endpoint:
-    headers: Headers = (_CACHE,)
-    if file.path == ICON_PATH:
-        # MCP hosts show it on pages of their own.
-        headers = (*headers, (RESOURCE_POLICY, b"cross-origin"))
+    headers: Headers = ((b"cache-control", file.cache), *file.headers)
     if file.policy is not None:
         headers = (*headers, (CONTENT_SECURITY_POLICY, file.policy))
     # Other bytes need another strong tag.
@@ -113,10 +125,20 @@ def _endpoint(file: PageFile) -> Endpoint:
     return Endpoint(_METHODS, answer)
 
 
-def _media_type(name: str) -> bytes:
-    return _MEDIA_TYPES[PurePosixPath(name).suffix]
+def _bytes(path: str) -> bytes:
+    return files(__package__).joinpath(path).read_bytes()
 
 
-def _country_codes() -> bytes:
+def _text(path: str) -> str:
+    return _bytes(path).decode("utf-8")
+
+
+def _scripts(folder: str) -> dict[str, str]:
+    """The modules of a folder by their names."""
+    found = files(__package__).joinpath(folder).iterdir()
+    return {file.name: file.read_text(encoding="utf-8") for file in found if file.name.endswith(".js")}
+
+
+def _country_codes() -> str:
     """A module with the codes that the interface takes (R4): the page has no list of its own."""
-    return f'export const COUNTRY_CODES = "{" ".join(sorted(COUNTRY_CODES))}".split(" ");\n'.encode()
+    return f'export const COUNTRY_CODES = "{" ".join(sorted(COUNTRY_CODES))}".split(" ");\n'

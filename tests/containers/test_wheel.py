@@ -115,10 +115,13 @@ def test_a_build_that_is_told_half_of_it_or_told_wrongly_ends(tmp_path: Path, gi
 def test_a_wheel_holds_every_file_of_the_page_and_of_the_docs(tmp_path: Path) -> None:
     build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
     (wheel,) = (tmp_path / "wheels").glob("*.whl")
-    page = REPOSITORY / "service" / "web" / "page"
+    web = REPOSITORY / "service" / "web"
+    folders = tuple(f"service/web/{folder}/" for folder in ("page", "widget", "site"))
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
-        found = {name: archive.read(name) for name in names if name.startswith("service/web/page/")}
-    assert found == {f"service/web/page/{file.name}": file.read_bytes() for file in page.iterdir()}
-    docs = {f"service/web/reference/{file.name}" for file in (page.parent / "reference").iterdir()}
+        found = {name: archive.read(name) for name in names if name.startswith(folders)}
+    assert found == {
+        f"{folder}{file.name}": file.read_bytes() for folder in folders for file in (REPOSITORY / folder).iterdir()
+    }
+    docs = {f"service/web/reference/{file.name}" for file in (web / "reference").iterdir()}
     assert docs | {"service/rest/openapi_examples.json"} <= names

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, Page
 
 from tests.e2e.sample import SampleService, sample_service
 from tests.web.browser import Screen, Visitor, chromium
-from tests.web.steps import section, shown, typed
+from tests.web.steps import section, shown, sign_in, typed
 
 PICTURES: Final = Path(__file__).parents[2] / "docs" / "pictures"
 _TAKEN: Final = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -37,13 +37,12 @@ class Picture:
 
 
 async def _typing(page: Page, _: SampleService) -> None:
-    await typed(page, "book")
+    await typed(page, "co")
     await page.locator("#search").press("ArrowDown")
 
 
 async def _whole_shop(page: Page, service: SampleService) -> None:
-    await page.locator("#token").fill(service.token)
-    await page.locator("#token").press("Tab")
+    await sign_in(page, service.token)
     await page.goto(f"{service.base}{_SHOP}")
     await shown(page, "shop")
     await section(page, "trust", "ok")

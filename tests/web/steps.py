@@ -33,6 +33,14 @@ async def section(page: Page, name: str, state: str) -> Locator:
     return found
 
 
+async def sign_in(page: Page, token: str) -> None:
+    """Enter a token in the account, pasted as a whole; an empty one signs out."""
+    await page.locator("#corner").click()
+    await page.locator("#token").fill(token)
+    await page.locator("#token").press("Enter")
+    await expect(page.locator("#account")).to_be_hidden()
+
+
 async def typed(page: Page, text: str) -> None:
     """Type into the search field as a person does, key by key, until all of it has been answered."""
     search = page.locator("#search")
@@ -70,7 +78,7 @@ async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Await
 
 async def suggested(page: Page, *names: str) -> None:
     """Wait until exactly these categories and shops are offered, in this order."""
-    options = page.locator("#suggestions [role=option]")
+    options = page.locator("#suggestions [data-key]")
     await expect(options).to_have_count(len(names))
     for position, name in enumerate(names):
         await expect(options.nth(position)).to_contain_text(name)

@@ -15,7 +15,7 @@ from service.settings import Settings
 from tests.e2e.served import served
 from tests.web.browser import CUT, Visitor
 from tests.web.conftest import Site
-from tests.web.steps import section, shown, suggested, text_of, typed
+from tests.web.steps import section, shown, sign_in, suggested, text_of, typed
 from tests.web.world import web_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
@@ -179,8 +179,7 @@ async def test_one_part_that_fails_leaves_the_others_standing(
     await page.add_init_script(f"sessionStorage.setItem('token', {json.dumps(site.token)})")
     await page.route(f"**/tool/{tool}", lambda route: route.abort("connectionreset"), times=1)
     await page.goto(site.base)
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Tab")
+    await sign_in(page, site.token)
     await page.goto(f"{site.base}/?shop=shop_books")
 
     failed = await section(page, name, "error")

@@ -5,7 +5,7 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tests.web.browser import PHONE, Visitor
 from tests.web.conftest import Site
-from tests.web.steps import section, shown, suggested, typed
+from tests.web.steps import section, shown, sign_in, suggested, typed
 from tests.web.world import ARABIC, HEBREW, JAPANESE, LONG, MARKUP, SCRIPT
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
@@ -58,7 +58,7 @@ async def test_what_stands_beside_such_a_name_keeps_its_place(site: Site, visito
     await typed(page, "rimona")
     await suggested(page, HEBREW)
 
-    option = page.locator("#suggestions [role=option]")
+    option = page.locator("#suggestions [data-key]")
     name = await (await innermost(option, HEBREW)).bounding_box()
     domain = await (await innermost(option, "rimona.internal")).bounding_box()
     assert await (await innermost(option, HEBREW)).evaluate(DIRECTION) == ["rtl", "isolate"]
@@ -84,7 +84,7 @@ async def test_names_without_spaces_between_words_are_found_and_shown(site: Site
 
     await typed(page, JAPANESE[:3])
     await suggested(page, JAPANESE)
-    await page.locator("#suggestions [role=option]").click()
+    await page.locator("#suggestions [data-key]").click()
     main = await shown(page, "shop")
 
     await expect(main.get_by_role("heading", name=JAPANESE)).to_be_visible()
@@ -93,11 +93,10 @@ async def test_names_without_spaces_between_words_are_found_and_shown(site: Site
 async def test_markup_stays_text_wherever_it_stands(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
     await typed(page, "markup")
-    await expect(page.locator("#suggestions [data-id=shop_markup]")).to_contain_text(MARKUP)
+    await expect(page.locator("#suggestions [data-key=shop_markup]")).to_contain_text(MARKUP)
     await is_nowhere_markup(page)
 
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Tab")
+    await sign_in(page, site.token)
     await page.goto(f"{site.base}/?shop=shop_markup")
     main = await shown(page, "shop")
     await expect(main.get_by_role("heading", name=MARKUP)).to_be_visible()
@@ -152,7 +151,7 @@ async def test_signs_that_turn_the_direction_reach_no_neighbour(site: Site, visi
     await page.goto(site.base)
     await typed(page, "moss")
 
-    option = page.locator("#suggestions [role=option]")
+    option = page.locator("#suggestions [data-key]")
     domain = option.get_by_text("moss-and-fern.internal", exact=True).last
     places = await domain.evaluate(PLACES)
     assert places == sorted(places)

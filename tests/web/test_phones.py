@@ -1,11 +1,18 @@
 """On a phone: nothing to scroll sideways, and everything that is touched is large enough to be met."""
 
+from pathlib import Path
+
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.web.browser import Screen, Visitor
+from service.app import create_app
+from service.settings import Settings
+from tests.catalogues import shop
+from tests.e2e.served import served
+from tests.web.browser import PHONE, Screen, Visitor
 from tests.web.conftest import Site
 from tests.web.steps import shown, suggested, typed
+from tests.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -49,7 +56,7 @@ async def test_suggestions_fit_and_are_met_by_a_finger(site: Site, visitor: Visi
     await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
     await fits(page, 320)
 
-    await page.locator("#suggestions [data-id=shop_books]").tap()
+    await page.locator("#suggestions [data-key=shop_books]").tap()
 
     await shown(page, "shop")
 
@@ -63,3 +70,18 @@ async def test_text_may_be_twice_as_large(site: Site, visitor: Visitor) -> None:
 
         assert await page.evaluate("document.documentElement.scrollWidth") <= 640
         await expect(page.locator("#search")).to_be_visible()
+
+
+async def test_the_start_shows_a_few_categories_and_the_rest_on_request(tmp_path: Path, visitor: Visitor) -> None:
+    shops = [shop(f"Maple {at}", categories=[f"craft-{at}"]) for at in range(12)]
+    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
+        page, _ = await visitor.visit(base, "/", PHONE)
+        main = await shown(page, "start")
+        tiles = main.locator(".tiles a:visible")
+        await expect(tiles).to_have_count(8)
+
+        await main.get_by_role("button", name="All 12 categories").click()
+
+        await expect(tiles).to_have_count(12)
+        await expect(tiles.nth(8)).to_be_focused()
+        assert await visitor.leave() == []

@@ -1,13 +1,18 @@
 """A shop: codes with their state in words, shipping with verdict and source, offers; what is missing is said to be."""
 
-import pytest
-from playwright.async_api import expect
+import re
 
-from tests.web.browser import CUT, Visitor
+import pytest
+from playwright.async_api import Route, expect
+
+from tests.web.browser import Visitor
 from tests.web.conftest import Site
 from tests.web.steps import section, shown, text_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+
+OUTWARDS = "one => [one.href, one.target, one.rel.split(' ').sort().join(' '), one.referrerPolicy]"
+PASSES_NOTHING_ON = ("_blank", "external nofollow noopener noreferrer", "no-referrer")
 
 
 async def test_who_the_shop_is(site: Site, visitor: Visitor) -> None:
@@ -56,8 +61,7 @@ async def test_codes_that_are_withheld_are_counted_and_not_shown(site: Site, vis
     coupons = await section(page, "coupons", "ok")
 
     await expect(coupons).to_contain_text(
-        "7 codes found: 3 usable, 1 expired, 2 rejected in a real checkout, 0 on reserved test domains, "
-        "1 withheld by display policy."
+        "7 codes found: 3 usable, 1 expired, 2 rejected in a real checkout, 1 withheld by display policy."
     )
     for code in ("LONG-GONE", "REFUSED-A", "HELD-BACK"):
         await expect(page.locator("#view")).not_to_contain_text(code)
@@ -124,24 +128,84 @@ async def test_offers_say_what_is_stated_and_what_is_not(site: Site, visitor: Vi
         await expect(offers).to_contain_text(part)
 
 
-async def test_an_offer_leads_to_the_shop_by_the_address_that_the_service_gives(site: Site, visitor: Visitor) -> None:
-    page, watch = await visitor.arrive(site.base)
-    went: list[str] = []
+async def test_an_offer_is_opened_in_one_step_at_the_address_that_the_service_gives(
+    site: Site, visitor: Visitor
+) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books", announced=(404,))
+    offers = await section(page, "offers", "ok")
+    await page.context.route(re.compile("^https://"), lambda route: route.fulfill(body="the shop"))
+    address = "https://harbour-lane-books.internal/lamp?size=2"
+    asked = len(watch.asked)
+
+    async with page.context.expect_page() as opened:
+        await offers.locator("li").filter(has_text="Reading Lamp").get_by_role("button").click()
+    tab = await opened.value
+    await tab.wait_for_url(address)
+
+    assert await tab.evaluate("[window.opener, document.referrer]") == [None, ""]
+    assert watch.asked[asked:] == [f"POST {site.base}/tool/resolve_checkout_url", f"GET {address}"]
+    assert watch.wrong == [f"asked somebody else: {address}"]
+    watch.wrong.clear()
+
+
+async def test_an_offer_without_a_safe_address_says_so_and_leaves_no_tab(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(404,))
+    offers = await section(page, "offers", "ok")
+
+    silent = offers.locator("li").filter(has_text="Something Unsaid")
+    await silent.get_by_role("button").click()
+
+    await expect(silent).to_contain_text("states no address that safely leads to its shop’s checkout")
+    assert page.context.pages == [page]
+
+
+async def test_a_browser_that_opens_no_tab_shows_the_address_as_a_link(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    await page.add_init_script("window.open = () => null")
     await page.goto(f"{site.base}/?shop=shop_books")
     offers = await section(page, "offers", "ok")
-    watch.announced = (CUT, 404)
-    page.context.on("request", lambda request: went.append(request.url))
 
-    lamp = offers.locator("li, article, tr").filter(has_text="Reading Lamp")
+    lamp = offers.locator("li").filter(has_text="Reading Lamp")
     await lamp.get_by_role("button").click()
-    link = lamp.get_by_role("link")
-    await expect(link).to_have_attribute("href", "https://harbour-lane-books.internal/lamp?size=2")
-    assert set((await link.get_attribute("rel") or "").split()) >= {"noopener", "noreferrer"}
 
-    silent = offers.locator("li, article, tr").filter(has_text="Something Unsaid")
-    await silent.get_by_role("button").click()
-    await expect(silent).to_contain_text("states no address that safely leads to its shop’s checkout")
-    assert {url.removeprefix(site.base) for url in went} == {"/tool/resolve_checkout_url"}
+    link = lamp.get_by_role("link", name="Go to harbour-lane-books.internal")
+    assert await link.evaluate(OUTWARDS) == ["https://harbour-lane-books.internal/lamp?size=2", *PASSES_NOTHING_ON]
+
+
+async def test_the_shop_itself_is_a_link_that_passes_nothing_on(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    main = await shown(page, "shop")
+
+    link = main.get_by_role("link", name="Visit the shop")
+    assert await link.evaluate(OUTWARDS) == ["https://harbour-lane-books.internal/", *PASSES_NOTHING_ON]
+
+
+@pytest.mark.parametrize(
+    ("domain", "read"),
+    [
+        ("xn--bcherkiste-9db.internal", "bücherkiste.internal"),
+        ("shop.xn--ls8h.internal", "shop.💩.internal"),
+        ("xn--pypal-4ve.internal", "xn--pypal-4ve.internal"),
+        ("xn--a.internal", "xn--a.internal"),
+    ],
+    ids=["Latin", "astral", "two alphabets in one label", "no punycode"],
+)
+async def test_a_domain_is_read_in_unicode_where_that_is_safe(
+    site: Site, visitor: Visitor, domain: str, read: str
+) -> None:
+    page, _ = await visitor.arrive(site.base)
+
+    async def renamed(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, body=(await answer.text()).replace("moss-and-fern.internal", domain))
+
+    await page.route("**/tool/get_shop", renamed)
+    await page.goto(f"{site.base}/?shop=shop_bare")
+    main = await shown(page, "shop")
+
+    await expect(main.locator(".domain")).to_have_text(read)
+    assert await main.get_by_text("Domain in ASCII").count() == int(read != domain)
+    assert await main.get_by_text(domain, exact=True).count() > 0
 
 
 async def test_of_a_shop_of_which_nothing_is_known_that_is_said(site: Site, visitor: Visitor) -> None:

@@ -2,13 +2,22 @@
 
 import asyncio
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Route, expect
 
+from service.app import create_app
+from service.settings import Settings
+from tests.catalogues import shop
+from tests.catalogues import trust as measured
+from tests.e2e.callers import issue
+from tests.e2e.served import served
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
-from tests.web.steps import section, shown, text_of
+from tests.web.steps import section, shown, sign_in, text_of
+from tests.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -31,12 +40,10 @@ async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site,
     page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
     await shown(page, "shop")
 
-    await page.locator("#token").fill("sd_wrong")
-    await page.locator("#token").press("Enter")
+    await sign_in(page, "sd_wrong")
     await expect(await section(page, "trust", "error")).to_contain_text("not known, was revoked or has expired")
 
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Enter")
+    await sign_in(page, site.token)
     trust = await section(page, "trust", "ok")
     told = await text_of(trust)
     for part in (
@@ -49,8 +56,7 @@ async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site,
 @pytest.mark.rule("I31")
 async def test_missing_facts_have_their_reason_and_nothing_is_a_score(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Enter")
+    await sign_in(page, site.token)
     trust = await section(page, "trust", "ok")
 
     await expect(trust).to_contain_text("Registrar")
@@ -61,8 +67,7 @@ async def test_missing_facts_have_their_reason_and_nothing_is_a_score(site: Site
 
 async def test_nothing_measured_is_no_verdict(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Tab")
+    await sign_in(page, site.token)
     await page.goto(f"{site.base}/?shop=shop_bare")
 
     trust = await section(page, "trust", "missing")
@@ -73,8 +78,7 @@ async def test_nothing_measured_is_no_verdict(site: Site, visitor: Visitor) -> N
 
 async def test_the_token_is_kept_for_this_tab_only(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books")
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Enter")
+    await sign_in(page, site.token)
     await section(page, "trust", "ok")
 
     await page.reload()
@@ -97,8 +101,7 @@ async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site:
     await page.route("**/tool/get_shop", keep)
     await page.goto(f"{site.base}/?shop=shop_books")
     await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Enter")
+    await sign_in(page, site.token)
     held.set()
 
     await section(page, "trust", "ok")
@@ -106,12 +109,36 @@ async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site:
 
 async def test_a_token_that_is_taken_out_is_forgotten(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books")
-    await page.locator("#token").fill(site.token)
-    await page.locator("#token").press("Enter")
+    await sign_in(page, site.token)
     await section(page, "trust", "ok")
 
-    await page.locator("#token").fill("")
-    await page.locator("#token").press("Enter")
+    await sign_in(page, "")
 
     await section(page, "trust", "missing")
     assert await page.evaluate("Object.values(sessionStorage)") in ([], [""])
+
+
+@pytest.fixture
+def dated(tmp_path: Path) -> Iterator[Site]:
+    """A service with one shop whose facts have different times."""
+    tokens = tmp_path / "tokens.sqlite"
+    facts = [
+        measured("shop_a", "tls_grade", "A", checked_at="2026-03-01T00:00:00Z"),
+        measured("shop_a", "hosting_isp", "Invented Hosting", checked_at="2026-05-01T00:00:00Z"),
+        # An event of its own time, whenever it was looked up.
+        measured("shop_a", "domain_registered_at", "2009-04-01T00:00:00Z", checked_at="2026-06-01T00:00:00Z"),
+    ]
+    world = embedded_world(tmp_path / "world", [shop("Maple", id="shop_a")], trust=facts)
+    token = issue(tokens).text
+    with served(create_app(Settings(data_dir=world, token_file=tokens))) as base:
+        yield Site(base, token)
+
+
+async def test_facts_stand_in_the_order_of_their_time(dated: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(dated.base, "/?shop=shop_a")
+    await sign_in(page, dated.token)
+    trust = await section(page, "trust", "ok")
+
+    order = await trust.locator("[data-signal]").evaluate_all("all => all.map(one => one.dataset.signal)")
+
+    assert order == ["hosting_isp", "tls_grade", "domain_registered_at"]

@@ -1,14 +1,20 @@
 """Typing: what is offered, how it is told to those who do not see it, and that no late answer replaces a newer one."""
 
 import asyncio
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.async_api import Route, expect
 
+from service.app import create_app
+from service.settings import Settings
+from tests.catalogues import shop
+from tests.e2e.served import served
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
-from tests.web.steps import TWO_FRAMES, hold, shown, suggested, typed, typed_in
+from tests.web.steps import TWO_FRAMES, hold, shown, suggested, texts, typed, typed_in
+from tests.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -19,9 +25,9 @@ async def test_a_word_with_a_typing_error_finds_its_shop(site: Site, visitor: Vi
     await typed(page, "hrabuor l")
 
     await suggested(page, "Harbour Lane Books")
-    option = page.locator("#suggestions [role=option]")
+    option = page.locator("#suggestions [data-key]")
     await expect(option).to_have_attribute("data-kind", "shop")
-    await expect(option).to_have_attribute("data-id", "shop_books")
+    await expect(option).to_have_attribute("data-key", "shop_books")
     await expect(option).to_contain_text("harbour-lane-books.internal")
 
 
@@ -42,20 +48,68 @@ async def test_categories_and_shops_are_two_groups_with_names(site: Site, visito
         named_by = await groups.nth(at).get_attribute("aria-labelledby") or ""
         label = await groups.nth(at).get_attribute("aria-label")
         assert label or await page.locator(f"#{named_by}").inner_text()
-    await expect(page.locator("#suggestions [data-slug]")).to_have_attribute("data-slug", "books")
+    await expect(page.locator("#suggestions [data-kind=category]")).to_have_attribute("data-key", "books")
+
+
+async def test_categories_stand_before_shops_that_only_a_typo_found(tmp_path: Path, visitor: Visitor) -> None:
+    shops = [shop("Shop Box", categories=["gifts"]), shop("Heel & Sole", categories=["shoes"])]
+    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
+        page, _ = await visitor.visit(base)
+
+        await typed(page, "shoe")
+        await suggested(page, "Shoes", "Shop Box")
+        assert await texts(page.locator("#suggestions [part=group]")) == ["Categories", "Similar names"]
+
+        await page.locator("#search").fill("")
+        await typed(page, "sho")
+        await suggested(page, "Shop Box", "Shoes")
+        assert await texts(page.locator("#suggestions [part=group]")) == ["Shops", "Categories"]
+        assert await visitor.leave() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("harb", ["Harb"]),
+        ("lane har", ["Har", "Lane"]),
+        ("harbourla", ["Harbour La"]),
+        ("hrabour", []),
+        ("harbuor", ["Harb"]),
+    ],
+)
+async def test_the_letters_that_match_are_marked(site: Site, visitor: Visitor, text: str, marks: list[str]) -> None:
+    page, _ = await visitor.visit(site.base)
+
+    await typed(page, text)
+
+    option = page.locator("#suggestions [data-key=shop_books]")
+    await expect(option).to_contain_text("Harbour Lane Books")
+    assert await option.locator("mark").all_inner_texts() == marks
+
+
+async def test_the_last_row_leads_to_all_results(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, "mill")
+
+    last = page.locator("#suggestions [role=option]").last
+    await expect(last).to_have_text("All results for “mill”")
+    await last.click()
+
+    await shown(page, "results")
+    assert page.url == f"{site.base}/?q=mill"
 
 
 async def test_a_click_on_a_shop_opens_it_and_one_on_a_category_lists_it(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
 
     await typed(page, "books")
-    await page.locator("#suggestions [data-id=shop_books]").click()
+    await page.locator("#suggestions [data-key=shop_books]").click()
     await shown(page, "shop")
     await expect(page.locator("#view h1, #view h2").first).to_have_text("Harbour Lane Books")
 
     await page.locator("#search").fill("")
     await typed(page, "books")
-    await page.locator("#suggestions [data-slug=books]").click()
+    await page.locator("#suggestions [data-key=books]").click()
     await shown(page, "category")
     assert await page.locator("[data-shop]").evaluate_all("all => all.map(one => one.dataset.shop)") == [
         "shop_books",
@@ -94,7 +148,7 @@ async def test_the_combobox_tells_its_state(site: Site, visitor: Visitor) -> Non
     await expect(popup).to_be_visible()
     await search.press("ArrowDown")
     active = await search.get_attribute("aria-activedescendant")
-    option = page.locator("#suggestions [role=option]")
+    option = page.locator("#suggestions [data-key]")
     assert active == await option.get_attribute("id")
     await expect(option).to_have_attribute("aria-selected", "true")
 

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from tests.web.browser import Visitor
 from tests.web.conftest import Site
-from tests.web.steps import shown, suggested, typed
+from tests.web.steps import shown, sign_in, suggested, typed
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -28,8 +28,7 @@ async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tu
     page, watch = await visitor.visit(site.base, announced=(404,))
     await shown(page, "start")
     if token:
-        await page.locator("#token").fill(site.token)
-        await page.locator("#token").press("Tab")
+        await sign_in(page, site.token)
     await page.goto(f"{site.base}/?shop={name}")
     await shown(page, "error")
     await expect(page.locator("#retry")).to_have_count(0)

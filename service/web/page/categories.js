@@ -1,12 +1,16 @@
-// The categories that there are, and their names: other answers carry slugs only.
+// The categories that there are, their names, which other answers lack, and their icons.
 
 import { call } from "./api.js";
 
 const names = new Map();
+const counts = new Map();
 
 export async function categoryList(signal) {
   const answer = await call("list_categories", {}, signal);
-  for (const { slug, category } of answer.results) names.set(slug, category);
+  for (const { slug, category, count } of answer.results) {
+    names.set(slug, category);
+    counts.set(slug, count);
+  }
   return answer;
 }
 
@@ -17,3 +21,49 @@ export async function learnNames(signal) {
 }
 
 export const categoryName = (slug) => names.get(slug) ?? slug;
+
+// The shops of each category, as list_categories counts them.
+export const categoryCounts = () => counts;
+
+// Beginnings of words of a slug, and the lines of their icon on a square of 24.
+const ICONS = [
+  ["book", "M12 6v14m0-14C9 4 6 4 3 4v14c3 0 6 0 9 2 3-2 6-2 9-2V4c-3 0-6 0-9 2z"],
+  ["bicycl|motorcycle", "M6 20a4 4 0 1 0 0-8 4 4 0 0 0 0 8zm12 0a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM6 16l4-8h6l2 8M9 12h8"],
+  ["coffee|tea", "M4 9h13v5a5 5 0 0 1-5 5H9a5 5 0 0 1-5-5zm13 1h2a2 2 0 0 1 0 5h-2M8 3v3m5-3v3"],
+  ["computer|tech|mobile", "M4 5h16v11H4zM2 20h20"],
+  ["electr", "M9 3v5m6-5v5M6 8h12v3a6 6 0 0 1-12 0zm6 9v4"],
+  ["craft|sewing", "M6 9a3 3 0 1 0 0-6 3 3 0 0 0 0 6zm0 12a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 8l12 11M8 16 20 5"],
+  ["delica|food|bak", "M3 12 14 5a7 7 0 0 1 7 7zm0 0v7h18v-7"],
+  ["diy|doit|tool|hardware|paint", "m14 4 6 6-2 2-6-6zm-1 5L4 18l2 2 9-9"],
+  ["fashion|cloth|apparel", "M8 4 3 7l2 4 2-1v10h10V10l2 1 2-4-5-3a4 4 0 0 1-8 0z"],
+  ["flower", "M12 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6zm0 0v11m0-3c-4 0-6-2-6-5 4 0 6 2 6 5zm0 0c4 0 6-2 6-5-4 0-6 2-6 5z"],
+  ["furnit", "M5 11V5h14v6M3 11h3v4h12v-4h3v7H3zm2 7v2m14-2v2"],
+  ["garden", "M5 20C5 9 11 4 20 4c0 9-5 14-14 14m-1 2 8-9"],
+  ["gift", "M4 9h16v4H4zm2 4v7h12v-7M12 9v11m0-11C5 9 7 3 9 4s3 5 3 5 1-4 3-5 4 5-3 5z"],
+  ["grocer|supermarket|convenience", "M3 10h18l-2 10H5zm5 0 3-6m5 6-3-6"],
+  ["health|pharm|chemist|optic", "M9 4h6v5h5v6h-5v5H9v-5H4V9h5z"],
+  ["jewel|watch", "M7 4h10l4 6-9 10L3 10zm-4 6h18"],
+  ["light", "M9 21h6m-6-3h6c0-3 3-4 3-8a6 6 0 0 0-12 0c0 4 3 5 3 8z"],
+  ["map|travel", "M12 21s7-6 7-11a7 7 0 0 0-14 0c0 5 7 11 7 11zm0-9a2 2 0 1 0 0-4 2 2 0 0 0 0 4z"],
+  ["music", "M9 18V5l11-2v13M6 21a3 3 0 1 0 0-6 3 3 0 0 0 0 6zm11-2a3 3 0 1 0 0-6 3 3 0 0 0 0 6z"],
+  ["online|deal", "M3 3h8l10 10-8 8L3 11zm5 5h.1"],
+  ["outdoor|sport", "m2 20 7-13 4 7 3-4 6 10z"],
+  ["pet", "M12 20c-8 0-7-8 0-8s8 8 0 8zM5 9h.1M9 5h.1M15 5h.1M19 9h.1"],
+  ["shoe", "M3 8v9h18c0-3-2-4-5-4.5S11 9 10 7L8 9zm0 6h18"],
+  ["station", "m4 20 1-5L16 4l4 4L9 19zM14 6l4 4"],
+  ["toy|game", "M4 12h7v8H4zm9 0h7v8h-7zM8 4h8v8H8z"],
+  ["wine|alcohol", "M8 3h8c1 6 0 9-4 9S7 9 8 3zm4 9v8m-4 0h8"],
+  ["", "M5 8h14l1 12H4zm4 0V6a3 3 0 0 1 6 0v2"],
+];
+
+export function categoryIcon(slug) {
+  const drawn = (name, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const [, lines] = ICONS.find(([words]) => new RegExp(`(^|-)(${words})`).test(slug));
+  const icon = drawn("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" });
+  icon.append(drawn("path", { d: lines }));
+  return icon;
+}

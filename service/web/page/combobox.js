@@ -1,36 +1,50 @@
-// A text field with suggestions below it, after the ARIA pattern: the focus stays in the field, the list is steered from
-// there. A late answer never replaces a newer one.
+// A text field with suggestions below it, after the ARIA pattern: the focus stays in the field, the arrow keys move in
+// the list. A late answer never replaces a newer one.
 
 import { make, said } from "./elements.js";
-import { count } from "./words.js";
+import { marked } from "./letters.js";
 
 const PAUSE = 60;
+// A score below it is a typo's or a weaker tier's.
+const BEGUN = 4;
 
-const isSame = (one, other) => one.kind === other?.kind && one.id === other.id && one.slug === other.slug;
+// The groups of an answer of /suggest, each [title, rows]. Categories stand before shops that only a typo found.
+export function suggested({ shops, categories }, typed, counted, readable = String) {
+  const part = (name, child) => make("span", { part: name }, child);
+  const row = (kind, key, found, name, aside) => {
+    const hit = marked(name, typed);
+    return { kind, key, found, nodes: [part("name", hit ?? said(name)), part("aside", (!hit && marked(aside, typed)) || said(aside))] };
+  };
+  const shop = (found) => row("shop", found.id, found, found.name, readable(found.domain));
+  const category = (found) => row("category", found.slug, found, found.category, counted(found.count));
+  return [
+    ["Shops", shops.filter(({ score }) => score >= BEGUN).map(shop)],
+    ["Categories", categories.map(category)],
+    ["Similar names", shops.filter(({ score }) => score < BEGUN).map(shop)],
+  ];
+}
 
-// ask(text, signal) answers what to suggest, choose(suggestion) opens one, tell(text, failure) says how it went.
-export function combobox(field, list, { ask, choose, tell }) {
+// ask(text, signal) returns groups, choose(row) opens one, report(groups, failure) announces how it went.
+export function combobox(field, list, { ask, choose, report }) {
   let turn = 0;
-  let asking = null;
-  let timer = 0;
+  let asking;
+  let timer;
   let lastAsked = -PAUSE;
   let notBefore = 0;
   let options = [];
   let active = -1;
 
-  const isOpen = () => !list.hidden;
-
-  function close() {
-    list.hidden = true;
-    field.setAttribute("aria-expanded", "false");
-    activate(-1);
+  function open(shown) {
+    list.hidden = !shown;
+    field.setAttribute("aria-expanded", String(shown));
   }
 
   function leave() {
     turn += 1;
     clearTimeout(timer);
     asking?.abort();
-    close();
+    open(false);
+    activate(-1);
   }
 
   function activate(at) {
@@ -43,100 +57,82 @@ export function combobox(field, list, { ask, choose, tell }) {
     element.scrollIntoView({ block: "nearest" });
   }
 
-  // The first key is asked for at once, further ones when the hand has paused for a moment.
+  // The first key is asked for immediately, further ones after a pause.
   function ponder() {
     clearTimeout(timer);
-    const now = performance.now();
-    const wait = Math.max(lastAsked + PAUSE - now, notBefore - now);
+    const wait = Math.max(lastAsked + PAUSE, notBefore) - performance.now();
     if (wait <= 0) request();
     else timer = setTimeout(request, wait);
   }
 
   async function request() {
     lastAsked = performance.now();
-    turn += 1;
-    const mine = turn;
+    const mine = (turn += 1);
     asking?.abort();
     asking = new AbortController();
     try {
-      const found = await ask(field.value, asking.signal);
-      if (mine === turn) show(found);
+      const groups = await ask(field.value, asking.signal);
+      if (mine === turn) show(groups);
     } catch (failure) {
-      if (mine !== turn || failure.kind === "aborted") return;
-      close();
-      notBefore = performance.now() + (failure.wait ?? 0) * 1000;
-      tell(null, failure);
-      if (failure.wait) timer = setTimeout(request, failure.wait * 1000);
+      if (mine !== turn) return;
+      leave();
+      report([], failure);
+      const wait = (failure.wait || 0) * 1000;
+      notBefore = performance.now() + wait;
+      if (wait) timer = setTimeout(request, wait);
     }
   }
 
-  function show({ shops, categories }) {
-    // Whoever is in the list already when the answer to the last key comes stays where they are.
-    const held = options[active]?.suggestion;
+  function show(groups) {
+    // An option that is active when the answer comes stays active.
+    const held = options[active];
     options = [];
-    const groups = [
-      group("Shops", shops, (shop) => [{ kind: "shop", id: shop.id, domain: shop.domain }, [
-        make("span", { class: "name" }, said(shop.name)), make("span", { class: "aside" }, said(shop.domain))]]),
-      group("Categories", categories, (found) => [{ kind: "category", slug: found.slug }, [
-        make("span", { class: "name" }, said(found.category)), make("span", { class: "aside" }, count(found.count, "shop"))]]),
-    ];
-    list.replaceChildren(...groups.filter(Boolean));
-    list.hidden = options.length === 0;
-    field.setAttribute("aria-expanded", String(!list.hidden));
-    activate(options.findIndex(({ suggestion }) => isSame(suggestion, held)));
-    tell(options.length
-      ? `${count(shops.length, "shop")} and ${count(categories.length, "category", "categories")} suggested.`
-      : "Nothing to suggest.");
+    list.replaceChildren(...groups.filter(([, rows]) => rows.length).map(group));
+    open(options.length > 0);
+    activate(options.findIndex(({ kind, key }) => kind === held?.kind && key === held.key));
+    report(groups);
   }
 
-  function group(title, found, parts) {
-    if (!found.length) return null;
-    const id = `suggested-${title.toLowerCase()}`;
-    const elements = found.map((one) => {
-      const [suggestion, children] = parts(one);
+  function group([title, rows], place) {
+    const elements = rows.map((row) => {
       const at = options.length;
       const element = make("div", {
-        role: "option", id: `suggestion-${at}`, "aria-selected": "false",
-        "data-kind": suggestion.kind, "data-id": suggestion.id, "data-slug": suggestion.slug,
+        role: "option", id: `suggestion-${at}`, part: "option", "aria-selected": "false", "data-kind": row.kind, "data-key": row.key,
         onclick: () => pick(at), onpointermove: () => active !== at && activate(at),
-      }, children);
-      options.push({ element, suggestion });
+      }, row.nodes);
+      options.push({ ...row, element });
       return element;
     });
-    return make("div", { role: "group", "aria-labelledby": id },
-      make("div", { class: "group", id, role: "presentation" }, title), elements);
+    return title ? make("div", { role: "group", "aria-labelledby": `group-${place}` },
+      make("div", { part: "group", id: `group-${place}`, role: "presentation" }, title), elements) : elements[0];
   }
 
   function pick(at) {
-    const { suggestion } = options[at];
+    choose(options[at]);
     leave();
-    choose(suggestion);
   }
 
-  const last = () => options.length - 1;
   const keys = {
-    ArrowDown: () => (isOpen() ? activate(active >= last() ? 0 : active + 1) : request()),
-    ArrowUp: () => isOpen() && activate(active <= 0 ? last() : active - 1),
-    Home: () => isOpen() && active >= 0 ? activate(0) : false,
-    End: () => isOpen() && active >= 0 ? activate(last()) : false,
-    Enter: () => isOpen() && active >= 0 ? pick(active) : false,
+    ArrowDown: () => (list.hidden ? request() : activate((active + 1) % options.length)),
+    ArrowUp: () => !list.hidden && activate((active > 0 ? active : options.length) - 1),
+    Enter: () => active >= 0 && pick(active),
     Escape: () => {
-      if (!isOpen()) field.value = "";
+      if (list.hidden) field.value = "";
       leave();
-      tell("");
+      report([]);
     },
   };
 
   field.addEventListener("keydown", (event) => {
     // While signs are being composed, the keys belong to the input method.
-    if (event.isComposing || event.ctrlKey || event.metaKey || event.shiftKey || !Object.hasOwn(keys, event.key)) return;
+    if (event.isComposing || event.ctrlKey || event.metaKey || !keys[event.key]) return;
     if (keys[event.key]() !== false) event.preventDefault();
   });
   field.addEventListener("input", () => {
     activate(-1);
     if (field.value.trim()) return ponder();
     leave();
-    tell("");
+    report([]);
   });
   field.addEventListener("blur", leave);
   // The field keeps the focus while somebody clicks into the list.

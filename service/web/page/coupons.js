@@ -1,21 +1,31 @@
 // The codes of a shop, each with what a checkout has shown of it.
 
 import { call } from "./api.js";
-import { facts, make, missing, said } from "./elements.js";
-import { folded } from "./sections.js";
-import { count, countryNames, day, moment, money, told } from "./words.js";
+import { make, said } from "./elements.js";
+import { reportCode } from "./reports.js";
+import { firstFew } from "./sections.js";
+import { count, countryNames, day, facts, missing, moment, money, told } from "./words.js";
 
-const KEPT = 3;
+const CODES_SHOWN = 3;
 
 export async function coupons(asked, signal, announce) {
-  const { results, total_count: total, note } = await call("list_coupons", asked, signal);
-  // The note says how many were found, how many are withheld, and why.
-  const balance = make("p", { class: "balance small" }, said(note));
-  if (!results.length) {
-    const text = total ? "Codes are known, but none that may be shown." : "No codes are known. That says nothing about the shop.";
-    return ["missing", make("p", { class: "missing" }, text), balance];
+  const found = await call("list_coupons", asked, signal);
+  const balance = make("p", { class: "balance small" }, sum(found));
+  if (!found.results.length) {
+    return found.total_count
+      ? ["missing", make("p", { class: "missing" }, "Codes are known, but none that may be shown."), balance]
+      : ["missing", make("p", { class: "missing" }, "No codes are known. That says nothing about the shop.")];
   }
-  return ["ok", ...folded(results.map((coupon) => row(coupon, announce)), KEPT, "codes"), balance];
+  return ["ok", ...firstFew(found.results.map((coupon) => couponRow(coupon, signal, announce)), CODES_SHOWN), balance];
+}
+
+// How many were found, how many may be used, and why others are left out.
+function sum({ results, total_count: total, withheld }) {
+  const reasons = [
+    [withheld.expired, "expired"], [withheld.verified_rejected, "rejected in a real checkout"],
+    [withheld.reserved_test_domain, "on a reserved test domain"], [withheld.policy, "withheld by display policy"],
+  ].filter(([number]) => number).map(([number, text]) => `, ${number} ${text}`);
+  return `${count(total, "code")} found: ${results.length} usable${reasons.join("")}.`;
 }
 
 function discount(given) {
@@ -28,7 +38,7 @@ function discount(given) {
   }
 }
 
-function status({ verificationStatus: status, lastVerifiedAt: at }) {
+function testOf({ verificationStatus: status, lastVerifiedAt: at }) {
   if (status === "verified_applied") {
     return make("p", { class: "status good" }, "Worked in a real checkout, ", moment(at) ?? "time not stated");
   }
@@ -42,7 +52,7 @@ function validity({ validFrom: from, validUntil: until }) {
   return make("span", {}, ...start, until ? make("span", {}, "until ", day(until)) : "no end");
 }
 
-function row(coupon, announce) {
+function couponRow(coupon, signal, announce) {
   const code = make("code", {}, coupon.code);
   const copy = make("button", {
     type: "button", class: "quiet", "data-copy": coupon.code, "aria-label": `Copy the code ${coupon.code}` }, "Copy");
@@ -57,12 +67,13 @@ function row(coupon, announce) {
     make("div", {},
       make("p", {}, make("span", { class: "name" }, discount(coupon.discount)), " · ",
         coupon.title ? said(coupon.title) : missing("no title stated")),
-      status(coupon),
+      testOf(coupon),
       facts(
         ["Valid", validity(coupon)],
         ["Order of at least", money(coupon.minOrder)],
         ["Valid in", countryNames(coupon.countries)],
-        ["Found at", told(coupon.source)])));
+        ["Found at", told(coupon.source)]),
+      reportCode(coupon, signal, announce)));
 }
 
 // Without a secure connection there is no clipboard to write to; then the code is selected at least.

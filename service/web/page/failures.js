@@ -41,9 +41,9 @@ function breakdown({ kind, status, code }) {
     : "The directory can’t look this up at the moment.";
 }
 
-// What the service says about it beyond the sentence; its words, as text.
-function detail(failure) {
-  return [400, 413].includes(failure.status) && failure.detail ? make("p", {}, failure.detail) : null;
+// What the service says about it beyond the sentence; its words, as text. Advice for programs helps nobody here.
+function detail({ status, code, detail: text }) {
+  return [400, 413].includes(status) && code !== "unknown_category" && text ? make("p", {}, text) : null;
 }
 
 export function problem(failure, again, { button = {} } = {}) {

@@ -1,18 +1,42 @@
-// The shops that fit a question or belong to a category, page by page.
+// The shops that match a query or belong to a category, page by page, with what they can be narrowed by.
 
 import { hrefOf, shopPlace } from "./address.js";
-import { call } from "./api.js";
-import { categoryName, learnNames } from "./categories.js";
-import { badge, joined, make, missing, said } from "./elements.js";
-import { count, countryName } from "./words.js";
+import { call, suggest } from "./api.js";
+import { categoryIcon, categoryName, learnNames } from "./categories.js";
+import { readable } from "./domains.js";
+import { make, said } from "./elements.js";
+import { filters } from "./filters.js";
+import { badge, count, countryName, joined, missing } from "./words.js";
 
 const PAGE = 25;
+// The most that one answer holds: where these are all shops, their numbers are known.
+const MOST = 100;
 const NAMED = 3;
 
 export async function listing(place, signal) {
-  const input = { query: place.query, limit: PAGE, offset: place.offset, category: place.category, country: place.country };
-  const [found] = await Promise.all([call("find_shop", input, signal), learnNames(signal)]);
-  const heading = title(place);
+  const { query, offset, category, country } = place;
+  const asked = new Map();
+  // One call for each question, however many parts of the view need its answer.
+  const ask = (input) => {
+    const key = JSON.stringify(input);
+    if (!asked.has(key)) asked.set(key, call("find_shop", input, signal));
+    return asked.get(key);
+  };
+  // Without these there are no filters, which is no reason to show no answer.
+  const without = (filter) => ask({ query, limit: MOST, category, country, ...filter }).catch(() => null);
+  const [found, anyCategory, anyCountry] = await Promise.all([
+    ask({ query, limit: offset ? PAGE : MOST, category, country, ...(offset && { offset }) }),
+    without({ category: "" }),
+    without({ country: "" }),
+    learnNames(signal),
+  ]);
+  const shops = found.results.slice(0, PAGE);
+  const heading = title(place, found.total_count);
+  const results = shops.length
+    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, country)))
+    : await nothing(place, found, signal);
+  const list = make("div", { class: "found" }, results, paging(place, found.total_count));
+  const aside = anyCategory && anyCountry && filters(place, anyCategory, anyCountry);
   return {
     kind: place.view,
     title: heading.text,
@@ -20,85 +44,94 @@ export async function listing(place, signal) {
     told: `${count(found.total_count, "shop")} found.`,
     nodes: [
       make("h1", { tabindex: "-1" }, heading.nodes),
-      found.total_count ? make("p", { class: "lead" }, extent(place, found)) : null,
+      found.total_count ? make("p", { class: "lead" }, extent(place, shops.length, found.total_count)) : null,
       notice(found),
-      meant(found.did_you_mean, place.country),
-      found.results.length
-        ? make("ul", { class: "shops" }, found.results.map((shop) => row(shop, place.country)))
-        : nothing(place, found),
-      paging(place, found),
+      shops.length ? meant(found.did_you_mean, country) : null,
+      aside ? make("div", { class: "narrowed" }, aside, list) : list,
     ],
   };
 }
 
-function title({ query, category }) {
+function title({ query, category }, total) {
   const name = category && categoryName(category);
-  if (!query.trim()) return category ? { text: name, nodes: [said(name)] } : { text: "All shops", nodes: ["All shops"] };
-  return { text: category ? `${query} in ${name}` : query, nodes: ["Shops for “", said(query), "”", ...(category ? [" in ", said(name)] : [])] };
+  if (!query.trim()) {
+    return category ? { text: name, nodes: [categoryIcon(category), said(name)] } : { text: "All shops", nodes: ["All shops"] };
+  }
+  return { text: category ? `${query} in ${name}` : query, nodes: [total ? "Shops for “" : "Nothing found for “", said(query), "”", ...(category ? [" in ", said(name)] : [])] };
 }
 
 const within = ({ country }) =>
   (country ? ` that sell in ${countryName(country)}, sell worldwide, or do not state where they sell` : "");
 
-function extent(place, { results, total_count: total }) {
+function extent(place, shown, total) {
   const all = count(total, "shop") + within(place);
-  if (results.length === 0 || total <= results.length) return all;
-  return `${place.offset + 1} to ${place.offset + results.length} of ${all}`;
+  return shown === 0 || total <= shown ? all : `${place.offset + 1} to ${place.offset + shown} of ${all}`;
 }
 
 function notice({ results, ignored_terms: ignored, category_truncated: cut }) {
-  const said_so = [];
-  if (ignored.length) {
-    said_so.push(make("p", {}, "Left out, as no shop fits: ", joined(ignored.map((word) => make("q", {}, said(word)))),
-      results.length ? ". What is shown answers a narrower question than yours." : "."));
+  const lines = [];
+  // Where nothing is found, that is said already.
+  if (ignored.length && results.length) {
+    lines.push(make("p", {}, "No shop matches ", joined(ignored.map((word) => make("q", {}, said(word)))),
+      ": these are the shops for the other words."));
   }
-  if (cut) {
-    said_so.push(make("p", {}, "A word fits more categories than were searched: what is shown is a part of what fits."));
-  }
-  return said_so.length ? make("div", { id: "notice" }, said_so) : null;
+  if (cut) lines.push(make("p", {}, "A word fits so many categories that only a part of the shops is shown."));
+  return lines.length ? make("div", { id: "notice" }, lines) : null;
 }
 
 function meant(shops, country) {
   if (!shops.length) return null;
-  const links = shops.map((shop) =>
-    make("a", { href: hrefOf(shopPlace(shop, country)) }, said(shop.name), " (", said(shop.domain), ")"));
+  const links = shops.map((shop) => make("a", { href: hrefOf(shopPlace(shop, country)) }, said(shop.name)));
   return make("p", { id: "did-you-mean" }, "Did you mean ", joined(links, " or "), "?");
 }
 
-function row(shop, country) {
+function shopRow(shop, country) {
   const markets = shop.countries?.map(countryName);
   const more = markets?.length > NAMED ? ` and ${count(markets.length - NAMED, "more", "more")}` : "";
   return make("li", { "data-shop": shop.id },
     badge(shop.name, shop.id),
     make("div", {},
       make("a", { href: hrefOf(shopPlace(shop, country)) }, said(shop.name)),
-      make("span", { class: "aside" }, said(shop.domain))),
-    make("div", { class: "small" },
+      make("span", { class: "aside" }, said(readable(shop.domain)))),
+    shop.categories ? make("div", { class: "small" },
       make("span", {}, joined(shop.categories.map((slug) => said(categoryName(slug))))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
-      make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed"))));
+      make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed"))) : null);
 }
 
-function nothing(place, { total_count: total }) {
-  if (total) {
+// What to do when nothing was found: where a typo may have been meant to lead, and what else there is.
+async function nothing(place, found, signal) {
+  const { query, country, category } = place;
+  if (found.total_count) {
     return make("p", { class: "plain" }, "This page lies behind the last shop. ",
       make("a", { href: hrefOf({ ...place, offset: 0 }) }, "To the first page"));
   }
-  return place.country
-    ? make("p", { class: "plain" }, `No shop fits among those${within(place)}. `,
-      make("a", { href: hrefOf({ ...place, country: "", offset: 0 }) }, "Look in all countries"))
-    : make("p", { class: "plain" }, "No shop in the directory fits. ",
-      make("a", { href: hrefOf({ view: "start" }) }, "Browse the categories"));
+  const none = { shops: [], categories: [] };
+  const near = query ? await suggest(query, country, signal).catch(() => none) : none;
+  const shops = new Map([...found.did_you_mean, ...near.shops.map(({ id, name, domain }) => ({ id, name, domain }))]
+    .map((shop) => [shop.id, shop]));
+  const links = [
+    ...near.categories.map(({ slug, category: name }) => [{ view: "category", category: slug, country }, name]),
+    ...(found.word_counts ?? []).filter((word) => word.shops).map(({ word }) => [{ ...place, query: word, offset: 0 }, `Only “${word}”`]),
+    ...(country ? [[{ ...place, country: "", offset: 0 }, "Look in all countries"]] : []),
+    ...(category ? [[{ ...place, view: "results", category: "", offset: 0 }, "Look in all categories"]] : []),
+    [{ view: "start", country }, "Browse the categories"],
+  ];
+  return make("div", { class: "plain" },
+    make("p", { class: "sentence" }, country ? `No shop fits among those${within(place)}.` : "No shop in the directory fits."),
+    shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
+    shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, country))) : null,
+    make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, said(text)), " "]).flat()));
 }
 
-function paging(place, { results, truncated, total_count: total }) {
+function paging(place, total) {
   // From behind the last shop, the page before is the last one.
   const end = Math.min(place.offset, Math.ceil(total / PAGE) * PAGE);
   const previous = end > 0 && make("a", {
     id: "previous", rel: "prev", href: hrefOf({ ...place, offset: Math.max(0, end - PAGE) }) }, "Previous");
-  const next = truncated && make("a", {
-    id: "next", rel: "next", href: hrefOf({ ...place, offset: place.offset + results.length }) }, "Next");
+  const next = place.offset + PAGE < total && make("a", {
+    id: "next", rel: "next", href: hrefOf({ ...place, offset: place.offset + PAGE }) }, "Next");
   if (!previous && !next) return null;
   return make("nav", { class: "paging", "aria-label": "Pages" }, previous || null, next || null);
 }

@@ -1,20 +1,21 @@
 // Puts the page together: the address decides what is shown, and everything that is done changes the address.
 
+import { account, countryChoice } from "./account.js";
 import { hrefOf, placeOf, shopPlace } from "./address.js";
 import { suggest } from "./api.js";
-import { combobox } from "./combobox.js";
-import { make } from "./elements.js";
+import { combobox, suggested } from "./combobox.js";
+import { readable } from "./domains.js";
+import { make, said } from "./elements.js";
 import { problem, sentence } from "./failures.js";
 import { listing } from "./listing.js";
-import { countryChoice, tokenEntry } from "./preferences.js";
 import { shop } from "./shop.js";
 import { start } from "./start.js";
-import { moment } from "./words.js";
+import { count, moment } from "./words.js";
 
 const VIEWS = { start, results: listing, category: listing, shop };
 const NAME = document.title;
-const [view, status, field, list, country, token, asOf] =
-  ["view", "status", "search", "suggestions", "country", "token", "as-of"].map((id) => document.getElementById(id));
+const [view, status, field, list, country, corner, panel, asOf] = ["view", "status", "search", "suggestions", "country",
+  "corner", "account", "as-of"].map((id) => document.getElementById(id));
 
 let place = placeOf();
 let shown = null;
@@ -88,19 +89,36 @@ function paint(made, scroll) {
   scrollTo(0, scroll);
 }
 
+const search = () => go({ view: "results", query: field.value.trim(), country: place.country });
+
+async function suggestions(text, signal) {
+  const groups = suggested(await suggest(text, place.country, signal), text, (number) => count(number, "shop"), readable);
+  const all = { kind: "all", nodes: [make("span", { part: "name" }, "All results for “", said(text.trim()), "”")] };
+  return groups.some(([, rows]) => rows.length) ? [...groups, ["", [all]]] : groups;
+}
+
+function announceSuggestions(groups, failure) {
+  if (failure) return announce(`Suggestions: ${sentence(failure)}`, true);
+  const number = (kind) => groups.flatMap(([, rows]) => rows).filter((row) => row.kind === kind).length;
+  const [shops, categories] = [number("shop"), number("category")];
+  announce(!groups.length ? "" : !shops && !categories ? "Nothing to suggest."
+    : `${count(shops, "shop")} and ${count(categories, "category", "categories")} suggested.`);
+}
+
 const finder = combobox(field, list, {
-  ask: (text, signal) => suggest(text, place.country, signal),
-  choose: (found) => go(found.kind === "shop"
-    ? shopPlace(found, place.country)
-    : { view: "category", query: "", category: found.slug, country: place.country }),
-  tell: (text, failure) => (failure ? announce(`Suggestions: ${sentence(failure)}`, true) : announce(text)),
+  ask: suggestions,
+  choose: ({ kind, found }) => {
+    if (kind === "all") search();
+    else go(kind === "shop" ? shopPlace(found, place.country)
+      : { view: "category", query: "", category: found.slug, country: place.country });
+  },
+  report: announceSuggestions,
 });
 
 document.getElementById("find").addEventListener("submit", (event) => {
   event.preventDefault();
-  go({ view: "results", query: field.value.trim(), country: place.country });
+  search();
 });
-document.getElementById("preferences").addEventListener("submit", (event) => event.preventDefault());
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
@@ -115,7 +133,7 @@ document.addEventListener("click", (event) => {
 addEventListener("popstate", (event) => show(placeOf(), { scroll: event.state?.scroll ?? 0 }));
 
 countryChoice(country, (chosen) => go({ ...place, country: chosen, ...("offset" in place && { offset: 0 }) }, { replace: true }));
-tokenEntry(token, (text) => {
+account(corner, panel, (text) => {
   announce(text, true);
   tokens += 1;
   shown?.tokenChanged?.();

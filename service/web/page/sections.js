@@ -36,16 +36,17 @@ export function section(id, title, load) {
 }
 
 // Many rows: the first few, the rest on request.
-export function folded(rows, kept, words) {
+export function firstFew(rows, shown) {
   const list = make("ul", { class: "rows" }, rows);
-  if (rows.length <= kept + 2) return [list];
-  const rest = rows.slice(kept);
+  if (rows.length <= shown + 2) return [list];
+  const rest = rows.slice(shown);
   for (const row of rest) row.hidden = true;
   const more = make("button", { type: "button", class: "quiet", onclick: () => {
     for (const row of rest) row.hidden = false;
-    rest[0].tabIndex = -1;
-    rest[0].focus();
+    const next = rest[0].querySelector("a, button") ?? rest[0];
+    if (next === rest[0]) next.tabIndex = -1;
+    next.focus();
     more.remove();
-  } }, `Show ${rest.length} more ${words}`);
+  } }, `Show ${rest.length} more`);
   return [list, more];
 }

@@ -1,8 +1,8 @@
 // What a shop states of its shipping, and whether that settles the chosen country.
 
 import { call } from "./api.js";
-import { facts, make, said } from "./elements.js";
-import { count, countryName, countryNames, moment, money } from "./words.js";
+import { make, said } from "./elements.js";
+import { count, countryName, countryNames, facts, moment, money } from "./words.js";
 
 const SOURCES = { policy_page: "the shop’s page on shipping", structured_data: "markup of the shop’s own pages" };
 

@@ -2,14 +2,16 @@
 
 import { hrefOf } from "./address.js";
 import { call } from "./api.js";
-import { categoryName, learnNames } from "./categories.js";
+import { categoryIcon, categoryName, learnNames } from "./categories.js";
 import { coupons } from "./coupons.js";
-import { badge, facts, joined, make, said } from "./elements.js";
+import { OUTWARDS, readable, siteOf } from "./domains.js";
+import { make, said } from "./elements.js";
 import { offers } from "./offers.js";
+import { reportShop } from "./reports.js";
 import { section } from "./sections.js";
 import { shipping } from "./shipping.js";
 import { trust } from "./trust.js";
-import { countryNames } from "./words.js";
+import { badge, countryNames, facts, joined } from "./words.js";
 
 // How long the view waits for all of its sections, so that it comes as a whole where the answers are quick.
 const TOGETHER = 150;
@@ -35,9 +37,9 @@ export async function shop(place, signal, announce) {
     nodes: [
       head(found, country),
       make("div", { class: "columns" },
-        make("div", {}, coupon_section.element),
+        make("div", {}, coupon_section.element, offer_section.element),
         make("div", {}, shipping_section.element, trust_section.element)),
-      offer_section.element,
+      reportShop(found, signal, announce),
     ],
     // What is shown stays right when only the country changes: but for the verdict on shipping.
     adapt(other) {
@@ -51,18 +53,21 @@ export async function shop(place, signal, announce) {
 }
 
 function head(found, country) {
-  const links = found.categories.map((slug) =>
-    make("a", { href: hrefOf({ view: "category", category: slug, country }) }, said(categoryName(slug))));
-  const markets = countryNames(found.countries);
+  const links = found.categories.map((slug) => make("a", { href: hrefOf({ view: "category", category: slug, country }) },
+    categoryIcon(slug), said(categoryName(slug))));
+  const domain = readable(found.domain);
+  const site = siteOf(found.domain);
   return make("div", { class: "shop-head" },
     badge(found.name, found.id),
     make("div", {},
       make("h1", { tabindex: "-1" }, said(found.name)),
-      make("p", { class: "domain" }, said(found.domain)),
-      RESERVED.test(found.domain) ? make("p", {}, "An invented or private shop: its links lead nowhere on the internet.") : ""),
+      make("p", { class: "domain" }, said(domain)),
+      RESERVED.test(found.domain) ? make("p", {}, "An invented or private shop: its links lead nowhere.") : null),
+    site ? make("a", { id: "visit", class: "button", href: site, ...OUTWARDS }, "Visit the shop", make("span", { "aria-hidden": "true" }, " ↗")) : null,
     facts(
       ["Also known as", found.aliases.length ? joined(found.aliases.map(said)) : null],
       ["Categories", joined(links)],
-      ["Sells in", markets],
+      ["Sells in", countryNames(found.countries)],
+      ...(domain === found.domain ? [] : [["Domain in ASCII", make("code", {}, found.domain)]]),
       ["Id in the directory", make("code", {}, found.id)]));
 }

@@ -1,16 +1,25 @@
 // The start: what this is, and the categories to browse.
 
 import { hrefOf } from "./address.js";
-import { categoryList } from "./categories.js";
+import { categoryIcon, categoryList } from "./categories.js";
 import { make, said } from "./elements.js";
 import { count } from "./words.js";
+
+// As many as a small screen shows without scrolling far; a large one shows all.
+const FIRST = 8;
 
 export async function start(place, signal) {
   const { results, total_count: total, asOf } = await categoryList(signal);
   const { country } = place;
   const links = results.map((found) => make("li", {},
     make("a", { href: hrefOf({ view: "category", category: found.slug, country }), "data-slug": found.slug },
-      said(found.category), make("span", { class: "aside" }, count(found.count, "shop")))));
+      categoryIcon(found.slug), said(found.category), make("span", { class: "aside" }, count(found.count, "shop")))));
+  const tiles = make("ul", { class: "tiles" }, links);
+  const more = make("button", { type: "button", class: "quiet more", onclick: () => {
+    tiles.classList.add("all");
+    links[FIRST].querySelector("a").focus();
+    more.remove();
+  } }, `All ${total} categories`);
   return {
     kind: "start",
     title: "",
@@ -23,7 +32,8 @@ export async function start(place, signal) {
       make("div", { class: "heading" },
         make("h2", {}, "Browse by category"),
         make("a", { href: hrefOf({ view: "results", query: "", country }) }, "All shops")),
-      total ? make("ul", { class: "tiles" }, links) : make("p", { class: "plain" }, "The directory holds no shops yet."),
+      total ? tiles : make("p", { class: "plain" }, "The directory holds no shops yet."),
+      total > FIRST ? more : null,
     ],
   };
 }

@@ -1,12 +1,13 @@
-// What was measured of a shop's site: single facts, each with its source and time. No verdict is made of them.
+// What was measured of a shop's site, as a timeline: single facts, each with its source and time, and no verdict.
 
 import { call, hasToken } from "./api.js";
 import { make, said } from "./elements.js";
-import { countryName, day, moment } from "./words.js";
+import { countryName, day, joined, moment } from "./words.js";
 
+const REGISTERED = "domain_registered_at";
 const KINDS = {
   tls_issuer: "Certificate issued by", tls_grade: "TLS configuration", hosting_isp: "Hosted by",
-  hosting_country: "Hosted in", domain_registered_at: "Domain registered", registrar: "Registrar",
+  hosting_country: "Hosted in", [REGISTERED]: "Domain registered", registrar: "Registrar",
   payment_methods: "Ways to pay",
 };
 const REASONS = {
@@ -16,8 +17,9 @@ const REASONS = {
 
 export async function trust(asked, signal) {
   if (!hasToken()) {
-    return ["missing", make("p", { class: "missing" },
-      "What was measured of this shop’s site is shown with an API token. Enter one at the top of the page; the operator of this directory issues it.")];
+    return ["missing", make("p", { class: "missing" }, "What was measured of this shop’s site is shown with an API token, ",
+      "which the operator of this directory issues. "),
+    make("button", { type: "button", class: "quiet", popovertarget: "account" }, "Enter a token")];
   }
   const { status, signals, signal_coverage: coverage } = await call("get_trust", asked, signal);
   const gaps = make("dl", { class: "facts gaps" }, coverage.missing.map(({ kind, reason }) =>
@@ -25,21 +27,21 @@ export async function trust(asked, signal) {
   if (status === "no_signals_collected") {
     return ["missing", make("p", { class: "missing" }, "Nothing has been measured. That is no verdict."), gaps];
   }
-  return ["ok", make("ul", { class: "signals" }, signals.map(measured)),
+  // A registration is an event of its own time, everything else one of the check that saw it.
+  const time = ({ kind, value, checked_at: at }) => Date.parse(kind === REGISTERED ? value : at) || 0;
+  return ["ok", make("ol", { class: "timeline" }, signals.toSorted((one, other) => time(other) - time(one)).map(measured)),
     coverage.missing.length ? make("h3", {}, "Not known") : "", coverage.missing.length ? gaps : "",
     make("p", { class: "small" }, "Each fact stands for itself; what is missing says nothing about the shop.")];
 }
 
 function measured({ kind, value, source, checked_at: at }) {
   return make("li", { "data-signal": kind },
-    make("span", { class: "kind" }, KINDS[kind] ?? kind),
-    make("span", { class: "name" }, shown(kind, value)),
-    make("span", { class: "small" }, make("span", {}, "Source: ", said(source)), make("span", {}, "Checked ", moment(at))));
+    make("p", {}, make("span", { class: "kind" }, KINDS[kind] ?? kind), " ", make("span", { class: "name" }, valueOf(kind, value))),
+    make("p", { class: "small" }, "Seen by ", said(source), ", ", moment(at)));
 }
 
-function shown(kind, value) {
-  if (Array.isArray(value)) return value.flatMap((one, at) => (at ? [", ", said(one)] : [said(one)]));
+function valueOf(kind, value) {
+  if (Array.isArray(value)) return joined(value.map(said));
   if (kind === "hosting_country") return said(countryName(value));
-  if (kind === "domain_registered_at") return day(value);
-  return said(value);
+  return kind === REGISTERED ? day(value) : said(value);
 }

@@ -1,6 +1,6 @@
-// Plain words for what the interface answers.
+// Plain words, and their usual shapes, for what the interface answers.
 
-import { make, missing, said } from "./elements.js";
+import { make, said } from "./elements.js";
 
 const LOCALE = "en-GB";
 const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
@@ -46,4 +46,25 @@ export function moment(time) {
   return make("time", { datetime: time }, `${MOMENT.format(at)} UTC (${ago})`);
 }
 
+export const missing = (text = "not stated") => make("span", { class: "missing" }, text);
+
 export const told = (text) => (text ? said(text) : missing());
+
+// Rows of a name and what is known; null is shown as missing.
+export function facts(...rows) {
+  const list = make("dl", { class: "facts" });
+  for (const [name, value] of rows) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value ?? missing())));
+  return list;
+}
+
+export function joined(parts, between = ", ") {
+  return parts.flatMap((part, at) => (at ? [between, part] : [part]));
+}
+
+// A square with the first sign of a name, to tell the rows of a list apart at a glance.
+export function badge(name, id) {
+  const sign = [...new Intl.Segmenter().segment(name.replace(/[\p{C}\p{Z}\p{P}\p{S}]/gu, "") || "·")][0].segment;
+  let tone = 0;
+  for (const letter of id) tone = (tone * 31 + letter.codePointAt(0)) % 4;
+  return make("span", { class: `badge tone-${tone}`, "aria-hidden": "true" }, sign.toLocaleUpperCase("en"));
+}

@@ -1,11 +1,11 @@
-// The country that answers are for, and the token: it stays in this tab, and goes to this service only.
+// The country that answers are for, and the account: a token, which stays in this tab and goes to this service only.
 
 import { useToken } from "./api.js";
 import { COUNTRY_CODES } from "./countries.js";
 import { make } from "./elements.js";
 import { countryName } from "./words.js";
 
-const KEPT = "shop-directory.token";
+const STORED = "shop-directory.token";
 
 export function countryChoice(select, changed) {
   const order = new Intl.Collator("en").compare;
@@ -14,9 +14,18 @@ export function countryChoice(select, changed) {
   select.addEventListener("change", () => changed(select.value));
 }
 
-export function tokenEntry(input, changed) {
-  let used = "";
-  let length = 0;
+export function account(corner, panel, changed) {
+  const input = panel.querySelector("input");
+  let used = stored();
+  let length = used.length;
+
+  function apply() {
+    useToken(used);
+    // What needs a token is shown with one only.
+    document.documentElement.toggleAttribute("data-token", used !== "");
+    corner.textContent = used ? "Account ✓" : "Account";
+    corner.ariaLabel = used ? "Account: a token is used" : null;
+  }
 
   function use(text) {
     // A header holds nothing else; the service would never see it.
@@ -25,32 +34,36 @@ export function tokenEntry(input, changed) {
     input.setAttribute("aria-invalid", String(!fits));
     if (token === used && fits) return;
     used = token;
-    useToken(token);
-    keep(token);
+    store(token);
+    apply();
     changed(token ? "The token is used in this tab until it is closed."
       : fits ? "No token is used." : "This can’t be a token: it holds more than plain letters, digits and signs.");
   }
 
-  input.value = kept();
-  used = input.value;
-  useToken(used);
-  length = input.value.length;
+  input.value = used;
+  apply();
   input.addEventListener("change", () => use(input.value));
-  // Pasted or filled in as a whole; typed letter by letter it is used when it is there.
+  // A token that is pasted or filled in is used immediately; one that is typed, when it is whole.
   input.addEventListener("input", () => {
     const grown = input.value.length - length;
     length = input.value.length;
     if (Math.abs(grown) > 1 || !length) use(input.value);
   });
+  panel.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (event.submitter.value === "out") input.value = "";
+    use(input.value);
+    panel.hidePopover();
+  });
 }
 
-function kept() {
-  try { return sessionStorage.getItem(KEPT) ?? ""; } catch { return ""; }
+function stored() {
+  try { return sessionStorage.getItem(STORED) ?? ""; } catch { return ""; }
 }
 
-function keep(token) {
+function store(token) {
   try {
-    if (token) sessionStorage.setItem(KEPT, token);
-    else sessionStorage.removeItem(KEPT);
+    if (token) sessionStorage.setItem(STORED, token);
+    else sessionStorage.removeItem(STORED);
   } catch { /* then it is used until the page is left */ }
 }

@@ -1,0 +1,8 @@
+// The example of the widget's page: shows the markup with this service's address, and each event as it comes.
+
+const markup = document.getElementById("markup");
+markup.textContent = markup.textContent.replace("/widget.js", new URL("widget.js", document.baseURI).href);
+
+document.addEventListener("choose", ({ detail }) => {
+  document.getElementById("chosen").textContent = JSON.stringify(detail, null, 2);
+});

@@ -1,0 +1,51 @@
+// <shop-typeahead>: a search field for shops and categories, for pages of any origin. It works by keyboard and screen
+// reader, is styled by parts and custom properties, and fires `choose` with {kind, shop} or {kind, category}.
+
+import { combobox, suggested } from "../page/combobox.js";
+import { make } from "../page/elements.js";
+
+const STYLE = new CSSStyleSheet();
+STYLE.replaceSync(`:host{display:block;position:relative}
+*{box-sizing:border-box}
+label{display:block;margin-bottom:.3em}
+input,#list{width:100%;font:inherit;color:var(--shop-ink,CanvasText);background:var(--shop-surface,Canvas);border:1px solid var(--shop-line,GrayText);border-radius:var(--shop-radius,.5em);padding:.6em}
+#list{position:absolute;z-index:9;max-height:20em;overflow:auto;padding:.3em}
+[part=group]{padding:.3em .6em;font-size:.85em}
+[role=option]{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 1em;padding:.5em .6em;cursor:pointer}
+[aria-selected=true]{background:var(--shop-accent,Highlight);color:var(--shop-accent-ink,HighlightText)}
+mark{background:none;color:inherit;font-weight:bold}`);
+
+class ShopTypeahead extends HTMLElement {
+  connectedCallback() {
+    if (this.shadowRoot) return;
+    const given = (name, otherwise) => this.getAttribute(name) || otherwise;
+    const label = given("label", "Find a shop");
+    const field = make("input", {
+      id: "field", part: "field", role: "combobox", "aria-autocomplete": "list", "aria-controls": "list",
+      "aria-expanded": "false", autocomplete: "off", spellcheck: "false", maxlength: "200", dir: "auto",
+    });
+    const list = make("div", { id: "list", part: "list", role: "listbox", "aria-label": label, hidden: "" });
+    const status = make("div", { part: "status", role: "status" });
+    const root = this.attachShadow({ mode: "open", delegatesFocus: true });
+    root.adoptedStyleSheets = [STYLE];
+    root.append(make("label", { for: "field", part: "label" }, label), field, list, status);
+    combobox(field, list, {
+      ask: async (q, signal) => {
+        const asked = new URLSearchParams({ q, limit: given("limit", "6"), country: given("country", "") });
+        const answer = await fetch(new URL(`suggest?${asked}`, given("service", import.meta.url)), { signal });
+        if (!answer.ok) throw { wait: Number(answer.headers.get("retry-after")) };
+        return suggested(await answer.json(), q, String);
+      },
+      choose: ({ kind, found }) => {
+        field.value = found.name ?? found.category;
+        this.dispatchEvent(new CustomEvent("choose", { detail: { kind, [kind]: found }, bubbles: true }));
+      },
+      report: (groups, failure) => {
+        const found = groups.flatMap(([, rows]) => rows).length;
+        status.textContent = failure ? "The directory did not answer." : groups.length ? `Suggestions: ${found}` : "";
+      },
+    });
+  }
+}
+
+customElements.define("shop-typeahead", ShopTypeahead);
