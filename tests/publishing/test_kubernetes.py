@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import kubernetes_validate
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]  # it says nothing of its types
 
 from indexer.settings import IndexerSettings
 from service.settings import Settings
@@ -31,6 +31,7 @@ def _pods() -> dict[str, dict[str, Any]]:
 
 
 def _variables(container: dict[str, Any]) -> dict[str, str]:
+    shared: dict[str, str]
     (shared,) = (one["data"] for one in OBJECTS if one["kind"] == "ConfigMap")
     assert container["envFrom"] == [{"configMapRef": {"name": "shop-directory"}}]
     return shared | {one["name"]: one["value"] for one in container.get("env", ())}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]  # it says nothing of its types
 from jsonschema import Draft7Validator
 
 from tests.real.sources import REPOSITORY

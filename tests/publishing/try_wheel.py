@@ -109,7 +109,7 @@ def main() -> None:
         environment = Path(scratch, "environment")
         venv.create(environment, with_pip=True)
         python = environment / "bin" / "python"
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel]
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)]
         subprocess.run(install, check=True)
         folder = Path(scratch, "empty")
         folder.mkdir()
