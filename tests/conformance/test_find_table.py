@@ -26,6 +26,10 @@ _ROWS: Final[dict[str, tuple[list[dict[str, Any]], dict[str, Any]]]] = {
         [shop("Nike", "nike.com"), shop("Zapatos", "zapatos.mx")],
         {**_EMPTY, "did_you_mean": ["Nike"], "word_counts": (WordCount("nike", 1), WordCount("mx", 1))},
     ),
+    "body shop": (
+        [shop("The Body Shop"), shop("Body Shop Supplies", popularity=9)],
+        {"shops": ["The Body Shop", "Body Shop Supplies"], **_PLAIN, "total": 2},
+    ),
     "???": ([shop("???")], {"shops": ["???"], **_PLAIN}),
     "qqxx": ([shop("Zalando")], {**_EMPTY, "ignored": ("qqxx",)}),
     "qqyx": ([shop("Qqxy")], {**_EMPTY, "ignored": ("qqyx",), "did_you_mean": ["Qqxy"]}),
