@@ -15,8 +15,8 @@ CATEGORY_TYPO_MIN: Final = 5
 SUGGEST_CUT: Final = 64
 ONE_TYPO_MIN: Final = 4
 TWO_TYPOS_MIN: Final = 8
-# Of two typing errors none touches a character of the key from here on: Han characters, Hangul syllables, and scripts
-# that few write. Those before it belong to alphabets, so that few of them follow one beginning (M9).
+# Of two typing errors none touches a character of the key from here on: Han characters, and scripts that few write.
+# Those before it belong to alphabets, so that few of them follow one beginning (M9).
 FIXED_FROM: Final = 0x3400
 OVERLAP_WORDS: Final = 6
 # Up to so many characters of the spaced form, only one shop is in the best tier: they are more often the beginning of a

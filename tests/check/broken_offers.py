@@ -47,7 +47,7 @@ def _without_candidates(document: Document) -> None:
     document.pop("candidates", None)
 
 
-def _merging() -> Callable[[ASGIApp], ASGIApp]:
+def _merging(app: ASGIApp) -> ASGIApp:
     """A server on which an audit renames the shop."""
     audited: set[str] = set()
 
@@ -58,7 +58,7 @@ def _merging() -> Callable[[ASGIApp], ASGIApp]:
         if answered.asked.path == "/tool/get_shop" and arguments.get("shop_domain") in audited:
             answered.document = {**answered.document, "name": "Merged"}
 
-    return lambda app: Changed(app, after=after)
+    return Changed(app, after=after)
 
 
 def _unknown_is_empty(answered: Answered) -> None:
@@ -76,6 +76,6 @@ BREAKAGES: Final = (
     Breakage("I65", "takes a word for a boolean", hearing(_RESOLVE, _lenient)),
     Breakage("I66", "has a verdict of its own", rewriting(_CONFLICT, _other_verdict)),
     Breakage("I66", "looks for no candidates", rewriting(_CONFLICT, _without_candidates)),
-    Breakage("I66", "merges", _merging()),
+    Breakage("I66", "merges", _merging),
     Breakage("I66", "knows every shop", answering(_CONFLICT, _unknown_is_empty, 404)),
 )

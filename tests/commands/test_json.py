@@ -139,6 +139,9 @@ def test_serve_says_in_one_document_where_it_listens_and_nothing_more(folder: Pa
     assert (list(told), rest, process.returncode) == (["url"], "", 0)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", told["url"])
     port = told["url"].rpartition(":")[2]
-    message = f"Nothing is served at 127.0.0.1 port {port}: the log says why. --port 0 takes a free port."
+    message = (
+        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. "
+        "Choose another port by --port; 0 takes a free one."
+    )
     assert (taken.code, taken.out) == (3, "")
     assert taken.error == {"error": {"code": "unavailable", "message": message}}

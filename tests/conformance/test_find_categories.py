@@ -53,8 +53,10 @@ async def test_a_word_means_a_category_by_its_other_names_as_by_its_display_name
         "buch": ["Alder"], "BÜCHER": ["Alder"], "buc": ["Alder"], "本と雑誌": ["Alder"], "本と雑": ["Alder"],
         "lamps": ["Birch"], "lamp": ["Birch"], "lampe": ["Birch"], "lighting": ["Birch"], "velo": ["Cedar"],
         "bike": ["Cedar"], "輪": ["Cedar"], "alder buch": ["Alder"], "lampe lighting": ["Birch"], "guides": ["Alder"],
-        # Of two letters, or of one that is neither Han nor kana; of a name that no longer shows; not equal, too short.
-        "tv": [], "de": [], "책": [], "e": [], "本": [], "lampe buch": [],
+        # A Hangul syllable is folded to its letters, here three.
+        "책": ["Alder"],
+        # Of two letters; not equal, too short.
+        "tv": [], "de": [], "e": [], "本": [], "lampe buch": [],
     }  # fmt: skip
     assert {query: await found_names(world, query) for query in found} == found
     assert await world.categories() == (

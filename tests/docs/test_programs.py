@@ -104,6 +104,8 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
                 told = answer.read()
                 connection.close()
                 self.send_response(answer.status)
+                if encoding := answer.getheader("content-encoding"):
+                    self.send_header("content-encoding", encoding)
             self.send_header("content-length", str(len(told)))
             self.end_headers()
             self.wfile.write(told)

@@ -77,6 +77,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         backend = Untouchable()
         app = create_app(Settings(token_file=tokens), search=backend)
     with served(app) as base:
+        backend.asked.clear()  # at the start, whether anything is published
         yield Guarded(base, backend, ran, texts, tokens)
 
 

@@ -169,7 +169,7 @@ def test_what_no_browser_sends_as_an_origin_stops_the_start(
 @pytest.mark.rule("C3", "I3")
 def test_only_mcp_takes_an_origin_with_any_port() -> None:
     assert load_settings(mcp_allowed_origins="http://a.example:*").mcp_allowed_origins == ("http://a.example:*",)
-    with pytest.raises(SettingsError, match="SHOP_DIRECTORY_CORS_ORIGINS is wrong"):
+    with pytest.raises(SettingsError, match="--cors-origins is wrong"):
         load_settings(cors_origins="http://a.example:*")
 
 

@@ -164,7 +164,7 @@ def test_faults_are_errors_and_a_callers_mistakes_are_none(traced: Traced, tmp_p
     assert post(traced.base, "/tool/find_shop", {"query": "a"}).status == 503
     mistake, fault = traced.server_spans(2)
     assert (mistake.status.is_ok, told(mistake)["shop_directory.outcome"]) == (True, "invalid_input")
-    assert (fault.status.is_ok, told(fault)["error.type"]) == (False, "backend_unavailable")
+    assert (fault.status.is_ok, told(fault)["error.type"]) == (False, "not_ready")
 
 
 def test_by_default_nothing_is_traced() -> None:

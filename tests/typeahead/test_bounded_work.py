@@ -75,8 +75,8 @@ def test_the_walk_with_two_errors_does_not_grow_with_the_characters_of_a_script(
     assert 0 < steps < 30
 
 
-def test_no_error_of_two_touches_a_han_character_or_a_hangul_syllable_of_a_key(tmp_path: Path) -> None:
-    keys = ("周生生 chow sang", "abcdefgh株", "nor株thern", "쿠팡쿠팡쿠팡쿠팡")
+def test_no_error_of_two_touches_a_han_character_of_a_key(tmp_path: Path) -> None:
+    keys = ("周生生 chow sang", "abcdefgh株", "nor株thern")
     segmented = Segmented(tmp_path, [with_texts(document(f"s{n}"), [key], [key]) for n, key in enumerate(keys)])
     typeahead = segmented.opened()
     for text, found in (
@@ -89,8 +89,6 @@ def test_no_error_of_two_touches_a_han_character_or_a_hangul_syllable_of_a_key(t
         ("周生生株 chow sanx", 1),  # one too many is none of the key's
         ("abxdefhg株", 1),
         ("no株rthxrn", 0),  # a swap that touches one
-        ("쿠팡쿠팡쿠쿠쿠쿠", 0),
-        ("쿠팡쿠팡쿠팡쿠팡팡팡", 1),
     ):
         forms = query_forms(text, SUGGEST_CUT)
         assert assert_answers(segmented, typeahead, forms, None, (1, 20)) >= found, text

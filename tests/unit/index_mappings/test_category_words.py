@@ -27,7 +27,7 @@ def test_all_words_of_name_and_slug_count_and_of_other_names_those_that_say_enou
         sorted(
             (
                 *("tv", "hifi", "hi", "fi", "a", "la", "carte", "produits", "mer", "bucher", "ete", "kids"),
-                *(word for text in ("本", "ふく", "コ", "ヒ") for word in words_of(text)),
+                *(word for text in ("本", "ふく", "コ", "ヒ", "서점", "책") for word in words_of(text)),
             )
         )
     )

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from indexer.retention import GRACE, is_due, prune, remove_remains
 from indexer.sinks.embedded import EmbeddedSink
@@ -32,7 +33,10 @@ class Place:
         """One that is not published."""
         born = next(self._births)
         stamp = first_stamp(new_generation(born), born)
-        self.sink.begin(stamp.generation).seal(stamp)
+        generation = self.sink.begin(stamp.generation)
+        for kind in DOCUMENTS:
+            generation.add(kind, ())
+        generation.seal(stamp)
         self.states.create(stamp.generation).close()
         return stamp
 
