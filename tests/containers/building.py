@@ -77,6 +77,13 @@ def install(wheels: Path, folder: Path) -> Installed:
     return Installed(python.parent)
 
 
+def compile_typeahead(installed: Installed) -> None:
+    """The Dockerfile's step that compiles the typeahead's machine code, so that containers need not."""
+    (step,) = (run.words[0] for run in stages()[0].of("RUN") if "service.search.typeahead" in run.words[0])
+    words = shlex.split(step.replace(_PYTHON, str(installed.python)))
+    run(words, installed.programs, NUMBA_CPU_NAME=stages()[0].environment()["NUMBA_CPU_NAME"])
+
+
 def _steps() -> list[str]:
     (building,) = (run.words[0] for run in stages()[0].of("RUN") if "pip wheel" in run.words[0])
     return [step.strip() for step in building.split("&&")]

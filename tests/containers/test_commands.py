@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.containers.building import build_wheel, copy_sources, install
+from tests.containers.building import build_wheel, compile_typeahead, copy_sources, install
 from tests.containers.composition import composition
 from tests.containers.running import BOUND_S, Machine, Running
 from tests.e2e.sample import SAMPLE
@@ -51,7 +51,9 @@ def machine(tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
         (tmp_path / name).mkdir(mode=0o750)
     shutil.copytree(SAMPLE, tmp_path / "catalogue", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     services = composition(INDEX_PREFIX=prefix)["services"]
-    yield Machine(install(tmp_path / "wheels", tmp_path / "opt"), services, stands_for, tmp_path)
+    installed = install(tmp_path / "wheels", tmp_path / "opt")
+    compile_typeahead(installed)
+    yield Machine(installed, services, stands_for, tmp_path)
     empty_place([opensearch_url], prefix)
 
 
