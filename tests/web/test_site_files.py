@@ -68,7 +68,13 @@ def test_crawlers_are_kept_from_searches_and_the_interface(site: Site) -> None:
 
 
 def test_a_link_to_the_page_has_a_title_and_a_description_to_show(site: Site) -> None:
-    found = dict(re.findall(r'<meta (?:property|name)="([^"]+)" content="([^"]+)">', get(site.base, "/").body.decode()))
+    found = {
+        name: content
+        for names, content in re.findall(
+            r'<meta ((?:(?:property|name)="[^"]+" )+)content="([^"]+)">', get(site.base, "/").body.decode()
+        )
+        for name in re.findall(r'"([^"]+)"', names)
+    }
 
     assert {name for name in found if name.startswith(("og:", "twitter:"))} == {
         "og:type", "og:site_name", "og:title", "og:description", "twitter:card",

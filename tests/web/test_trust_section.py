@@ -41,7 +41,7 @@ async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site,
     await shown(page, "shop")
 
     await sign_in(page, "sd_wrong")
-    await expect(await section(page, "trust", "error")).to_contain_text("not known, was revoked or has expired")
+    await expect(await section(page, "trust", "error")).to_contain_text("unknown, revoked or expired")
 
     await sign_in(page, site.token)
     trust = await section(page, "trust", "ok")

@@ -24,8 +24,8 @@ export const sentence = (failure) => (isAnswer(failure) ? refusal(failure)
 function refusal({ status, code }) {
   switch (status) {
     case 401: return code === "token_invalid"
-      ? "This API token does not count: it is not known, was revoked or has expired."
-      : "This needs an API token, which the operator of this directory issues.";
+      ? "This API token does not count: it is unknown, revoked or expired."
+      : "This needs an API token, which the operator issues.";
     case 404: return UNKNOWN[code] ?? "Nothing is at this place.";
     default: return code === "unknown_category" ? "There is no such category."
       : "The directory can’t answer this question as it was asked.";
