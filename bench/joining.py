@@ -129,7 +129,7 @@ def fetch_together(
     return asyncio.run(fetch())
 
 
-async def reads_beside_fetchers(place: Place, count: int, scratch: Path) -> tuple[list[float], list[float], float, int]:
+async def reads_during_fetches(place: Place, count: int, scratch: Path) -> tuple[list[float], list[float], float, int]:
     """Times of reads alone and while files are fetched, the seconds that fetching took, and how many fetches failed."""
     files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
     settings = {**place.settings, **files, "request_timeout": "20", "typeahead_dir": str(scratch / "reader")}
@@ -171,8 +171,8 @@ def main() -> int:
                     console.print(f"{title}: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
             size = sum(path.stat().st_size for path in folder.iterdir())
             console.print(f"files of the typeahead: {size / 1e6:,.0f} MB in {len(list(folder.iterdir()))} files")
-            beside = asyncio.run(reads_beside_fetchers(place, given.fetchers, scratch))
-    alone, meanwhile, seconds, failed = beside
+            measured = asyncio.run(reads_during_fetches(place, given.fetchers, scratch))
+    alone, meanwhile, seconds, failed = measured
     for title, took in (("alone", alone), ("while files are fetched", meanwhile)):
         console.print(
             f"find_shop {title}: {len(took):,} calls, p50 {percentile(took, 0.5):.1f} ms, "
