@@ -108,7 +108,7 @@ class Shops:
         """The embedded index."""
         index = self._folder / "embedded"
         settings = {"engine": "embedded", "data_dir": str(index)}
-        yield Place(settings, self._built("embedded", settings, lambda: _size_mb(index)))
+        yield Place(settings, self._built("embedded", settings, lambda: size_mb(index)))
 
     @contextmanager
     def opensearch(self, heap: str) -> Iterator[Place]:
@@ -129,12 +129,12 @@ class Shops:
             built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
             yield Place(settings, built, node.process.pid)
 
-    def _built(self, name: str, settings: Mapping[str, str], size_mb: Callable[[], float]) -> Built:
+    def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> Built:
         def build() -> dict[str, float]:
             # Each has a state of its own: that of another index is refused.
             state = {"state_dir": str(self.state(name))}
             seconds, peak_mb = _run_indexer(self.catalogue(), {**settings, **state})
-            return asdict(Built(seconds, peak_mb, size_mb()))
+            return asdict(Built(seconds, peak_mb, size()))
 
         return Built(**_kept(self._folder / f"{name}.json", build))
 
@@ -166,8 +166,10 @@ def _kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _size_mb(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / _MEGABYTE
+def size_mb(folder: Path) -> float:
+    """The size of a folder's files in megabytes (10^6 bytes); a file with several names counts once."""
+    found = (path.stat() for path in folder.rglob("*") if path.is_file())
+    return sum({(one.st_dev, one.st_ino): one.st_size for one in found}.values()) / _MEGABYTE
 
 
 def _stored_mb(url: str) -> float:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from opensearchpy import OpenSearch
 
 from bench.children import run
-from bench.places import environment_of
+from bench.places import environment_of, size_mb
 from bench.typeahead.contestant import Built, Contestant, Role, Served
 from index_mappings.documents import SCHEMA_VERSION
 from tests.load.serving import serving
@@ -69,7 +69,7 @@ class Embedded(Contestant):
     def build(self, corpus: Path, folder: Path) -> Built:
         """By the operator's command."""
         seconds = _index(corpus, folder, {"engine": "embedded", "data_dir": str(folder / "index")})
-        return Built(seconds, _size_mb(folder / "index"))
+        return Built(seconds, size_mb(folder / "index"))
 
     @contextmanager
     def serving(self, folder: Path) -> Iterator[Served]:
@@ -201,7 +201,3 @@ def _node(folder: Path, heap: str) -> Iterator[OpenSearchNode]:
 
 def _first_line(command: list[str]) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]  # noqa: S603
-
-
-def _size_mb(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / _MEGABYTE

@@ -59,8 +59,3 @@ def public_shops(corpus: Path) -> list[Shop]:
         )
         for place, line in enumerate(lines, start=1)
     ]
-
-
-def size_mb(folder: Path) -> float:
-    """The size of a folder's files in megabytes (10^6 bytes)."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1_000_000

@@ -14,8 +14,9 @@ from typing import Final
 
 import psycopg
 
+from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import Shop, public_shops, size_mb
+from bench.typeahead.peers.lines import Shop, public_shops
 from bench.typeahead.peers.postgres_cluster import make_cluster, running_cluster, server_version
 from bench.typeahead.peers.starting import python_door, uvicorn_version
 from tests.real.postgres import find_postgres_programs

@@ -17,8 +17,9 @@ from typing import Final
 
 import orjson
 
+from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import Shop, public_shops, size_mb
+from bench.typeahead.peers.lines import Shop, public_shops
 from bench.typeahead.peers.starting import python_door, uvicorn_version
 from tests.real.process import ProcessError, ServerProcess, free_ports
 

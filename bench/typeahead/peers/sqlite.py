@@ -13,9 +13,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.folding import fold
-from bench.typeahead.peers.lines import Shop, public_shops, size_mb
+from bench.typeahead.peers.lines import Shop, public_shops
 from bench.typeahead.peers.starting import python_door, uvicorn_version
 
 FILE: Final = "shops.sqlite"

@@ -13,8 +13,9 @@ from typing import Final
 
 import tantivy
 
+from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import public_shops, size_mb
+from bench.typeahead.peers.lines import public_shops
 from bench.typeahead.peers.starting import python_door, uvicorn_version
 
 INDEX: Final = "index"
