@@ -1,9 +1,9 @@
 """Services that join an OpenSearch cluster: `python -m bench.joining --shops 1000000`.
 
 Builds invented shops in a node, or takes the indices that an earlier run left in the same folder, and starts services
-with an empty and with a filled folder of typeahead files, alone and as two processes. Then many fetchers with folders
-of their own fetch the files at the same time, while `find_shop` is called: how long do these calls take meanwhile?
-A fetch that fails ends with status 1.
+with an empty and with a filled folder of typeahead files, alone and next to another one. Then many fetchers with
+folders of their own fetch the files at the same time, while `find_shop` is called and timed. A fetch that fails ends
+with status 1.
 """
 
 import argparse
@@ -39,16 +39,16 @@ _QUIET_S: Final = 10.0
 
 
 @contextmanager
-def started(place: Place, folder: Path, workers: int, scratch: Path) -> Iterator[tuple[float, subprocess.Popen[bytes]]]:
+def started(place: Place, folder: Path, number: int, scratch: Path) -> Iterator[tuple[float, subprocess.Popen[bytes]]]:
     """A service: the seconds from its start until it was ready, and its process.
 
     Raises:
         TimeoutError: it did not become ready.
     """
-    port = 18_000 + os.getpid() % 1_000 + workers
+    port = 18_000 + os.getpid() % 1_000 + number
     files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
     environment = {**os.environ, **place.environment, **NO_QUOTA, **files, "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
-    environment |= {"SHOP_DIRECTORY_TYPEAHEAD_DIR": str(folder), "SHOP_DIRECTORY_WORKERS": str(workers)}
+    environment["SHOP_DIRECTORY_TYPEAHEAD_DIR"] = str(folder)
     command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
     began = time.monotonic()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
@@ -162,13 +162,13 @@ def main() -> int:
         scratch = Path(name)
         folder = scratch / "files"
         with Shops(given.directory or scratch, given.shops).opensearch(given.heap) as place:
-            for title, workers in (
-                ("an empty folder", 1),
-                ("the files in the folder", 1),
-                ("the same, two workers", 2),
-            ):
-                with started(place, folder, workers, scratch) as (seconds, process):
-                    console.print(f"{title}: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
+            with started(place, folder, 0, scratch) as (seconds, process):
+                console.print(f"an empty folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
+            with started(place, folder, 0, scratch) as (seconds, process):
+                console.print(f"the files in the folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
+                with started(place, folder, 1, scratch) as (_, other):
+                    both = memory_mb(process) + memory_mb(other)
+                    console.print(f"with a second process: {both:,.0f} MB together")
             size = sum(path.stat().st_size for path in folder.iterdir())
             console.print(f"files of the typeahead: {size / 1e6:,.0f} MB in {len(list(folder.iterdir()))} files")
             measured = asyncio.run(reads_during_fetches(place, given.fetchers, scratch))
