@@ -33,6 +33,9 @@ class Reconciling(Protocol):
     def slice(self, state: State, editor: GenerationEditor, check: Callable[[], None]) -> None:
         """Compare and repair a few documents, as many as the rate allows since the last time."""
 
+    def close(self) -> None:
+        """End what runs in the background."""
+
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:
@@ -135,6 +138,8 @@ class Following:
                         break
                 stop.wait(self._options.interval)
         finally:
+            if self._reconciling is not None:
+                self._reconciling.close()
             self._close_state()
             self._letters.close()
         return FollowSummary(self._generation, total, failures, self._teller.untold, time.monotonic() - started)

@@ -13,10 +13,14 @@ from typing import Final
 from indexer.pace import RECONCILE_RATE
 from indexer.reconcile import PAGE, Comparison, Place, check_place
 from indexer.reconcile_found import Found
+from indexer.reconcile_state import sums_hold
 from indexer.sinks.protocol import GenerationEditor, Sink
+from indexer.state.background import BackgroundLook
 from indexer.state.state import State
 
 _REST_S: Final = 60.0
+# So long a slice waits for the check of the state's sums, which takes a minute for a million shops.
+_SUMS_WAIT_S: Final = 0.2
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -51,6 +55,8 @@ class Reconciler:
         self._place: Place | None = Place()
         self._began = self._last = now()
         self._allowed = 0.0
+        self._look: BackgroundLook | None = None
+        self._sums_hold: bool | None = None
         self.round = Found()
         self.total = Found()
 
@@ -72,12 +78,16 @@ class Reconciler:
         elif self._place is None and self._now() - self._began >= self._rest:
             self._place = Place()
             self._begin()
-        if self._place is not None and self._place.kind < 0 and self._allowed >= 1:
+        is_new = self._place is not None and self._place.kind < 0
+        if is_new and not self._are_sums_checked(state):
+            return
+        if is_new and self._allowed >= 1:
             astray = check_place(self._sink, repair=self._repair, check=check)
             self._note(astray)
             if astray.repaired:
                 return  # the editor may know another stamp: the next slice has a fresh one
-        comparison = Comparison(state, editor, self._repair, check, self._clock)
+        # Where they do not hold as of the background's point in time, they are checked again here, as of now.
+        comparison = Comparison(state, editor, self._repair, check, self._clock, sums_hold=self._sums_hold is True)
         while self._place is not None and self._allowed >= 1:
             found, self._place = comparison.step(self._place, min(PAGE, int(self._allowed)))
             self._allowed -= found.checked
@@ -85,12 +95,30 @@ class Reconciler:
             if self._place is None:
                 self._end()
 
+    def close(self) -> None:
+        """End what runs in the background."""
+        if self._look is not None:
+            self._look.close()
+            self._look = None
+
+    def _are_sums_checked(self, state: State) -> bool:
+        if self._sums_hold is None:
+            if self._look is None:
+                self._look = BackgroundLook(state.path, sums_hold)
+            if not self._look.answered(_SUMS_WAIT_S):
+                return False
+            self._sums_hold = self._look.answer is True
+            self.close()
+        return True
+
     def _allow(self) -> None:
         now = self._now()
         self._allowed = min(self._rate, self._allowed + self._rate * (now - self._last))
         self._last = now
 
     def _begin(self) -> None:
+        self.close()
+        self._sums_hold = None
         self._began, self.round = self._now(), Found()
 
     def _note(self, found: Found) -> None:

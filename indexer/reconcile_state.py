@@ -14,24 +14,32 @@ _VIEWS: Final = (
     # Of the rightful winners, whatever the table of winners says.
     f"CREATE TEMP VIEW IF NOT EXISTS counted_categories AS WITH winners AS ({RIGHTFUL_WINNERS}) {COUNTED_CATEGORIES}",
 )
-_TABLES: Final = """
-CREATE TEMP TABLE IF NOT EXISTS doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
-CREATE TEMP TABLE IF NOT EXISTS differing_shops (id TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TEMP TABLE IF NOT EXISTS differing_categories (slug TEXT PRIMARY KEY) WITHOUT ROWID;
-DELETE FROM temp.doubtful;
-DELETE FROM temp.differing_shops;
-DELETE FROM temp.differing_categories;
-"""
-_DIFFERING: Final = """
-INSERT OR IGNORE INTO temp.differing_shops
-SELECT id FROM (SELECT * FROM rightful_winners EXCEPT SELECT * FROM winners);
-INSERT OR IGNORE INTO temp.differing_shops
-SELECT id FROM (SELECT * FROM winners EXCEPT SELECT * FROM rightful_winners);
-INSERT OR IGNORE INTO temp.differing_categories
-SELECT slug FROM (SELECT * FROM counted_categories EXCEPT SELECT * FROM category_names);
-INSERT OR IGNORE INTO temp.differing_categories
-SELECT slug FROM (SELECT * FROM category_names EXCEPT SELECT * FROM counted_categories);
-"""
+_TABLES: Final = (
+    "CREATE TEMP TABLE IF NOT EXISTS doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
+    "CREATE TEMP TABLE IF NOT EXISTS differing_shops (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TEMP TABLE IF NOT EXISTS differing_categories (slug TEXT PRIMARY KEY) WITHOUT ROWID",
+    "DELETE FROM temp.doubtful",
+    "DELETE FROM temp.differing_shops",
+    "DELETE FROM temp.differing_categories",
+)
+_DIFFERING: Final = (
+    """
+    INSERT OR IGNORE INTO temp.differing_shops
+    SELECT id FROM (SELECT * FROM rightful_winners EXCEPT SELECT * FROM winners)
+    """,
+    """
+    INSERT OR IGNORE INTO temp.differing_shops
+    SELECT id FROM (SELECT * FROM winners EXCEPT SELECT * FROM rightful_winners)
+    """,
+    """
+    INSERT OR IGNORE INTO temp.differing_categories
+    SELECT slug FROM (SELECT * FROM counted_categories EXCEPT SELECT * FROM category_names)
+    """,
+    """
+    INSERT OR IGNORE INTO temp.differing_categories
+    SELECT slug FROM (SELECT * FROM category_names EXCEPT SELECT * FROM counted_categories)
+    """,
+)
 _DOUBTFUL: Final = (
     "SELECT 'shops', id FROM temp.differing_shops",
     "SELECT 'facts', id FROM temp.differing_shops",
@@ -68,18 +76,28 @@ class StateFaults:
     categories: int
 
 
+def doubt_nothing(state: State) -> None:
+    """Note, for this connection, that nothing is doubtful."""
+    for statement in (*_VIEWS, *_TABLES):
+        state.connection.execute(statement)
+
+
 def check_state(state: State) -> StateFaults:
     """Compare the sums with a recount. What would follow from false ones is noted as doubtful, for this connection."""
     db = state.connection
-    for view in _VIEWS:
-        db.execute(view)
-    db.executescript(_TABLES)
-    db.executescript(_DIFFERING)
+    doubt_nothing(state)
+    for statement in _DIFFERING:
+        db.execute(statement)
     for statement in _DOUBTFUL:
         db.execute(f"INSERT OR IGNORE INTO temp.doubtful {statement}")
     (shops,) = db.execute("SELECT COUNT(*) FROM temp.differing_shops").fetchone()
     (categories,) = db.execute("SELECT COUNT(*) FROM temp.differing_categories").fetchone()
     return StateFaults(shops, categories)
+
+
+def sums_hold(state: State) -> bool:
+    """Whether no sum differs from a recount."""
+    return check_state(state) == StateFaults(0, 0)
 
 
 def settle_state(state: State) -> None:

@@ -1,11 +1,17 @@
 """Reconciling between micro-batches: nothing invented while changes arrive, never too fast, on both engines."""
 
 from pathlib import Path
+from threading import Event
 from typing import Any
+
+import pytest
 
 from indexer.reconcile_found import Fault, FaultCount, Found
 from indexer.reconcile_slices import Reconciler
+from indexer.reconcile_state import sums_hold
 from indexer.sinks.memory import MemorySink
+from indexer.state.background import BackgroundLook
+from indexer.state.state import State
 from tests.catalogues import coupon, offer
 from tests.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
@@ -105,3 +111,42 @@ def test_slices_begin_anew_with_another_generation(tmp_path: Path) -> None:
     assert half == 20
     assert [found.checked for found in rounds] == [DOCUMENTS_OF_THE_WORLD]
     assert rounds[0].faults == ()
+
+
+def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = Event()
+
+    def slow(state: State) -> bool:
+        assert ready.wait(30)
+        return sums_hold(state)
+
+    monkeypatch.setattr("indexer.reconcile_slices.sums_hold", slow)
+    clock, rounds = Clock(), list[Found]()
+    reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, tell=rounds.append, now=clock.time.now)
+    with world.states.open(world.generation) as state:
+        editor = world.sink.edit(world.generation)
+        for _ in range(2):
+            clock.sleep(1)
+            reconciler.slice(state, editor, lambda: None)
+        assert (reconciler.total.checked, rounds) == (0, [])
+        ready.set()
+        while not rounds:
+            clock.sleep(1)
+            reconciler.slice(state, editor, lambda: None)
+        editor.close()
+    reconciler.close()
+    assert (rounds[0].checked, rounds[0].faults) == (DOCUMENTS_OF_THE_WORLD, ())
+
+
+def test_a_look_in_the_background_ends_when_it_is_closed(world: World) -> None:
+    def endless(state: State) -> bool:
+        state.connection.execute(
+            "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT MAX(n) FROM n"
+        )
+        return True
+
+    with world.states.open(world.generation) as state:
+        look = BackgroundLook(state.path, endless)
+        assert not look.answered(0.1)
+        look.close()
+    assert look.answer is None
