@@ -11,7 +11,8 @@ COPY requirements.lock ./
 # those who have packages elsewhere: --secret id=pip,src=pip.conf
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     /opt/shop-directory/bin/python -m pip install --only-binary :all: --require-hashes -r requirements.lock
-COPY pyproject.toml hatch_build.py README.md LICENSE shop_directory.py ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
+COPY shop_directory ./shop_directory
 COPY index_mappings ./index_mappings
 COPY indexer ./indexer
 COPY service ./service

@@ -22,10 +22,10 @@ from rich.table import Table
 
 from bench.invented import invented_shops
 from index_mappings.opensearch import mapping, settings, wire_document
-from indexer.project import project_shop
-from indexer.records import ShopRecord
+from indexer.projection.shops import project_shop
+from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.opensearch_bulk import BulkLoader, Pace
+from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
 from tests.real.opensearch import OpenSearchNode, choose_places
 from tests.real.sources import Missing, find_local_nodes
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from index_mappings.generations import Stamp
-from service.search.embedded import TantivyEngine
+from service.search.embedded.engine import TantivyEngine
 from service.search.engine import Ask, Engine, Hit, Page
 from service.search.plan import Plan
-from service.search.planned import PlannedBackend
+from service.search.planned_backend import PlannedBackend
 from service.search.protocol import FindQuery, Generations
 from service.search.typeahead.typeahead import Typeahead
 

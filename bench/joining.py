@@ -30,7 +30,7 @@ from bench.typeahead.paced import percentile
 from service.parts import open_search
 from service.search.protocol import FindQuery, SearchBackend
 from service.search.typeahead.fetching import TypeaheadFetcher
-from service.settings import Settings
+from service.settings.service import Settings
 
 _READY_WITHIN_S: Final = 120.0
 _MOST_BYTES: Final = 8 * 1024**3

@@ -27,7 +27,7 @@ from bench.doors import NO_QUOTA, service
 from bench.invented import invented_shops
 from bench.opensearch_recorded import Sent, recorded
 from bench.places import EngineMissingError, Shops, environment_of
-from service.search.planned import PlannedSnapshot
+from service.search.planned_backend import PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery
 
 _SEED: Final = 20_261_121

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from service.search.opensearch import OpenSearchEngine
-from service.search.planned import PlannedBackend, PlannedSnapshot
+from service.search.opensearch.engine import OpenSearchEngine
+from service.search.planned_backend import PlannedBackend, PlannedSnapshot
 
 _TIMEOUT_S: Final = 10.0
 

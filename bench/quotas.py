@@ -22,7 +22,7 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.real.redis import RedisServer
 from tests.real.sources import Missing, find_redis_program
 

@@ -20,11 +20,11 @@ from opensearchpy.helpers import parallel_bulk
 from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.embedded import STORED_COLUMN, column_values
 from index_mappings.opensearch import mapping, settings, wire_document
-from indexer.problems import ProblemLog
-from indexer.projection import Projector
-from indexer.reading import Reading, read_catalogue
+from indexer.jobs.reading import Reading, read_catalogue
+from indexer.projection.generation import Projector
+from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.embedded_documents import schema
+from indexer.sinks.embedded.documents import schema
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 

@@ -18,7 +18,7 @@ from bench.doors import NO_QUOTA, service
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
 from bench.places import Built, Place, Shops, environment_of
 from service.parts import open_search
-from service.settings import Settings
+from service.settings.service import Settings
 
 
 def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:

@@ -23,17 +23,17 @@ from fastapi import FastAPI
 
 from bench.invented import invented_shops
 from bench.planted import LateBackend
-from indexer.build import build
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.jobs.build import build
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from service.app import create_app
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
-from service.redis_access import DEFAULT_REDIS
-from service.search.embedded import EmbeddedBackend
-from service.settings import Settings
+from service.redis.access import DEFAULT_REDIS
+from service.search.embedded.engine import EmbeddedBackend
+from service.settings.service import Settings
 
 ALLOWED: Final = 0.03
 _SEED: Final = 20_261_121

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from index_mappings.environment.places import PlaceSettings
-from indexer.build_summary import MOST_SHRINK
+from indexer.jobs.build_summary import MOST_SHRINK
+from shop_directory.settings.locations import PlaceSettings
 
 
 class IndexerSettings(PlaceSettings):

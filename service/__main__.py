@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from index_mappings.environment.endings import Ending, problem, problems_as_json
+from shop_directory.settings.exit_codes import Ending, problem, problems_as_json
 
 if TYPE_CHECKING:
-    from service.settings import Settings
+    from service.settings.service import Settings
 
 _ENGINES: Final = ("embedded", "opensearch")
 
@@ -87,7 +87,7 @@ def serve(
     Exit codes: 0 ended by SIGTERM, 2 a wrong setting, 3 it can't start or listen,
     130 ended by Ctrl-C.
     """
-    from index_mappings.environment.showing import as_lines, as_wire, effective
+    from shop_directory.settings.showing import as_lines, as_wire, effective
 
     options = {"host": host, "port": port, "engine": engine, "data_dir": data_dir, "workers": workers}
     settings = _settings(**options)
@@ -96,9 +96,9 @@ def serve(
         print(json.dumps(as_wire(shown), ensure_ascii=False) if as_json else as_lines(shown))
         return
 
-    from service.observing.logs import log_by
-    from service.serving import refuse_open_operations, serve_alone, serve_with_workers
-    from service.settings import SettingsError
+    from service.observability.logs import log_by
+    from service.server.run import refuse_open_operations, serve_alone, serve_with_workers
+    from service.settings.service import SettingsError
 
     try:
         refuse_open_operations(settings)
@@ -141,15 +141,15 @@ def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
     import anyio
 
     from service.app import run_stdio
-    from service.observing.logs import log_by
+    from service.observability.logs import log_by
 
     log_by(settings)
     anyio.run(lambda: run_stdio(settings))
 
 
 def _settings(**given: object) -> "Settings":
-    from index_mappings.environment.sides import unknown_variables
-    from service.settings import Settings, SettingsError, load_settings
+    from service.settings.service import Settings, SettingsError, load_settings
+    from shop_directory.settings.sides import unknown_variables
 
     try:
         settings = load_settings(**given)

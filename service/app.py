@@ -14,36 +14,36 @@ from opentelemetry.sdk.trace import SpanProcessor
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.addresses import Proxies, proxies
-from service.build_stamp import stamp_of_build
-from service.draining import Draining
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
+from service.http.access_log import ObservedCalls, route_words
+from service.http.bounded_endpoint import Gated
+from service.http.compression import Compression
+from service.http.front_door import SUGGEST_PATH, FrontDoor, suggest_headers
+from service.http.last_resort import last_resort
+from service.http.responses import problem_answer
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
-from service.measures import Measures
-from service.observing.prometheus import PrometheusMeasures
-from service.observing.traces import open_traces
-from service.observing.unfailing import UnfailingMeasures
+from service.observability.prometheus import PrometheusMeasures
+from service.observability.safe_metrics import UnfailingMeasures
+from service.observability.traces import open_traces
 from service.operations.flags import flags_of
-from service.operations.situation import Questions
+from service.operations.health import Questions
 from service.operations.state import ServiceState
-from service.operations.state_of import About
-from service.overload import Gate
+from service.operations.state_document import About
 from service.parts import Parts, open_parts
-from service.rest.answers import problem_answer
-from service.rest.compression import Compression
-from service.rest.door import SUGGEST_PATH, FrontDoor, suggest_headers
-from service.rest.gated import Gated
-from service.rest.last_resort import last_resort
-from service.rest.observed import ObservedCalls, route_words
-from service.rest.openapi import VERSION, openapi_document, openapi_endpoint
+from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
-from service.rest.reports_check import ReportsCheck
+from service.rest.report_readiness import ReportsCheck
 from service.rest.tool_endpoint import tool_endpoint
+from service.runtime.addresses import Proxies, proxies
+from service.runtime.build_stamp import stamp_of_build
+from service.runtime.draining import Draining
+from service.runtime.metrics import Measures
+from service.runtime.overload import Gate
 from service.search.protocol import SearchBackend
-from service.settings import Settings
+from service.settings.service import Settings
 from service.suggest.endpoint import suggest_endpoint
 from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY

@@ -4,28 +4,28 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from service.admission import Admission
 from service.auth.opening import open_tokens
 from service.auth.protocol import TokenStore
 from service.auth.verifier import TokenVerifier
-from service.caller import Channel
-from service.dispatch import Dispatcher, Surroundings
+from service.calls.admission import Admission
+from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.live_data import LiveData
 from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, QuotaPolicy
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
-from service.live import LiveData
-from service.measures import NOTHING_MEASURED, Measures
 from service.reports.guarded import GuardedQueue
 from service.reports.opening import open_queue
 from service.reports.protocol import ReportQueue
-from service.search.embedded import EmbeddedBackend
-from service.search.opensearch import OpenSearchBackend
+from service.runtime.caller import Channel
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.search.typeahead.folder import FolderPlace
-from service.settings import Settings
+from service.settings.service import Settings
 from service.suggest.responder import SuggestResponder
 from service.tools.registry import REGISTRY
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from indexer.build import BuildOptions, BuildSummary, build
+from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 

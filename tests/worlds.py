@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, Final
 
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.memory import MemorySink
-from service.search.reference import ReferenceBackend
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from service.search.reference.backend import ReferenceBackend
 from tests.catalogues import Lines, build_into, shop, write_catalogue_directory
 
 BOOKS: Final = shop(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from indexer.problems import CatalogueError
+from indexer.records.problems import CatalogueError
 
 FIELDS: Final = (
     "id", "name", "domain", "categories", "countries", "popularity", "aliases", "checkout_hosts", "visibility",

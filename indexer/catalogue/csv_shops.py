@@ -23,8 +23,8 @@ from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from indexer.catalogue.csv_columns import Columns, columns_of
-from indexer.problems import CatalogueError, Problem
-from indexer.records import ShopRecord, reasons
+from indexer.records.problems import CatalogueError, Problem
+from indexer.records.shop import ShopRecord, reasons
 
 _SAMPLE: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from indexer.belongings import RECORDS
-from indexer.sources.changes import StatedChange
+from indexer.records.related import RECORDS
+from indexer.sources.changes.records import StatedChange
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from indexer.belongings import BELONGINGS
-from indexer.build_summary import notes_of
-from indexer.problems import CatalogueError, Problem, ProblemLog
+from indexer.jobs.build_summary import notes_of
+from indexer.jobs.reading import NOTED, ReadCounts, Reading, read_catalogue
 from indexer.progress import stage
-from indexer.reading import NOTED, ReadCounts, Reading, read_catalogue
+from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.records.related import BELONGINGS
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sources.changes import change_faults
+from indexer.sources.changes.records import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
 from indexer.state.state import State
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
 
-from indexer.problems import CatalogueError
+from indexer.records.problems import CatalogueError
 
 STARTER: Final = Path(__file__).parent / "starter_files"
 SHOPS: Final = "shops.ndjson"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.exits import list_problems, tell, told
+from indexer.commands.exit_status import list_problems, tell, told
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from index_mappings.generations import Stamp
-    from index_mappings.golden import IndexPlace
-    from indexer.build import BuildSummary
+    from indexer.jobs.build import BuildSummary
+    from shop_directory.acceptance import IndexPlace
 
 _SAFETY: Final = "What may be published"
 _WHAT: Final = "What is indexed"
@@ -101,7 +101,7 @@ def build_command(
     Exit codes: 0 done, 1 the catalogue is not usable, 2 wrong usage, 3 the engine
     failed, 4 another job is at work, 5 what was built is not fit to be published.
     """
-    from indexer.build import BuildOptions, build
+    from indexer.jobs.build import BuildOptions, build
 
     settings = settings_of(engine, data_dir, state_dir)
     with told("Nothing was published"), opened(settings, make_states=not dry_run) as place:
@@ -125,7 +125,7 @@ def build_command(
 
 
 def _golden(path: Path, place: "IndexPlace") -> "Callable[[Stamp], None]":
-    from indexer.golden import check_golden, installed_answers, read_golden
+    from indexer.jobs.acceptance import check_golden, installed_answers, read_golden
 
     queries, answers = read_golden(path), installed_answers()
     return lambda stamp: check_golden(queries, answers(place, stamp))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from index_mappings.environment.endings import Ending, problems_as_json
-from indexer.commands.exits import stop, told
+from indexer.commands.exit_status import stop, told
 from indexer.commands.parts import JsonOption, LenientOption
+from shop_directory.settings.exit_codes import Ending, problems_as_json
 
 if TYPE_CHECKING:
     from indexer.catalogue.csv_shops import CsvShops
     from indexer.catalogue.validation import Validated
-    from indexer.problems import Problem
+    from indexer.records.problems import Problem
 
 _FILES: Final = "The files"
 
@@ -183,7 +183,7 @@ def _write_shops(shops: "CsvShops", directory: Path, *, skip_invalid: bool) -> t
     """The number of shops that were written, and of rows that are bad."""
     from indexer.catalogue.validation import ReportedProblems
     from indexer.catalogue.writing import new_shops_file
-    from indexer.problems import CatalogueError
+    from indexer.records.problems import CatalogueError
 
     problems = ReportedProblems(report=lambda problem: print(problem, file=sys.stderr))
     written = 0

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from index_mappings.environment.endings import Ending
-from indexer.commands.exits import stop, told
+from indexer.commands.exit_status import stop, told
 from indexer.commands.parts import (
     CatalogueOption,
     DataDirOption,
@@ -27,12 +26,13 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
-from indexer.pace import MICRO_BATCH, RECONCILE_RATE
+from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
+from shop_directory.settings.exit_codes import Ending
 
 if TYPE_CHECKING:
-    from indexer.catching_up import CaughtUp
-    from indexer.following import FollowSummary
-    from indexer.reconcile_found import Found
+    from indexer.jobs.catching_up import CaughtUp
+    from indexer.jobs.following import FollowSummary
+    from indexer.reconcile.findings import Found
     from indexer.settings import IndexerSettings
     from indexer.sources.protocol import ChangeSource
 
@@ -93,9 +93,9 @@ def follow_command(
     Exit codes: 0 done, 1 the changes or the state are not usable or changes were
     refused, 2 wrong usage, 3 the engine failed, 4 another job is at work.
     """
-    from indexer.following import Following, FollowOptions
-    from indexer.reconcile_found import Found
-    from indexer.reconcile_slices import Reconciler
+    from indexer.jobs.following import Following, FollowOptions
+    from indexer.reconcile.findings import Found
+    from indexer.reconcile.slices import Reconciler
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     settings = settings_of(engine, data_dir, state_dir)
@@ -124,8 +124,8 @@ def _changes(
     sql: bool,
     lenient: bool,
 ) -> "ChangeSource":
-    from indexer.sources.change_file import ChangeFile
-    from indexer.sources.change_stream import ChangeStream
+    from indexer.sources.changes.file import ChangeFile
+    from indexer.sources.changes.stream import ChangeStream
 
     if changes == "-":
         return ChangeStream(sys.stdin.buffer, "standard input", lenient=lenient)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from index_mappings.environment.endings import Ending
-from indexer.commands.exits import told
+from indexer.commands.exit_status import told
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -24,6 +23,7 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
+from shop_directory.settings.exit_codes import Ending
 
 if TYPE_CHECKING:
     from indexer.sinks.protocol import Generation
@@ -81,7 +81,7 @@ def rollback_command(
     Exit codes: 0 done, 1 the changes are not usable, 2 wrong usage, 3 the engine
     failed or there is no previous generation, 4 another job is at work.
     """
-    from indexer.rollback import roll_back
+    from indexer.jobs.rollback import roll_back
 
     settings = settings_of(engine, data_dir, state_dir)
     with told("Nothing was rolled back"), opened(settings) as place:
@@ -135,7 +135,7 @@ def prune_command(
     Exit codes: 0 done, 2 wrong usage, 3 the engine failed, 4 another job is at
     work.
     """
-    from indexer.retention import is_due, prune
+    from indexer.jobs.retention import is_due, prune
     from indexer.sinks.lease import holding
 
     now = datetime.now(UTC)

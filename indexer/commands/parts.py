@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from index_mappings.environment.endings import Ending, problems_as_json
-from indexer.commands.exits import stop, tell
+from indexer.commands.exit_status import stop, tell
+from shop_directory.settings.exit_codes import Ending, problems_as_json
 
 if TYPE_CHECKING:
-    from index_mappings.golden import IndexPlace
     from indexer.settings import IndexerSettings
     from indexer.sinks.protocol import Sink
     from indexer.sources.protocol import Source
     from indexer.state.states import States
+    from shop_directory.acceptance import IndexPlace
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
@@ -110,9 +110,9 @@ class Place:
 
 def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
     """The settings, with a command's options before those of the environment."""
-    from index_mappings.environment.reading import SettingsError
-    from index_mappings.environment.sides import unknown_variables
     from indexer.settings import IndexerSettings
+    from shop_directory.settings.reading import SettingsError
+    from shop_directory.settings.sides import unknown_variables
 
     try:
         settings = IndexerSettings.load(engine=engine, data_dir=data_dir, state_dir=state_dir)
@@ -135,18 +135,18 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
         CatalogueError: the state directory can't be used.
         SinkError: the engine does not answer.
     """
-    from index_mappings.golden import EmbeddedPlace, OpenSearchPlace
     from indexer.state.states import States
+    from shop_directory.acceptance import EmbeddedPlace, OpenSearchPlace
 
     index: IndexPlace
     if settings.engine == "embedded":
-        from indexer.sinks.embedded import EmbeddedSink
+        from indexer.sinks.embedded.sink import EmbeddedSink
 
         sink: Sink = EmbeddedSink(settings.data_dir)
         index = EmbeddedPlace(settings.data_dir)
     else:
-        from indexer.sinks.opensearch import OpenSearchSink
-        from indexer.sinks.opensearch_announcing import TypeaheadOptions
+        from indexer.sinks.opensearch.announcing import TypeaheadOptions
+        from indexer.sinks.opensearch.sink import OpenSearchSink
 
         letters = settings.states / "dead-letters.ndjson"
         sink = OpenSearchSink(
@@ -186,7 +186,7 @@ def source_of(
     if not sql:
         if mapping is not None:
             stop(Ending.USAGE, "--mapping goes with --sql.")
-        from indexer.problems import CatalogueError
+        from indexer.records.problems import CatalogueError
         from indexer.sources.ndjson import NdjsonCatalogue
 
         if catalogue is not None and not catalogue.exists():
@@ -199,8 +199,8 @@ def source_of(
         stop(Ending.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
     if settings.sql_url is None:
         stop(Ending.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
-    from indexer.sources.sql import SqlCatalogue
-    from indexer.sources.sql_mapping import load_mapping
+    from indexer.sources.sql.catalogue import SqlCatalogue
+    from indexer.sources.sql.mapping import load_mapping
 
     path = mapping or settings.sql_mapping
     return SqlCatalogue(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from index_mappings.environment.endings import Ending
-from indexer.commands.exits import told
+from indexer.commands.exit_status import told
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -24,10 +23,11 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
-from indexer.pace import VERIFY_RATE
+from indexer.jobs.pace import VERIFY_RATE
+from shop_directory.settings.exit_codes import Ending
 
 if TYPE_CHECKING:
-    from indexer.reconcile_live import Verified
+    from indexer.reconcile.live import Verified
 
 
 def verify_command(
@@ -57,7 +57,7 @@ def verify_command(
     6 something differs and was not repaired.
     """
     from indexer.progress import stage
-    from indexer.reconcile_live import VerifyOptions, verify_live
+    from indexer.reconcile.live import VerifyOptions, verify_live
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     settings = settings_of(engine, data_dir, state_dir)

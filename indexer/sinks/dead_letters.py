@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.failures import SinkError
 from indexer.sources.protocol import RefusedChange
 
 _PRIVATE_FILE: Final = 0o600

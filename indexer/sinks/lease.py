@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.failures import SinkError
 
 
 class LeaseHeldError(SinkError):

@@ -4,27 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown
-
-if TYPE_CHECKING:
-    from indexer.sinks.lease import Lease
-
-
-class SinkError(Exception):
-    """The engine did not do what it was asked; the live generation is untouched, unless a method says otherwise."""
-
-
-class IndexLostError(SinkError):
-    """An index is gone, or a part of it has no copy left: what was written to it is lost."""
-
-
-class TypeaheadDamagedError(SinkError):
-    """A file of the typeahead is missing, or not what its name says."""
-
+from indexer.sinks.lease import Lease
 
 class Role(Enum):
     """What a generation is."""
@@ -236,7 +221,7 @@ class Sink(Protocol):
     def prune(self, keep: Collection[str]) -> tuple[str, ...]:
         """Remove all generations but these; returns the removed."""
 
-    def lease(self) -> "Lease":
+    def lease(self) -> Lease:
         """A new asker for the right to write here (G4)."""
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from indexer.problems import CatalogueError
+from indexer.records.problems import CatalogueError
 from indexer.sources.lines import BYTE_ORDER_MARK
 
 _HEAD: Final = 64 * 1024

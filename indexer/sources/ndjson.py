@@ -14,10 +14,10 @@ from typing import BinaryIO, Final, Generic, TypeVar, cast
 from pydantic import ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from indexer.belongings import RECORDS
-from indexer.problems import CatalogueError, Problem, ProblemLog
-from indexer.records import Record, reasons
-from indexer.sources.change_file import ChangeFile
+from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import Record, reasons
+from indexer.sources.changes.file import ChangeFile
 from indexer.sources.formats import refuse_other_formats
 from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE
 

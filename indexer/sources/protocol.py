@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from indexer.problems import ProblemLog
 from indexer.progress import Advance
-from indexer.records import Record
+from indexer.records.problems import ProblemLog
+from indexer.records.shop import Record
 
 # What says which of two records is newer, the strongest last: a versioned record is newer than one without a version.
 UNVERSIONED: Final = 0

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from indexer.records import ShopRecord
+from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import Change
-from indexer.state.belongings import BelongingRow
 from indexer.state.pending import ACCOUNTS, UNSEATED
+from indexer.state.related import BelongingRow
 from indexer.state.schema import Origin, Presence, Standing
 from indexer.state.shops import ShopRow
 from indexer.state.state import State

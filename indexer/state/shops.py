@@ -11,11 +11,11 @@ from operator import itemgetter
 from typing import Final
 
 from index_mappings.rank import rank_key
-from indexer.belongings import CategoryNamesRecord
-from indexer.records import ShopRecord
+from indexer.records.related import CategoryNamesRecord
+from indexer.records.shop import ShopRecord
+from indexer.records.visibility import is_public
 from indexer.sources.protocol import NO_ORDER, Order, order_of
 from indexer.state.schema import KeyTwiceError, Origin, Presence, order_from
-from indexer.visibility import is_public
 
 # Rank order is popularity descending, then id: exactly the order in which a domain is won.
 RIGHTFUL_WINNERS: Final = """

@@ -14,9 +14,9 @@ from typing import Final, Self
 from urllib.parse import quote
 
 from indexer.disk_space import raise_if_full
-from indexer.problems import CatalogueError
-from indexer.state.belongings import StateBelongings
+from indexer.records.problems import CatalogueError
 from indexer.state.pending import Pending
+from indexer.state.related import StateBelongings
 from indexer.state.schema import INDEXES, SCHEMA, STATE_VERSION
 from indexer.state.shops import StateShops
 

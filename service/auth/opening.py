@@ -4,7 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from service.auth.protocol import TokenStore
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 
 
 class TokenStoreKind(StrEnum):

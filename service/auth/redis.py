@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 from service.auth.protocol import SecretHash, Token, TokensUnavailable
-from service.redis_access import RedisAccess
-from service.redis_connection import RedisAway, RedisConnection
+from service.redis.access import RedisAccess
+from service.redis.connection import RedisAway, RedisConnection
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from typing import Final
 
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, is_token_text
-from service.measures import NOTHING_MEASURED, Measures
-from service.store_waits import patience, wait_for_store
-from service.under_way import for_nobody_in_particular, time_left
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.request_context import for_nobody_in_particular, time_left
+from service.runtime.store_waits import patience, wait_for_store
 
 BELIEVED_SECONDS: Final = 1.5
 GRACE_SECONDS: Final = 600.0

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from service.breaker import Circuit, CircuitOpen
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, LimiterUnavailable
-from service.measures import NOTHING_MEASURED, Measures
-from service.store_waits import patience, store_answer, wait_for_store
-from service.under_way import time_left
+from service.runtime.circuit_breaker import Circuit, CircuitOpen
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.request_context import time_left
+from service.runtime.store_waits import patience, store_answer, wait_for_store
 
 _RETRY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)

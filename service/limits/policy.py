@@ -123,7 +123,7 @@ def quota_key(bucket: Bucket, token: Token | None, address: str) -> str:
     Args:
         bucket: what it is counted as.
         token: the confirmed token, or None.
-        address: the caller's, as service.addresses tells it.
+        address: the caller's, as service.runtime.addresses tells it.
     """
     return f"{bucket}:token:{token.id}" if token is not None else f"{bucket}:address:{address_group(address)}"
 

@@ -18,8 +18,8 @@ from service.limits.protocol import (
     slot_milliseconds,
     whole_seconds,
 )
-from service.redis_access import RedisAccess
-from service.redis_connection import RedisAway, RedisConnection
+from service.redis.access import RedisAccess
+from service.redis.connection import RedisAway, RedisConnection
 
 _CONNECTIONS: Final = 32
 _CONNECTIONS_OF_REPORTS: Final = 8

@@ -18,14 +18,14 @@ from mcp.types import (
 
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.text import fold, is_blank
-from service.admission import Admitted
-from service.dispatch import Dispatcher
+from service.calls.admission import Admitted
+from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, ServiceError
 from service.limits.policy import Bucket
+from service.mcp_server.handling import Call, Context, OwnError, Working, note_outcome, told_of
 from service.mcp_server.messages import NOTHING_TO_COMPLETE, failed_method
 from service.mcp_server.prompts import Completes, argument_of
 from service.mcp_server.resources import DOMAIN, SHOP
-from service.mcp_server.working import Call, Context, OwnError, Working, note_outcome, told_of
 from service.search.protocol import SuggestQuery
 from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
 from service.suggest.responder import SuggestResponder

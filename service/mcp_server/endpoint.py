@@ -22,20 +22,20 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from service.addresses import Proxies
-from service.caller import Channel
-from service.dispatch import Dispatcher
+from service.calls.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
+from service.http.callers import http_caller
+from service.http.responses import Answer, Headers, method_not_allowed, under_way_of
 from service.limits.policy import Bucket
+from service.mcp_server.error_rewriting import Retelling
+from service.mcp_server.fast_path import PlainCall, ShortWay
+from service.mcp_server.handling import QUOTA, Call, quota_of
 from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call
-from service.mcp_server.retelling import Retelling
-from service.mcp_server.short_way import PlainCall, ShortWay
 from service.mcp_server.spans import CALL, COMPLETE, begin_span
-from service.mcp_server.working import QUOTA, Call, quota_of
-from service.rest.answers import Answer, Headers, method_not_allowed, under_way_of
-from service.rest.callers import http_caller
-from service.tracing import UNTRACED, Door
-from service.wire import is_json, read_body
+from service.runtime.addresses import Proxies
+from service.runtime.caller import Channel
+from service.runtime.tracing import UNTRACED, Door
+from service.runtime.wire import is_json, read_body
 
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"

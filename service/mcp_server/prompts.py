@@ -23,9 +23,9 @@ from pydantic import PlainValidator
 
 from index_mappings.text import is_blank
 from service.errors import FieldError, InvalidInputError
+from service.mcp_server.handling import Context, OwnError
 from service.mcp_server.messages import UNKNOWN_PROMPT, failed_method
 from service.mcp_server.prompt_texts import CHECK_SHOP, COMPARE_SHOPS, FIND_A_CODE, prompt_text
-from service.mcp_server.working import Context, OwnError
 from service.tools.fields import MAX_QUERY, CountryCode, QueryText, fault, text
 from service.tools.request import RequestT, ShopRequest, ToolRequest, invalid, shown_name, validated
 

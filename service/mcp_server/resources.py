@@ -15,12 +15,12 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from service.dispatch import Dispatcher, Outcome
+from service.calls.dispatch import Dispatcher, Outcome
+from service.mcp_server.handling import Call, Context, OwnError, Working, told_of
 from service.mcp_server.messages import failed_method, missing_resource
-from service.mcp_server.working import Call, Context, OwnError, Working, told_of
+from service.runtime.request_context import current
 from service.tools.get_shop import GET_SHOP
 from service.tools.list_categories import LIST_CATEGORIES
-from service.under_way import current
 
 CATEGORIES: Final = Resource(
     uri="taxonomy://categories",

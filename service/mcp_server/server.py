@@ -23,14 +23,11 @@ from mcp.types import (
 from mcp.types import Tool as McpTool
 from pydantic import ValidationError
 
-from service.dispatch import Dispatcher, Outcome
+from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
+from service.http.responses import under_way_of
 from service.mcp_server.completion import Completing
-from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
-from service.mcp_server.prompts import get_prompt, list_prompts
-from service.mcp_server.resources import Resources
-from service.mcp_server.schemas import input_schema, output_schema
-from service.mcp_server.working import (
+from service.mcp_server.handling import (
     OWN,
     QUOTA,
     Call,
@@ -43,15 +40,18 @@ from service.mcp_server.working import (
     refused,
     told_of,
 )
-from service.rest.answers import under_way_of
+from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
+from service.mcp_server.prompts import get_prompt, list_prompts
+from service.mcp_server.resources import Resources
+from service.mcp_server.schemas import input_schema, output_schema
+from service.runtime.request_context import current
+from service.runtime.tracing import UNTRACED, Door
 from service.suggest.responder import SuggestResponder
 from service.tools.tool import Tool
-from service.tracing import UNTRACED, Door
-from service.under_way import current
-from service.web.pages import ICON_PATH
 
 NAME: Final = "shop-directory"
 TITLE: Final = "Shop Directory"
+ICON_PATH: Final = "/assets/icon.svg"
 INSTRUCTIONS: Final = (
     "A directory of online shops. find_shop searches by a part of a name or domain; get_shop returns one shop by its "
     "domain or id. Call list_categories before find_shop with a category: only its slugs are accepted. What is not "

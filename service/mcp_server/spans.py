@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from service.tracing import Door, of_headers
-from service.under_way import UnderWay
+from service.runtime.request_context import UnderWay
+from service.runtime.tracing import Door, of_headers
 
 CALL: Final = "tools/call"
 COMPLETE: Final = "completion/complete"

@@ -13,10 +13,10 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST
 
-from service.caller import Caller, Channel, new_request_id
 from service.errors import MAX_BODY_BYTES
+from service.mcp_server.handling import Call
 from service.mcp_server.messages import RpcError, check_message, in_place_of
-from service.mcp_server.working import Call
+from service.runtime.caller import Caller, Channel, new_request_id
 
 LOCAL: Final = "stdio"
 

@@ -4,11 +4,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from service.breaker import Circuit, CircuitOpen
-from service.measures import NOTHING_MEASURED, Measures
 from service.reports.failures import Reason, ReportsUnavailable
 from service.reports.protocol import Recheck, Report, ReportQueue, Waiting
-from service.store_waits import store_answer
+from service.runtime.circuit_breaker import Circuit, CircuitOpen
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.store_waits import store_answer
 
 T = TypeVar("T")
 

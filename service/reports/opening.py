@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from service.redis_access import DEFAULT_REDIS, RedisAccess
+from service.redis.access import DEFAULT_REDIS, RedisAccess
 from service.reports.protocol import ReportQueue
 
 DAY_SECONDS: Final = 86_400.0

@@ -17,8 +17,8 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from service.redis_access import RedisAccess
-from service.redis_connection import RedisAway, RedisConnection
+from service.redis.access import RedisAccess
+from service.redis.connection import RedisAway, RedisConnection
 from service.reports.failures import ReportsUnavailable
 from service.reports.protocol import Recheck, Report, Waiting
 from service.reports.redis_replies import claimed_from_reply, waiting_from_reply

@@ -15,21 +15,21 @@ from typing import Final
 from pydantic import SecretStr
 from starlette.routing import BaseRoute, Route
 
-from service.addresses import Proxies
-from service.admission import Admission
-from service.caller import Channel
+from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, OpsKeyRequiredError, ServiceError
+from service.http.callers import http_caller
+from service.http.responses import Answer, Asked, Endpoint, Headers, json_answer, problem_answer
 from service.limits.policy import Bucket
-from service.observing.exposition import exposed
-from service.observing.processes import process_families
-from service.observing.prometheus import PrometheusMeasures
-from service.observing.resources import resource_families
-from service.observing.standing import standing_families
-from service.operations.situation import Away, Questions
-from service.operations.state_of import About, ops_state
-from service.rest.answers import Answer, Asked, Endpoint, Headers, json_answer, problem_answer
-from service.rest.callers import http_caller
-from service.wire import header
+from service.observability.exposition import exposed
+from service.observability.processes import process_families
+from service.observability.prometheus import PrometheusMeasures
+from service.observability.resources import resource_families
+from service.observability.scrape_gauges import standing_families
+from service.operations.health import Away, Questions
+from service.operations.state_document import About, ops_state
+from service.runtime.addresses import Proxies
+from service.runtime.caller import Channel
+from service.runtime.wire import header
 
 OPS_KEY_HEADER: Final = b"x-ops-key"
 STATE_PATH: Final = "/api/ops/state"

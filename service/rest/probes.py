@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from service.build_stamp import BuildStamp
-from service.draining import Draining
+from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
-from service.live import LiveData
-from service.rest.answers import Answer, Asked, Endpoint, json_answer, problem_answer, stamp_headers
-from service.rest.reports_check import ReportsCheck
+from service.http.responses import Answer, Asked, Endpoint, json_answer, problem_answer, stamp_headers
+from service.rest.report_readiness import ReportsCheck
+from service.runtime.build_stamp import BuildStamp
+from service.runtime.draining import Draining
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 
 SERVICE: Final = "shop-directory"

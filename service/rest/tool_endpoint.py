@@ -3,14 +3,14 @@
 from functools import partial
 from urllib.parse import parse_qsl
 
-from service.addresses import Proxies
-from service.caller import Channel
-from service.dispatch import Dispatcher
+from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, InvalidInputError, UnsupportedMediaTypeError
-from service.rest.answers import Answer, Asked, Endpoint, problem_answer, stamp_headers
-from service.rest.callers import http_caller
+from service.http.callers import http_caller
+from service.http.responses import Answer, Asked, Endpoint, problem_answer, stamp_headers
+from service.runtime.addresses import Proxies
+from service.runtime.caller import Channel
+from service.runtime.wire import JSON, decode_object, header, is_json, read_body
 from service.tools.request import invalid, shown_name
-from service.wire import JSON, decode_object, header, is_json, read_body
 
 
 def tool_endpoint(dispatcher: Dispatcher, name: str, believed: Proxies) -> Endpoint:

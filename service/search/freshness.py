@@ -8,9 +8,9 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from service.measures import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.request_context import for_nobody_in_particular
 from service.search.failures import BackendUnavailable, GenerationDamaged, NotReadable, OtherSchema
-from service.under_way import for_nobody_in_particular
 
 # The engine answers, and what is live may not be answered from: the stamp confirmed before is of no use either.
 _UNUSABLE: Final = (GenerationDamaged, NotReadable)

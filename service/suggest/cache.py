@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from service.wire import JSON
+from service.runtime.wire import JSON
 
 V = TypeVar("V")
 

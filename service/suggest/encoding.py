@@ -4,9 +4,9 @@ from hashlib import blake2b
 
 from index_mappings.generations import Stamp
 from index_mappings.rank import suggestion_score
+from service.runtime.wire import encode
 from service.search.protocol import Suggested, Suggestion
 from service.suggest.query import ParsedQuery
-from service.wire import encode
 
 
 def encode_query(parsed: ParsedQuery) -> bytes:

@@ -4,12 +4,12 @@ from typing import Final
 
 from starlette.types import Scope
 
-from service.addresses import Proxies
-from service.caller import Channel
-from service.rest.answers import Answer, Asked, Endpoint, problem_answer, stamp_headers, under_way_of
-from service.rest.callers import http_caller
+from service.http.callers import http_caller
+from service.http.responses import Answer, Asked, Endpoint, problem_answer, stamp_headers, under_way_of
+from service.runtime.addresses import Proxies
+from service.runtime.caller import Channel
+from service.runtime.wire import JSON, entity_tags, header
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
-from service.wire import JSON, entity_tags, header
 
 CACHE_CONTROL: Final = (b"cache-control", b"public, max-age=3")
 # In a request's scope: how far the fast path has got with it.

@@ -13,23 +13,23 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final
 
-from service.addresses import Proxies, origin_of
-from service.caller import Channel, new_request_id
-from service.calls import OK, EndedCall, calls_ended
-from service.draining import Draining
 from service.errors import InternalError, OverloadedError
+from service.http.callers import TOKEN_HEADER
+from service.http.front_door import NO_STORE
+from service.http.responses import PROBLEM_JSON, UNDER_WAY, Answer, Headers, problem_answer, stamp_headers
 from service.limits.policy import Bucket
-from service.measures import Measures
-from service.overload import Gate
-from service.rest.answers import PROBLEM_JSON, UNDER_WAY, Answer, Headers, problem_answer, stamp_headers
-from service.rest.callers import TOKEN_HEADER
-from service.rest.door import NO_STORE
+from service.runtime.addresses import Proxies, origin_of
+from service.runtime.call_log import OK, EndedCall, calls_ended
+from service.runtime.caller import Channel, new_request_id
+from service.runtime.draining import Draining
+from service.runtime.metrics import Measures
+from service.runtime.overload import Gate
+from service.runtime.request_context import UnderWay, begun
+from service.runtime.wire import entity_tags
 from service.search.protocol import Snapshot
 from service.suggest.batched_writer import BatchedWriter
 from service.suggest.endpoint import CACHE_CONTROL, SUGGEST_REQUEST, answer_of
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
-from service.under_way import UnderWay, begun
-from service.wire import entity_tags
 
 # What the target of a request begins with to come here.
 TARGET: Final = b"/suggest?"

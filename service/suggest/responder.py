@@ -11,20 +11,20 @@ from typing import Final
 from index_mappings.forms import query_forms
 from index_mappings.generations import Stamp
 from index_mappings.tiers import SUGGEST_CUT
-from service.admission import Admission
-from service.caller import Caller, Channel
+from service.calls.admission import Admission
+from service.calls.live_data import Answered, LiveData, unavailable
 from service.errors import OverloadedError, ServiceError
 from service.limits.headers import Headers
 from service.limits.policy import Bucket
-from service.live import Answered, LiveData, unavailable
-from service.measures import NOTHING_MEASURED, Measures
-from service.overload import Gate
+from service.runtime.caller import Caller, Channel
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.overload import Gate
+from service.runtime.request_context import UnderWay, working_on
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import Snapshot, Suggested, SuggestQuery
 from service.suggest.cache import CachedResponse, ResponseCache
 from service.suggest.encoding import encode_query, encode_results, entity_tag
 from service.suggest.query import ParsedQuery, parse
-from service.under_way import UnderWay, working_on
 
 _MEBIBYTE: Final = 1024 * 1024
 

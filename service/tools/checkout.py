@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from service.context import ToolContext
 from service.errors import NoValidCheckoutUrlError, OfferNotFoundError
 from service.search.protocol import Offer
+from service.tools.context import ToolContext
 from service.tools.fields import OfferId
 from service.tools.money import ShopKey
 from service.tools.request import NoShopRequest

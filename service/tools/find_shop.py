@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 from rapidfuzz import process
 
-from service.context import ToolContext
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
 from service.search.protocol import FindQuery, Found
+from service.tools.context import ToolContext
 from service.tools.fields import CountryCode, PageLimit, PageOffset, QueryText, Text
 from service.tools.request import NoShopRequest
 from service.tools.shop_view import ShopView, shop_wire

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from index_mappings.regions import covers
-from service.context import ToolContext
 from service.errors import ShopNotFoundError
+from service.tools.context import ToolContext
 from service.tools.fields import CountryCode
 from service.tools.money import Money, ShopKey
 from service.tools.request import ShopRequest

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from index_mappings.documents import Shop
-from service.context import ToolContext
 from service.errors import ShopNotFoundError
+from service.tools.context import ToolContext
 from service.tools.fields import OffersOffset
 from service.tools.request import ShopRequest
 from service.tools.shop_view import ShopView, shop_wire

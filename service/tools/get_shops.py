@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from index_mappings.documents import Shop
-from service.context import ToolContext
+from service.tools.context import ToolContext
 from service.tools.fields import ReferenceList
 from service.tools.request import NoShopRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_wire

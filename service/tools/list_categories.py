@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from index_mappings.documents import Category
-from service.context import ToolContext
+from service.tools.context import ToolContext
 from service.tools.request import NoShopRequest
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
 

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from index_mappings.moments import microseconds
-from service.context import ToolContext
+from index_mappings.timestamps import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.protocol import CouponQuery, Coupons
+from service.tools.context import ToolContext
 from service.tools.fields import ReferenceText
 from service.tools.money import Money, NamedShop
 from service.tools.request import OptionalShopRequest

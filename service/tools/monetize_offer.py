@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.context import ToolContext
 from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
+from service.tools.context import ToolContext
 from service.tools.fields import Switch
 from service.tools.money import ShopKey
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse

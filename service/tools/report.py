@@ -4,10 +4,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from service.context import ToolContext
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.failures import ReportsUnavailable
 from service.reports.protocol import Report, ReportKind
+from service.tools.context import ToolContext
 from service.tools.request import ShopReference
 from service.tools.tool import Effects, ToolResponse
 

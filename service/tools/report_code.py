@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from service.context import ToolContext
+from service.tools.context import ToolContext
 from service.tools.fields import CodeText, choice
 from service.tools.report import APPENDS, ReportResponse, append
 from service.tools.request import ShopRequest

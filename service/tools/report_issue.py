@@ -4,8 +4,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from service.context import ToolContext
 from service.errors import FieldError
+from service.tools.context import ToolContext
 from service.tools.fields import choice
 from service.tools.report import APPENDS, ReportResponse, append
 from service.tools.request import ShopRequest, invalid

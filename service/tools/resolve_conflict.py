@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from index_mappings.documents import Shop
-from service.context import ToolContext
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
+from service.tools.context import ToolContext
 from service.tools.fields import ReferenceText, RequiredReferenceText
 from service.tools.merge_evidence import Verdict, compare, verdict
 from service.tools.request import NoShopRequest, reduce_reference

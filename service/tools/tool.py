@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from service.context import ToolContext
+from service.tools.context import ToolContext
 from service.tools.request import RequestT
 
 

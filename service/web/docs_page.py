@@ -8,9 +8,9 @@ from typing import Final
 
 import fastapi_offline
 
-from service.docs import tools_page
-from service.llms import llms_page
-from service.settings import Settings
+from service.docs.llms import llms_page
+from service.docs.tools_page import tools_page
+from service.settings.service import Settings
 from service.web.pages import PageFile
 
 # Swagger UI puts its icons into its stylesheet, as images without a host.

@@ -12,11 +12,12 @@ from typing import Final
 from starlette.routing import Route
 
 from index_mappings.countries import COUNTRY_CODES
-from service.rest.answers import Answer, Asked, Endpoint, Headers
-from service.rest.compression import VARY, accepts_gzip, compressed
-from service.rest.security_headers import CONTENT_SECURITY_POLICY, RESOURCE_POLICY
+from service.http.compression import VARY, accepts_gzip, compressed
+from service.http.responses import Answer, Asked, Endpoint, Headers
+from service.http.security_headers import CONTENT_SECURITY_POLICY, RESOURCE_POLICY
+from service.mcp_server.server import ICON_PATH
+from service.runtime.wire import entity_tags, header
 from service.web.bundling import bundled, compact_lines, compact_style
-from service.wire import entity_tags, header
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -24,7 +25,6 @@ POLICY: Final = (
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 
-ICON_PATH: Final = "/assets/icon.svg"
 
 _METHODS: Final = ("GET", "HEAD")
 # Kept as long as wanted, and used only once the service has said that it is still the same.

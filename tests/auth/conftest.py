@@ -8,7 +8,7 @@ import pytest
 
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import TokenStore
-from service.redis_access import DEFAULT_REDIS, RedisAccess
+from service.redis.access import DEFAULT_REDIS, RedisAccess
 from tests.auth.watched import World
 
 

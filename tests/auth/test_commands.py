@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from service.auth.commands import token
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, is_token_text
-from service.redis_access import DEFAULT_REDIS, RedisAccess
+from service.commands.tokens import token
+from service.redis.access import DEFAULT_REDIS, RedisAccess
 
 Place = tuple[TokenStoreKind, Path, RedisAccess, str]
 

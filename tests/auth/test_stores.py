@@ -12,7 +12,7 @@ from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailab
 from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.limits.relay import relay_to
 
 Place = tuple[TokenStoreKind, Path, RedisAccess, str]

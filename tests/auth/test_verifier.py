@@ -12,7 +12,7 @@ from service.auth.protocol import Token, TokenStore
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import Confirmed, Refused, TokenVerifier, Verdict
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.auth.watched import WIDGET, World
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from tests.catalogues import build_into
 from tests.check.stage import Stage, staged
 from tests.e2e.sample import SAMPLE

@@ -13,13 +13,13 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from service.app import create_app
-from service.check.bounds import Bounds
-from service.check.rule import Outcome, Rule
-from service.check.rules import RULES
-from service.check.run import Run, Wish, run
 from service.limits.policy import QuotaClass
 from service.search.protocol import SearchBackend
-from service.settings import Settings
+from service.settings.service import Settings
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.rule import Outcome, Rule
+from shop_directory.conformance.run import Run, Wish, run
 from tests.check.breaking import Breakage
 from tests.e2e.callers import issue
 

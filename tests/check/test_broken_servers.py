@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.check.rules import RULES
+from shop_directory.conformance.all_rules import RULES
 from tests.check.breaking import Breakage
 from tests.check.broken import BREAKAGES
 from tests.check.stage import Stage

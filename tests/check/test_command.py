@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typer.testing import CliRunner
 
 from service.app import create_app
-from service.check.rules import RULES, UNSEEN
-from service.settings import Settings
-from shop_directory import command_line
+from service.settings.service import Settings
+from shop_directory.command_line import command_line
+from shop_directory.conformance.all_rules import RULES, UNSEEN
 from tests.check.breaking import Document, rewriting
 from tests.check.stage import OPS_KEY, right_settings
 from tests.commands.told import commands_told

@@ -11,11 +11,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from service.check.bounds import Bounds
-from service.check.report import print_run, run_document
-from service.check.rule import Outcome
-from service.check.rules import RULES
-from service.check.run import NobodyThereError, Wish, run
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.report import print_run, run_document
+from shop_directory.conformance.rule import Outcome
+from shop_directory.conformance.run import NobodyThereError, Wish, run
 from tests.check.breaking import ANY, Answered, answering
 from tests.check.hostile import Spoken, cut_short, dripping, endless, garbage, heads, plain, silent, speaking
 from tests.check.stage import Stage

@@ -11,10 +11,10 @@ import pytest
 from starlette.types import ASGIApp
 
 from service.app import create_app
-from service.check.rule import Outcome
-from service.check.rules import RULES
-from service.settings import Settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.rule import Outcome
 from tests.check.at_all_doors import rewriting
 from tests.check.breaking import ANY, Answered, Asked, Changed, Document, answering
 from tests.check.broken_mcp import MCP, saying

@@ -7,11 +7,11 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.check.bounds import Bounds
-from service.check.client import Spent
-from service.check.rule import Outcome
-from service.check.rules import RULES
-from service.check.run import Wish
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.client import Spent
+from shop_directory.conformance.rule import Outcome
+from shop_directory.conformance.run import Wish
 from tests.check.breaking import Answered, Changed, answering
 from tests.check.stage import Stage
 

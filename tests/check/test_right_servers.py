@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from indexer.sinks.opensearch import OpenSearchSink
-from service.check.rule import Need, Outcome
-from service.check.rules import RULES
-from service.check.run import Run, Wish
-from service.search.opensearch import OpenSearchBackend
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from service.search.opensearch.engine import OpenSearchBackend
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.rule import Need, Outcome
+from shop_directory.conformance.run import Run, Wish
 from tests.catalogues import build_into, shop
 from tests.check.stage import Stage, staged
 from tests.e2e.sample import SAMPLE

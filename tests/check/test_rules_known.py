@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from service.check.rules import RULES, UNSEEN
+from shop_directory.conformance.all_rules import RULES, UNSEEN
 from tests.check.broken import BREAKAGES
 from tests.rules.manifest import read_manifest
 
@@ -47,5 +47,7 @@ def test_check_imports_nothing_of_this_project_but_itself_and_how_every_command_
                     found |= {name.name for name in names}
                 case ast.ImportFrom(module=str(module)):
                     found.add(module)
-    foreign = {name for name in found if name.split(".")[0] in ours and not name.startswith("service.check")}
-    assert foreign == {"index_mappings.environment.endings"}
+    foreign = {
+        name for name in found if name.split(".")[0] in ours and not name.startswith("shop_directory.conformance")
+    }
+    assert foreign == {"shop_directory.settings.exit_codes"}

@@ -18,16 +18,16 @@ import pytest
 
 from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.generations import index_name
-from indexer.build import BuildSummary, build
-from indexer.catching_up import Follower
+from indexer.jobs.build import BuildSummary, build
+from indexer.jobs.catching_up import Follower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import holding
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.opensearch_editing import OpenSearchEditor
-from indexer.sinks.opensearch_errands import Errands
-from indexer.sinks.opensearch_reading import OpenSearchReader
-from indexer.sinks.opensearch_writing import OpenSearchWriter
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.opensearch.bulk_sender import Errands
+from indexer.sinks.opensearch.editing import OpenSearchEditor
+from indexer.sinks.opensearch.reading import OpenSearchReader
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from tests.cluster.nodes import asked, make_whole, manager, others

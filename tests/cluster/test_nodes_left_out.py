@@ -13,7 +13,7 @@ import pytest
 from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import ConnectionTimeout, TransportError
 
-from service.search.opensearch_nodes import connect
+from service.search.opensearch.nodes import connect
 from tests.real.process import free_ports
 
 TIMEOUT_S: Final = 0.5

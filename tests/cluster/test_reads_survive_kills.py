@@ -16,10 +16,10 @@ from typing import Final
 
 import pytest
 
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import build_into
 from tests.cluster.nodes import make_whole, manager, others
 from tests.cluster.readers import Answers, Readers, answers, reading

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from index_mappings.environment.endings import MEANINGS
+from shop_directory.settings.exit_codes import MEANINGS
 from tests.commands.told import Told, all_told
 
 _INTRODUCTION: Final = """\

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
 from tests.commands.world import PROGRAMS, environment, run
 

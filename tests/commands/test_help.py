@@ -28,9 +28,9 @@ HEAVY: Final = (
 _IMPORTED: Final = """
 import json, sys
 sys.argv = ["shop-directory", *sys.argv[1:]]
-import shop_directory
+import shop_directory.command_line
 try:
-    shop_directory.main()
+    shop_directory.command_line.main()
 except SystemExit as ended:
     print(json.dumps([ended.code, sorted({name.partition(".")[0] for name in sys.modules})]))
 """

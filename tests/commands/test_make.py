@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from index_mappings.environment.endings import RUN_BY_MAKE
 from indexer.commands.parts import SAMPLE
+from shop_directory.settings.exit_codes import RUN_BY_MAKE
 
 REPOSITORY: Final = Path(__file__).parents[2]
 

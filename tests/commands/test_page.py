@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.environment.endings import MEANINGS
-from index_mappings.environment.reading import EnvironmentSettings, variable
-from index_mappings.environment.sides import installed_sides
+from shop_directory.settings.exit_codes import MEANINGS
+from shop_directory.settings.reading import EnvironmentSettings, variable
+from shop_directory.settings.sides import installed_sides
 from tests.commands.page import commands_page
 from tests.commands.told import Told, all_told, commands_told
 from tests.real.sources import REPOSITORY

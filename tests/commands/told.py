@@ -11,7 +11,7 @@ from typer import Context
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from shop_directory import NAME, command_line
+from shop_directory.command_line import NAME, command_line
 
 _EXAMPLES: Final = "Examples:"
 _CODES: Final = "Exit codes: "

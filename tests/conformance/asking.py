@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from index_mappings.documents import Shop
-from service.context import ToolContext
 from service.reports.sqlite import SqliteReports
 from service.search.protocol import FindQuery, Found, Snapshot, Suggested, SuggestedShop, SuggestQuery
+from service.tools.context import ToolContext
 from service.tools.request import validated
 from service.tools.tool import Tool
 

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.generations import Stamp
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.opensearch import OpenSearchSink
-from service.search.embedded import EmbeddedBackend
-from service.search.opensearch import OpenSearchBackend
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import FindQuery, SearchBackend, Suggested, SuggestedShop, SuggestQuery
-from service.search.reference import ReferenceBackend
+from service.search.reference.backend import ReferenceBackend
 from tests.catalogues import Lines, build_into, write_catalogue_directory
 from tests.emptying import empty_place
 from tests.typeahead.segmented import cut_at_random

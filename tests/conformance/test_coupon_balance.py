@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index_mappings.moments import microseconds
+from index_mappings.timestamps import microseconds
 from service.search.protocol import CouponQuery
 from tests.catalogues import shop
 from tests.conformance.backends import Opener, embedded, opensearch_at, reference

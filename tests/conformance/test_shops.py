@@ -3,12 +3,12 @@
 import pytest
 
 from index_mappings.documents import Category, Shop
-from service.search.reference import ReferenceBackend
+from service.runtime.request_context import begun, working_on
+from service.search.reference.backend import ReferenceBackend
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shop import GET_SHOP
 from service.tools.get_shops import GET_SHOPS
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
-from service.under_way import begun, working_on
 from tests.catalogues import offer, shop
 from tests.conformance.asking import call, find, names, suggest
 from tests.conformance.conftest import Directory

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from indexer.settings import IndexerSettings
-from service.settings import PREFIX, Settings
+from service.settings.service import PREFIX, Settings
 from tests.containers.composition import composition, variables_of, words_of
 from tests.containers.image import stages
 from tests.containers.test_image import PINNED

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from indexer.settings import IndexerSettings
 from service.errors import ServiceError
-from service.settings import PREFIX, Settings
-from shop_directory import command_line
+from service.settings.service import PREFIX, Settings
+from shop_directory.command_line import command_line
 from tests.containers.composition import BOUND_S, composition, program
 from tests.real.sources import REPOSITORY
 

@@ -23,7 +23,7 @@ _GIT: Final = ("git", "-c", "user.name=nobody", "-c", "user.email=nobody@shop.ex
 _ASK: Final = """
 import asyncio, json, os, sys
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 
 async def ask():
     sent = []
@@ -124,4 +124,4 @@ def test_a_wheel_holds_every_file_of_the_page_and_of_the_docs(tmp_path: Path) ->
         f"{folder}{file.name}": file.read_bytes() for folder in folders for file in (REPOSITORY / folder).iterdir()
     }
     docs = {f"service/web/reference/{file.name}" for file in (web / "reference").iterdir()}
-    assert docs | {"service/rest/openapi_examples.json"} <= names
+    assert docs | {"service/rest/openapi/examples.json"} <= names

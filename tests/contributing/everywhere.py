@@ -13,7 +13,7 @@ from typing import Any
 from mcp import Client
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.doors import mcp_doors
 from tests.e2e.served import get, post, served
 from tests.worlds import embedded_world

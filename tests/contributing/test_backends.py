@@ -22,7 +22,7 @@ from indexer.settings import IndexerSettings
 from service.auth.opening import open_tokens
 from service.parts import open_limiter, open_search
 from service.reports.opening import open_queue
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.contributing.page import guards
 from tests.contributing.planting import Copy
 from tests.real.sources import REPOSITORY
@@ -122,10 +122,10 @@ def planted(copy: Copy) -> Copy:
     lines = Path(__file__).with_name("lines.py").read_text(encoding="utf-8")
     copy.write("service/auth/lines.py", lines)
     copy.replace(
-        "index_mappings/environment/places.py", '"embedded", "opensearch"]', '"embedded", "opensearch", "lines"]'
+        "shop_directory/settings/locations.py", '"embedded", "opensearch"]', '"embedded", "opensearch", "lines"]'
     )
-    copy.replace("service/settings.py", '["memory", "redis"]', '["memory", "redis", "lines"]')
-    for file in ("service/store_settings.py", "service/reports/opening.py"):
+    copy.replace("service/settings/service.py", '["memory", "redis"]', '["memory", "redis", "lines"]')
+    for file in ("service/settings/stores.py", "service/reports/opening.py"):
         copy.replace(file, '["embedded", "redis"]', '["embedded", "redis", "lines"]')
     copy.put_behind(OPENING, '    REDIS = "redis"\n', '    LINES = "lines"\n')
     copy.put_behind(

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from index_mappings.documents import DOCUMENTS
-from indexer.projection import Projector
+from indexer.projection.generation import Projector
 from indexer.state.states import States
 from tests.contributing.page import guards
 from tests.contributing.planting import Copy

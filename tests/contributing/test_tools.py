@@ -56,8 +56,8 @@ def test_what_a_command_makes_is_right_after_it(planted: Copy) -> None:
     commands = {command for commands in by_command.values() for command in commands}
     assert {command: planted.make(command) for command in commands} == {
         "make golden": {DESCRIBED},
-        "python -m service.docs > docs/tools.md": set(),
-        "python -m service.mcp_server.page > docs/mcp.md": set(),
+        "python -m service.docs.tools_page > docs/tools.md": set(),
+        "python -m service.docs.mcp_page > docs/mcp.md": set(),
     }
     assert planted.failing(by_command) == set()
 

@@ -16,7 +16,7 @@ from redis import Redis
 from sqlalchemy import text
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.docs.pages import BY_PATH
 from tests.docs.shell import commands
 from tests.e2e.served import get, served

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 import typer
 
-from index_mappings.environment.sides import installed_sides
-from shop_directory import command_line
+from shop_directory.command_line import command_line
+from shop_directory.settings.sides import installed_sides
 from tests.docs.pages import PAGES, Page
 from tests.real.sources import REPOSITORY
 

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from service.limits.policy import ANONYMOUS, WITH_TOKEN
-from service.settings import PREFIX, Settings
+from service.settings.service import PREFIX, Settings
 from service.tools.registry import REGISTRY
 from tests.docs.conftest import MakeWorld
 from tests.docs.pages import BY_PATH, SHELL

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.rest.openapi_examples import Exchange
+from service.rest.openapi.examples import Exchange
 from tests.e2e.served import ask
 from tests.security.canary import Fuse, Layer
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.rest.openapi_examples import Exchange
+from service.rest.openapi.examples import Exchange
 from tests.docs_in_service.recording import record
 
 

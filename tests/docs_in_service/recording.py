@@ -7,14 +7,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-import service.rest
-from service.rest import openapi_examples
-from service.rest.openapi_examples import Exchange
+import service.rest.openapi
+from service.rest.openapi import examples
+from service.rest.openapi.examples import Exchange
 from tests.docs_in_service.other_calls import other_calls
 from tests.docs_in_service.states import states
 from tests.docs_in_service.tool_calls import tool_calls
 
-FILE: Final = Path(str(files(service.rest).joinpath(openapi_examples.FILE)))
+FILE: Final = Path(str(files(service.rest.openapi).joinpath(examples.FILE)))
 
 
 def record(folder: Path) -> tuple[Exchange, ...]:

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from service.app import create_app
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
 from service.search.failures import BackendUnavailable, NothingPublished
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.conftest import BUILT_AT, COMMIT
 from tests.e2e.sample import sample_service
 from tests.e2e.served import served

@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
-from service.rest.openapi import openapi_document
-from service.rest.openapi_examples import Exchange, recorded, with_examples
+from service.rest.openapi.document import openapi_document
+from service.rest.openapi.examples import Exchange, recorded, with_examples
 from service.tools.registry import REGISTRY
 from tests.docs_in_service.recording import FILE, written
 from tests.e2e.sample import SAMPLE, records

@@ -11,8 +11,8 @@ from typing import Any, Final, get_args
 import pytest
 from jsonschema import Draft7Validator
 
-from service.rest.openapi import VERSION, openapi_document
-from service.settings import PREFIX, Settings
+from service.rest.openapi.document import VERSION, openapi_document
+from service.settings.service import PREFIX, Settings
 from service.tools.registry import REGISTRY
 
 ROOT: Final = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 
 from service.app import create_app
 from service.limits.policy import DEFAULT_CLASS, QuotaClass
-from service.settings import Settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
 from service.web.docs_page import docs_files

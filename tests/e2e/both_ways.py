@@ -10,15 +10,15 @@ from typing import Any, Final
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Scope
 
-from service.addresses import proxies
-from service.dispatch import Dispatcher
+from service.calls.dispatch import Dispatcher
+from service.http.front_door import FrontDoor
+from service.http.responses import request_id_of, under_way_of
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
+from service.mcp_server.fast_path import PlainCall
 from service.mcp_server.server import build_server
-from service.mcp_server.short_way import PlainCall
-from service.rest.answers import request_id_of, under_way_of
-from service.rest.door import FrontDoor
+from service.runtime.addresses import proxies
+from service.runtime.request_context import UnderWay
 from service.suggest.responder import SuggestResponder
-from service.under_way import UnderWay
 
 MODERN: Final = "2026-07-28"
 OLDER: Final = "2025-11-25"

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.sample import SampleService, sample_service
 from tests.e2e.served import served
 from tests.worlds import embedded_world

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from service.admission import Admission
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
-from service.context import ToolContext
-from service.dispatch import Dispatcher, Surroundings
+from service.calls.admission import Admission
+from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.live_data import LiveData
 from service.errors import FieldError, InvalidInputError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
-from service.live import LiveData
 from service.reports.sqlite import SqliteReports
+from service.tools.context import ToolContext
 from service.tools.fields import Text
 from service.tools.request import ToolRequest
 from service.tools.tool import READS, TokenRule, Tool, ToolResponse

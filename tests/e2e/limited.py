@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.served import served
 from tests.worlds import embedded_world
 

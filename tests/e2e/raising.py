@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 import pytest
 
 from service.app import run_stdio
-from service.settings import load_settings
+from service.settings.service import load_settings
 from service.tools.registry import REGISTRY
 
 SECRET: Final = "node-7.internal/coupons-000042"

@@ -10,7 +10,7 @@ from typing import Any, Final
 from service.app import create_app
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import coupon
 from tests.e2e.callers import Issued, issue
 from tests.e2e.served import Reply, post, served

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import build_into, write_catalogue
 from tests.e2e.callers import issue
 from tests.e2e.served import served

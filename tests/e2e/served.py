@@ -15,7 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from service.search.typeahead.segments import compile_kernel
-from service.server import server_config
+from service.server.http_server import server_config
 
 _START_BOUND_S: Final = 20.0
 

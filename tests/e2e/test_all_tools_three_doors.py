@@ -14,9 +14,9 @@ import pytest
 from mcp import Client
 
 from service.app import create_app
-from service.settings import Settings
+from service.runtime.wire import encode
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from service.wire import encode
 from tests.catalogues import coupon, shop
 from tests.e2e.doors import STAMP_KEYS, Told, mcp_doors, over_mcp, over_rest
 from tests.e2e.generated_calls import GeneratedCalls

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.doors import mcp_doors, over_mcp, over_rest
 from tests.e2e.served import get, served
 from tests.worlds import embedded_world

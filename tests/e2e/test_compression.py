@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from service.rest.compression import Compression
+from service.http.compression import Compression
 from tests.e2e.rpc import Era, call
 from tests.e2e.sample import SampleService
 from tests.e2e.served import Reply, ask, get, post

@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.catalogues import build_into, shop, write_catalogue
 from tests.real.opensearch import OpenSearchNode
 from tests.real.plugin import NodeFactory

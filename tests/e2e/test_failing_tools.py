@@ -10,7 +10,7 @@ import pytest
 
 from service.app import create_app
 from service.search.failures import BackendUnavailable
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.doors import MODES, over_mcp, stdio_door
 from tests.e2e.raising import RAISING, SECRET
 from tests.e2e.rpc import Era, call

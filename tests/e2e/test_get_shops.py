@@ -9,7 +9,7 @@ import pytest
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.callers import issue
 from tests.e2e.doors import mcp_doors, over_mcp, over_rest
 from tests.e2e.limited import limited

@@ -15,8 +15,8 @@ from index_mappings.generations import Stamp
 from service.app import create_app
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished, OtherSchema
 from service.search.protocol import Generations, Suggested, SuggestQuery, TypeaheadState
-from service.search.reference import ReferenceBackend
-from service.settings import Settings
+from service.search.reference.backend import ReferenceBackend
+from service.settings.service import Settings
 from tests.e2e.conftest import BUILT_AT, COMMIT
 from tests.e2e.rpc import Era, call
 from tests.e2e.served import ask, get, post, served

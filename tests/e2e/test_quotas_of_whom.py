@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import coupon, shop
 from tests.e2e.callers import issue
 from tests.e2e.limited import limited

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.failures import Reason
 from service.reports.opening import QueueSettings
 from tests.e2e.callers import issue

@@ -17,7 +17,7 @@ from typing import Final, Self
 import httpx2
 import pytest
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from tests.e2e.callers import issue
 from tests.real.process import ServerProcess, free_ports

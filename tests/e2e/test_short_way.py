@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from service.context import ToolContext
 from service.limits.policy import QuotaClass
+from service.tools.context import ToolContext
 from service.tools.registry import REGISTRY
 from tests.e2e.both_ways import MODERN, OLDER, BothWays
 from tests.e2e.callers import issue
@@ -97,7 +97,7 @@ def test_an_unforeseen_fault_beside_the_tool_is_the_protocols_own_error_on_both_
         raise RuntimeError("node-7.internal")
 
     over = dispatcher(tmp_path, ECHO)
-    monkeypatch.setattr("service.dispatch.encode", broken)
+    monkeypatch.setattr("service.calls.dispatch.encode", broken)
     answers, taken = answered(over, plain(version, "echo", {"said": "61"}, id="é"))
     ((short, sdk),) = answers
     assert (short, taken) == (sdk, 1)

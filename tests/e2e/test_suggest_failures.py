@@ -13,8 +13,8 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import Suggested, SuggestQuery
-from service.search.reference import ReferenceBackend
-from service.settings import Settings
+from service.search.reference.backend import ReferenceBackend
+from service.settings.service import Settings
 from service.suggest.query import ParsedQuery, parse
 from tests.e2e.served import Reply, get, served
 from tests.worlds import SHOPS, embedded_world, reference_world

@@ -20,11 +20,11 @@ from starlette.routing import Route
 from uvicorn.server import ServerState
 
 from service.app import create_app
+from service.http.bounded_endpoint import Gated
 from service.limits.policy import QuotaClass
-from service.overload import Gate
-from service.rest.gated import Gated
-from service.server import HttpProtocol, server_config
-from service.settings import Settings
+from service.runtime.overload import Gate
+from service.server.http_server import HttpProtocol, server_config
+from service.settings.service import Settings
 from service.suggest.fast_path import RawResponse
 from tests.e2e.served import get, served
 from tests.worlds import SHOPS, embedded_world

@@ -9,7 +9,7 @@ import pytest
 
 from service.app import create_app
 from service.auth.verifier import Clock, TokenVerifier
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.callers import Issued, issue, revoke
 from tests.e2e.rpc import Era, call, request
 from tests.e2e.served import Reply, get, post, served

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from service.app import create_app
 from service.auth.secrets import new_token_text
-from service.settings import Settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.e2e.callers import Untouchable, issue, revoke
 from tests.e2e.doors import MODES, stdio_door

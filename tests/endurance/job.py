@@ -12,10 +12,10 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from indexer.build import BuildOptions, build
-from indexer.following import Following, FollowOptions
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.jobs.build import BuildOptions, build
+from indexer.jobs.following import Following, FollowOptions
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.endurance.places import EMBEDDED, Place

@@ -20,16 +20,16 @@ from index_mappings.integrity import COMMITTED, MANIFEST_SUFFIX, FilesManifest, 
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
-from indexer.retention import prune
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.embedded_committing import GRACE_S as COMMITTED_GRACE_S
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.opensearch_announcing import TypeaheadOptions
+from indexer.jobs.retention import prune
+from indexer.sinks.embedded.committing import GRACE_S as COMMITTED_GRACE_S
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.announcing import TypeaheadOptions
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Role, Sink
 from indexer.sinks.typeahead.store import GRACE_S
 from indexer.state.states import States
-from service.search.embedded import EmbeddedBackend
-from service.search.opensearch import OpenSearchBackend
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
 
 EMBEDDED: Final = "embedded"

@@ -16,8 +16,8 @@ from typing import Final
 
 import pytest
 
-from indexer.build import BuildOptions, BuildSummary, build
-from indexer.following import Following, FollowOptions
+from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.following import Following, FollowOptions
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from tests.conformance.asking import find, suggest
 from tests.endurance.job import start, wait_for

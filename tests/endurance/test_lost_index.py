@@ -8,9 +8,10 @@ import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.generations import Stamp, index_name
-from indexer.build import BuildOptions, build
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.protocol import GenerationWriter, IndexLostError
+from indexer.jobs.build import BuildOptions, build
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.failures import IndexLostError
+from indexer.sinks.protocol import GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.endurance.places import Place
 from tests.endurance.test_kills import live_documents

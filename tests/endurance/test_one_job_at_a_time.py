@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from indexer.build import BuildOptions, BuildSummary, build
+from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.sinks.lease import LeaseHeldError, holding
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.endurance.job import start, wait_for

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from indexer.build import build
+from indexer.jobs.build import build
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.e2e.callers import issue
 from tests.e2e.served import get

@@ -10,10 +10,10 @@ from random import Random
 from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
-from indexer.build import build
-from indexer.catching_up import Follower
+from indexer.jobs.build import build
+from indexer.jobs.catching_up import Follower
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory import MemorySink
+from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationReader
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.states import States

@@ -16,11 +16,11 @@ from typing import Final
 
 import pytest
 
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from tests.catalogues import build_into

@@ -17,8 +17,8 @@ from typing import Final
 import pytest
 import uvloop
 
-from service.redis_access import RedisAccess
-from service.redis_connection import RedisAway, RedisConnection
+from service.redis.access import RedisAccess
+from service.redis.connection import RedisAway, RedisConnection
 
 _CALLS: Final = 16
 _ROUNDS: Final = 100

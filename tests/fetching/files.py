@@ -16,9 +16,9 @@ from index_mappings.opensearch import mapping, settings
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.opensearch_typeahead import OpenSearchTypeahead
-from service.measures import NOTHING_MEASURED, Measures
-from service.search.opensearch_nodes import connect
+from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.search.opensearch.nodes import connect
 from service.search.typeahead.fetching import TypeaheadFetcher
 from tests.emptying import empty_place
 

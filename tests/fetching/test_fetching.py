@@ -18,7 +18,7 @@ from index_mappings.typeahead.announcement import Announcement
 from index_mappings.typeahead.chunks import CHUNK_BYTES
 from index_mappings.typeahead.manifest import SegmentUse, manifest_path
 from index_mappings.typeahead.segment import segment_path
-from service.measures import NothingMeasured
+from service.runtime.metrics import NothingMeasured
 from service.search.failures import GenerationGone, TypeaheadUnavailable
 from service.search.typeahead.fetch_failures import AWAY, DAMAGED, FULL, MISSING, READ_ONLY
 from service.search.typeahead.fetching import TypeaheadFetcher
@@ -34,7 +34,7 @@ REPOSITORY: Final = Path(__file__).parents[2]
 FETCHING: Final = """
 import asyncio, sys
 from pathlib import Path
-from service.search.opensearch_nodes import connect
+from service.search.opensearch.nodes import connect
 from service.search.typeahead.fetching import TypeaheadFetcher
 
 async def main(url, prefix, folder, generation, name):

@@ -13,23 +13,23 @@ from opensearchpy import OpenSearch
 
 from index_mappings.generations import STAMP, Stamp, alias_name, index_name
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
-from indexer.build import build
-from indexer.reconcile_live import VerifyOptions, verify_live
-from indexer.rollback import roll_back
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.opensearch_announcing import LOOK_S, MOST_WAIT_S, TypeaheadOptions
-from indexer.sinks.protocol import SinkError
+from indexer.jobs.build import build
+from indexer.jobs.rollback import roll_back
+from indexer.reconcile.live import VerifyOptions, verify_live
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.announcing import LOOK_S, MOST_WAIT_S, TypeaheadOptions
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from service.app import create_app
-from service.search.embedded import EmbeddedBackend
+from service.search.embedded.engine import EmbeddedBackend
 from service.search.failures import BackendUnavailable
-from service.search.opensearch import OpenSearchBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SuggestQuery, TypeaheadState
 from service.search.typeahead.fetch_failures import DAMAGED, MISSING
 from service.search.typeahead.folder import FolderPlace
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import shop, write_catalogue_directory
 from tests.e2e.served import get, post, served, until_ready
 from tests.emptying import empty_place

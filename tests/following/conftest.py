@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
-from service.settings import Settings
+from service.settings.service import Settings
 
 
 @dataclass(frozen=True, slots=True)

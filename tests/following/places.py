@@ -10,11 +10,11 @@ from typing import Any
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp
 from index_mappings.operations import ResourceAccount
-from indexer.build import BuildOptions, BuildSummary, build
-from indexer.catching_up import CaughtUp, Follower
-from indexer.pace import MICRO_BATCH
+from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.catching_up import CaughtUp, Follower
+from indexer.jobs.pace import MICRO_BATCH
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory import MemorySink
+from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.states import States

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 
-from indexer.belongings import RECORDS
+from indexer.records.related import RECORDS
 from tests.catalogues import coupon, offer, program, redirect, shipping, shop, trust
 
 _LENGTH: Final = "SHOP_DIRECTORY_CHANGES"

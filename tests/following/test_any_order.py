@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import stored_part
 from index_mappings.opensearch import wire_document
-from indexer.sinks.memory import MemorySink
+from indexer.sinks.memory.sink import MemorySink
 from tests.following.places import Place, right
 from tests.following.statements import Story, how_many
 

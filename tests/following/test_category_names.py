@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from indexer.sinks.memory import MemorySink
+from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor
 from service.parts import open_search
 from service.search.protocol import FindQuery, SuggestQuery

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from index_mappings.generations import Stamp
-from indexer.build import BuildOptions, BuildSummary, build
-from indexer.problems import ProblemLog
+from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.records.problems import ProblemLog
 from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
 from tests.following.conftest import Engine
 from tests.following.lamp_world import lamp_world, now

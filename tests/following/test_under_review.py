@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import GenerationEditor
 from service.app import create_app
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import build_into, write_catalogue_directory
 from tests.e2e.callers import issue
 from tests.e2e.served import get, post, served

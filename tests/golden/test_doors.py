@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from service.mcp_server.server import mcp_tool
-from service.rest.openapi import openapi_document
+from service.rest.openapi.document import openapi_document
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
 from tests.golden.golden import assert_golden

@@ -6,12 +6,12 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.forms import query_forms
-from service.search.belongings import coupon_plan, coupon_sorts
 from service.search.clauses import EVERYTHING
 from service.search.engine import Ask
-from service.search.opensearch_queries import every_body, search_body
+from service.search.opensearch.queries import every_body, search_body
 from service.search.plan import Plan, filter_clauses, find_plan, word_evidence
 from service.search.protocol import CouponQuery
+from service.search.shop_details import coupon_plan, coupon_sorts
 from tests.golden.golden import assert_golden
 
 TIMEOUT_MS: Final = 1_500

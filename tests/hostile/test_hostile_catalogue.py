@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.schema import response_schema
 from tests.catalogues import Lines

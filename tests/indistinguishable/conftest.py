@@ -12,17 +12,17 @@ from typing import Any, Final, Protocol
 import pytest
 
 from index_mappings.generations import Stamp, first_stamp
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.app import create_app
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
-from service.redis_access import DEFAULT_REDIS
-from service.settings import Settings
+from service.redis.access import DEFAULT_REDIS
+from service.settings.service import Settings
 from tests.catalogues import build_into, write_catalogue_directory
 from tests.e2e.served import served
 from tests.emptying import empty_place

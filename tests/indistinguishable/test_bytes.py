@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from service.calls import CALL_FIELDS
+from service.runtime.call_log import CALL_FIELDS
 from service.tools.registry import REGISTRY
 from tests.indistinguishable.conftest import Opener, World, issued_token, projected
 from tests.indistinguishable.doors import Service, Whole, message, settled_text
@@ -143,7 +143,7 @@ def test_the_log_tells_hidden_from_unknown_shops_by_nothing_and_names_neither(
         door(world.service, tool, arguments)
         # A call's line is written when its answer has been sent.
         until = time.monotonic() + 5.0
-        while not any(record.name == "service.calls" for record in caplog.records):
+        while not any(record.name == "service.runtime.call_log" for record in caplog.records):
             assert time.monotonic() < until, "no line of the call"
             time.sleep(0.001)
         lines = [f"{record.levelname} {record.name} {record.getMessage()}{_extra(record)}" for record in caplog.records]

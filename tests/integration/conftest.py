@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
-from service.search.embedded import TantivyEngine
+from service.search.embedded.engine import TantivyEngine
 from service.search.engine import Engine as PlannedEngine
-from service.search.opensearch import OpenSearchEngine
-from service.search.planned import PlannedBackend
+from service.search.opensearch.engine import OpenSearchEngine
+from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
 from service.search.typeahead.folder import FolderPlace
 from tests.emptying import empty_place

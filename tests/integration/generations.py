@@ -8,7 +8,7 @@ from typing import Any
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.sinks.memory import MemorySink
+from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationWriter, Sink
 from tests.catalogues import Lines, build_into, write_catalogue_directory
 

@@ -20,9 +20,9 @@ from typing import Final
 
 from opensearchpy import OpenSearch
 
-from indexer.sinks.embedded_lease import EmbeddedLease
+from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.lease import Lease, LeaseLostError, holding
-from indexer.sinks.opensearch_lease import OpenSearchLease
+from indexer.sinks.opensearch.lease import OpenSearchLease
 from tests.real.sources import REPOSITORY
 
 _PROGRAM: Final = "tests.integration.leases"

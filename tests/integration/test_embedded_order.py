@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from index_mappings.documents import ShopDocument
 from index_mappings.embedded import index_directory
 from index_mappings.rank import rank_key
-from indexer.project import project_shop
-from indexer.records import ShopRecord
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.projection.shops import project_shop
+from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.clauses import EVERYTHING, Clause, Exact, Prefix
-from service.search.embedded import TantivyEngine
-from service.search.embedded_order import Documents as Cached
-from service.search.embedded_queries import OpenIndex
+from service.search.embedded.engine import TantivyEngine
+from service.search.embedded.order import Documents as Cached
+from service.search.embedded.queries import OpenIndex
 from service.search.engine import Ask
 from service.search.plan import Plan
 from tests.catalogues import shop

@@ -7,7 +7,7 @@ from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, alias_name, index_name, previous_alias
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.failures import SinkError
 from tests.catalogues import shop
 from tests.conformance.asking import find, names
 from tests.integration.conftest import Engine, OpenSearchPlace

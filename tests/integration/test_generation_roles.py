@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from index_mappings.generations import Stamp, new_generation
 from indexer.__main__ import index
-from indexer.retention import prune, remove_remains
-from indexer.sinks.protocol import Generation, Role, Sink, SinkError
+from indexer.jobs.retention import prune, remove_remains
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Generation, Role, Sink
 from tests.catalogues import shop
 from tests.integration.conftest import Engine, OpenSearchPlace
 from tests.integration.generations import Documents, projected, sealed

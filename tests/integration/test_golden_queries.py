@@ -16,13 +16,14 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp, index_name
-from index_mappings.golden import EmbeddedPlace, GoldenFailure, GoldenQuery, IndexPlace, OpenSearchPlace
 from indexer.commands.parts import SAMPLE
-from indexer.golden import GoldenQueriesFailedError, check_golden, read_golden
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.protocol import Sink, SinkError
-from service.golden import GenerationAnswers, open_answers
+from indexer.jobs.acceptance import GoldenQueriesFailedError, check_golden, read_golden
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Sink
+from service.acceptance import GenerationAnswers, open_answers
+from shop_directory.acceptance import EmbeddedPlace, GoldenFailure, GoldenQuery, IndexPlace, OpenSearchPlace
 from tests.catalogues import build_into, shop
 from tests.emptying import empty_place
 from tests.integration import conftest

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import pytest
 
-from indexer.sinks.embedded_lease import EmbeddedLease
+from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.lease import Lease, LeaseHeldError, LeaseLostError, holding
-from indexer.sinks.memory_lease import MemoryLease, MemoryLock
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.memory.lease import MemoryLease, MemoryLock
+from indexer.sinks.failures import SinkError
 from tests.integration.leases import LeasePlace, held_by_us, opensearch_lease, race, told
 
 TURNS: Final = int(os.environ.get("SHOP_DIRECTORY_LEASE_TURNS", "4"))

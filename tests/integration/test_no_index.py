@@ -13,11 +13,11 @@ import pytest
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import build_into, shop, write_catalogue
 from tests.e2e.served import get, post, served
 

@@ -20,7 +20,7 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import STORED_COLUMN, columns, index_directory
 from index_mappings.opensearch import cluster_fields
 from indexer.__main__ import index
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from tests.catalogues import (
     coupon,
     offer,

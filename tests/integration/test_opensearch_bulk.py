@@ -15,11 +15,11 @@ from opensearchpy import OpenSearch
 
 from index_mappings.documents import CategoryDocument, stored_part
 from index_mappings.opensearch import mapping, settings
-from indexer.project import project_shop
-from indexer.records import ShopRecord
+from indexer.projection.shops import project_shop
+from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.opensearch_bulk import BulkLoader, Loaded, Pace
-from indexer.sinks.protocol import IndexLostError, SinkError
+from indexer.sinks.opensearch.bulk_loading import BulkLoader, Loaded, Pace
+from indexer.sinks.failures import IndexLostError, SinkError
 from tests.catalogues import shop
 from tests.integration.bulk_relay import THROUGH, Relay, Sent, Spoil, relay_to
 from tests.real.process import free_ports

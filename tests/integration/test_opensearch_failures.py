@@ -13,14 +13,14 @@ from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS, Shop
 from index_mappings.generations import STAMP, alias_name, index_name
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.clauses import EVERYTHING
 from service.search.engine import Ask
 from service.search.failures import BackendUnavailable, GenerationGone
-from service.search.guarded import GuardedEngine
-from service.search.opensearch import OpenSearchBackend, OpenSearchEngine
+from service.search.guarded_engine import GuardedEngine
+from service.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
 from service.search.plan import Plan
-from service.search.planned import snapshot_of
+from service.search.planned_backend import snapshot_of
 from service.search.protocol import CouponQuery, SearchBackend, Snapshot
 from tests.catalogues import coupon, offer, shipping, shop, trust
 from tests.conformance.asking import find, names, suggest

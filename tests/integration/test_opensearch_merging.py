@@ -16,12 +16,12 @@ from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import index_name, new_generation
-from indexer.build import build
+from indexer.jobs.build import build
 from indexer.sinks.lease import LeaseLostError
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.opensearch_bulk import Pace
-from indexer.sinks.opensearch_merging import merge
-from indexer.sinks.opensearch_writing import OpenSearchWriter
+from indexer.sinks.opensearch.bulk_loading import Pace
+from indexer.sinks.opensearch.merging import merge
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.catalogues import coupon, shop, write_catalogue_directory
 from tests.emptying import empty_place

@@ -16,10 +16,10 @@ from index_mappings.generations import STAMP, Stamp, alias_name, index_name, pre
 from index_mappings.opensearch import wire_document
 from index_mappings.roles import Role
 from index_mappings.typeahead.chunks import TYPEAHEAD
-from indexer.sinks.opensearch import OpenSearchSink
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.failures import SinkError
 from service.search.failures import BackendUnavailable
-from service.search.opensearch import OpenSearchBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from tests.catalogues import build_into, coupon, offer, shop, write_catalogue
 from tests.conformance.asking import find, names
 from tests.integration.conftest import Engine, OpenSearchPlace

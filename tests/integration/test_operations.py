@@ -16,14 +16,14 @@ from index_mappings.embedded import operations_path, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, index_name
 from index_mappings.integrity import to_stamp_json
 from index_mappings.operations import OPERATIONS_ID, FollowerStatus, Operations, ResourceAccount
-from indexer.following import Following, FollowOptions
-from indexer.reconcile_live import VerifyOptions, verify_live
-from indexer.retention import prune
-from indexer.rollback import roll_back
+from indexer.jobs.following import Following, FollowOptions
+from indexer.jobs.retention import prune
+from indexer.jobs.rollback import roll_back
+from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.protocol import Role
 from indexer.sources.ndjson import NdjsonCatalogue
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
-from service.search.opensearch import OpenSearchBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import Generations
 from tests.catalogues import shop
 from tests.following.breaking import BreakingEditor, FallenError, Moment, falling_check

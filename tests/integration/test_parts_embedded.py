@@ -12,11 +12,11 @@ from index_mappings.documents import ShopDocument
 from index_mappings.parts import rows_of_runs, runs, short_parts
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import is_part_evidence
-from indexer.project import project_shop
-from indexer.records import ShopRecord
-from indexer.sinks.embedded_documents import finished, schema
+from indexer.projection.shops import project_shop
+from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.documents import finished, schema
 from service.search.clauses import Infix
-from service.search.embedded_queries import OpenIndex, query_of
+from service.search.embedded.queries import OpenIndex, query_of
 from tests.catalogues import shop
 
 pytestmark = pytest.mark.rule("M3")

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from index_mappings.generations import Stamp
-from indexer.build import BuildOptions, build
-from indexer.catching_up import CaughtUp, Follower
-from indexer.retention import prune
-from indexer.rollback import roll_back
+from indexer.jobs.build import BuildOptions, build
+from indexer.jobs.catching_up import CaughtUp, Follower
+from indexer.jobs.retention import prune
+from indexer.jobs.rollback import roll_back
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.protocol import Role, Sink, SinkError
-from indexer.sources.change_file import ChangeFile
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Role, Sink
+from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import StateError

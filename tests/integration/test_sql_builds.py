@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import text
 
 from index_mappings.documents import DOCUMENTS
-from indexer.build import BuildOptions, build
-from indexer.following import Following, FollowOptions
+from indexer.jobs.build import BuildOptions, build
+from indexer.jobs.following import Following, FollowOptions
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeSource, Source
-from indexer.sources.sql import SqlCatalogue
-from indexer.sources.sql_mapping import load_mapping
+from indexer.sources.sql.catalogue import SqlCatalogue
+from indexer.sources.sql.mapping import load_mapping
 from indexer.state.states import States
 from tests.integration.conftest import Engine
 from tests.integration.test_sql_source import SAMPLE, database, load, postgres_database, sqlite_database

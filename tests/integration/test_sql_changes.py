@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import BigInteger, Boolean, DateTime, Table, insert, text, update
 
-from indexer.belongings import RECORDS
-from indexer.problems import ProblemLog
-from indexer.records import Record
+from indexer.records.problems import ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import Record
 from indexer.sources.protocol import UPDATED_AT, VERSION, Change, ChangeBatch, Order
-from indexer.sources.sql import SqlCatalogue
-from indexer.sources.sql_changes import SqlChanges
-from indexer.sources.sql_mapping import TableMapping
+from indexer.sources.sql.catalogue import SqlCatalogue
+from indexer.sources.sql.changes import SqlChanges
+from indexer.sources.sql.mapping import TableMapping
 from tests.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
 
 START = datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)

@@ -13,12 +13,12 @@ from sqlalchemy import ARRAY, BigInteger, Boolean, DateTime, Numeric, Text, dele
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 
-from indexer.belongings import RECORDS
-from indexer.problems import CatalogueError, ProblemLog
-from indexer.records import Record
+from indexer.records.problems import CatalogueError, ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import Record
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.sql import ROWS_AT_ONCE, SqlCatalogue
-from indexer.sources.sql_rows import KEY_FIELDS
+from indexer.sources.sql.catalogue import ROWS_AT_ONCE, SqlCatalogue
+from indexer.sources.sql.rows import KEY_FIELDS
 from tests.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
 
 SAMPLE = Path(__file__).parents[2] / "indexer" / "sample"

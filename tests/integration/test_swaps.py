@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from index_mappings.documents import DOCUMENTS
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.clauses import EVERYTHING
 from service.search.engine import Ask
 from service.search.failures import GenerationGone

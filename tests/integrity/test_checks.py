@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from index_mappings.integrity import FileSum
-from service.measures import NothingMeasured
-from service.search.embedded_checks import CheckedFile, FileChecks
+from service.runtime.metrics import NothingMeasured
+from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.failures import GenerationDamaged
 
 _MIB: Final = 1024**2

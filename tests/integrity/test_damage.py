@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from service.search.embedded_checks import FileChecks
+from service.search.embedded.checks import FileChecks
 from tests.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 
 FLIPS: Final = int(os.environ.get("SHOP_DIRECTORY_FLIPS", "60"))

@@ -11,17 +11,17 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import generation_directory, index_directory, stamp_path
 from index_mappings.generations import Stamp
 from index_mappings.integrity import COMMITTED, META_FILE, FilesManifest, files_manifest_path
-from indexer.reconcile_found import Fault, FaultCount
-from indexer.reconcile_live import VerifyOptions, verify_live
-from indexer.sinks.protocol import SinkError
+from indexer.reconcile.findings import Fault, FaultCount
+from indexer.reconcile.live import VerifyOptions, verify_live
+from indexer.sinks.failures import SinkError
 from service.app import create_app
 from service.search.clauses import EVERYTHING
-from service.search.embedded import TantivyEngine
-from service.search.embedded_checks import FileChecks
+from service.search.embedded.checks import FileChecks
+from service.search.embedded.engine import TantivyEngine
 from service.search.engine import Ask
 from service.search.failures import GenerationDamaged, GenerationGone
 from service.search.plan import Plan
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.served import get, served
 from tests.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 
@@ -170,7 +170,7 @@ async def test_what_a_stamp_named_stays_for_a_while_and_then_is_gone(
     engine = TantivyEngine(world.root)
     assert len((await engine.search(first, (_BROWSE,)))[0].hits) == 3
     await engine.close()
-    monkeypatch.setattr("indexer.sinks.embedded_committing.GRACE_S", -1.0)
+    monkeypatch.setattr("indexer.sinks.embedded.committing.GRACE_S", -1.0)
     change("o2")
     engine = TantivyEngine(world.root)
     with pytest.raises(GenerationGone):

@@ -11,10 +11,10 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
 from index_mappings.generations import index_name
-from indexer.build import BuildOptions, build
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.jobs.build import BuildOptions, build
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.state.states import States
-from service.search.opensearch import OpenSearchBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from tests.integrity.world import UNAVAILABLE, Damage, answers, catalogue
 from tests.real.opensearch import OpenSearchNode
 from tests.real.plugin import NodeFactory

@@ -9,15 +9,15 @@ from typing import Any, Final
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
 from index_mappings.integrity import committed_directory
-from indexer.build import BuildOptions, build
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.jobs.build import BuildOptions, build
+from indexer.jobs.update import update
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
-from indexer.update import update
-from service.search.embedded import TantivyEngine
-from service.search.embedded_checks import FileChecks
+from service.search.embedded.checks import FileChecks
+from service.search.embedded.engine import TantivyEngine
 from service.search.failures import BackendUnavailable
-from service.search.planned import PlannedBackend
+from service.search.planned_backend import PlannedBackend
 from service.search.protocol import CouponQuery, FindQuery, Snapshot, SuggestQuery
 from tests.catalogues import coupon, offer, shipping, shop, trust, write_catalogue_directory
 

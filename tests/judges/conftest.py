@@ -9,7 +9,7 @@ from service.app import create_app
 from service.auth.opening import open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import coupon, offer
 from tests.e2e.served import served
 from tests.worlds import embedded_world

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from service.server import HttpProtocol
+from service.server.http_server import HttpProtocol
 from service.tools.registry import REGISTRY
 from tests.e2e.served import Reply, get, post
 from tests.judges.hostile_bytes import BEGUN, BROKEN_HEADS, HOSTILE_BODIES, IMPOSSIBLE_LENGTHS, STALLED

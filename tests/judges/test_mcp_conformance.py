@@ -7,9 +7,9 @@ import pytest
 from starlette.routing import Route
 
 from service.app import create_app
+from service.http.bounded_endpoint import Gated
 from service.mcp_server.endpoint import McpEndpoint
-from service.rest.gated import Gated
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.served import served
 from tests.judges.conformance_suite import installed_suite, judge
 from tests.judges.fixture_server import build_fixture_server

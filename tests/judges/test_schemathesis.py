@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.sample import SampleService, sample_service
 from tests.e2e.served import get, post
 from tests.judges.inexpressible import ENTRIES, Entry, is_inexpressible, is_too_large

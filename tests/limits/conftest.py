@@ -8,7 +8,7 @@ import pytest
 from service.limits.memory import MemoryLimiter
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.limits.clocks import HandClock
 
 MakeLimiter = Callable[[HandClock], Limiter]

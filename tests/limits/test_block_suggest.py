@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from starlette.types import Message, Scope
 
-from service.addresses import proxies
-from service.admission import Admission
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
+from service.calls.admission import Admission
+from service.calls.live_data import LiveData
 from service.limits.policy import QuotaClass, QuotaPolicy
-from service.live import LiveData
+from service.runtime.addresses import proxies
 from service.suggest.endpoint import suggest_endpoint
 from service.suggest.responder import SuggestResponder
 from tests.limits.block_world import World

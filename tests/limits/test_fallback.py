@@ -12,8 +12,8 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, LimiterNotWaitedFor, LimiterUnavailable
 from service.limits.redis import RedisLimiter
-from service.measures import NothingMeasured
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
+from service.runtime.metrics import NothingMeasured
 from tests.limits.clocks import HandClock
 from tests.limits.relay import relay_to
 

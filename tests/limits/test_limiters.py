@@ -14,7 +14,7 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, slot_milliseconds
 from service.limits.redis import RedisLimiter
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.conftest import MakeLimiter
 from tests.limits.plain import PlainLimiter

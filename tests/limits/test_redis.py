@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import LimiterUnavailable
 from service.limits.redis import RedisLimiter
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.relay import relay_to
 from tests.real.redis import RedisServer

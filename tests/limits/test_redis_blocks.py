@@ -12,7 +12,7 @@ from service.limits.blocks import SHARE, BlockLimiter, BlockSource, Taken
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision
 from service.limits.redis import RedisLimiter
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.limits.clocks import HandClock
 from tests.limits.plain import PlainLimiter
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from indexer.build import build
+from indexer.jobs.build import build
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.endurance.places import Place, embedded_place, opensearch_place
 from tests.endurance.worlds import COLOURS, write_world

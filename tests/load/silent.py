@@ -10,7 +10,7 @@ from typing import Final
 
 import uvloop
 
-from service.connections import raise_descriptor_limit
+from service.server.connections import raise_descriptor_limit
 
 _LONGEST_S: Final = 120.0
 _AT_ONCE: Final = 50

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.callers import issue
 from tests.endurance.places import Place
 from tests.load.loads import loaded

@@ -20,7 +20,7 @@ import pytest
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from tests.e2e.callers import issue
 from tests.endurance.places import Place

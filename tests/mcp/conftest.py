@@ -7,7 +7,7 @@ import pytest
 
 from service.app import create_app
 from service.search.failures import BackendUnavailable
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import shop
 from tests.e2e.raising import RAISING, SECRET
 from tests.e2e.served import served

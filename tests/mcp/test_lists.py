@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from mcp import Client
 
-from service.mcp_server.page import mcp_page
+from service.docs.mcp_page import mcp_page
 from tests.e2e.rpc import Era, request
 from tests.e2e.test_mcp_transport import HEADERS, LIBRARY_WORDS, PARAMS
 from tests.mcp.asking import error, read, status_of
@@ -103,7 +103,7 @@ def test_malformed_params_are_refused_in_our_words(
 
 
 def test_the_page_is_what_the_code_offers() -> None:
-    renewal = "docs/mcp.md is stale; renew it by `python -m service.mcp_server.page > docs/mcp.md`"
+    renewal = "docs/mcp.md is stale; renew it by `python -m service.docs.mcp_page > docs/mcp.md`"
     assert PAGE.read_text(encoding="utf-8") == mcp_page(), renewal
 
 

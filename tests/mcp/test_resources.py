@@ -178,7 +178,7 @@ def test_the_log_tells_of_a_reading_as_of_its_tool_and_names_no_shop(
 
 
 def _lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [record for record in caplog.records if record.name == "service.calls"]
+    return [record for record in caplog.records if record.name == "service.runtime.call_log"]
 
 
 def _settled(reply: Reply, uri: str) -> tuple[int, dict[str, str], bytes]:

@@ -6,9 +6,9 @@ from typing import Any, Final
 import pytest
 from starlette.types import Message
 
+from service.mcp_server.error_rewriting import Retelling
+from service.mcp_server.handling import OWN, QUOTA
 from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL
-from service.mcp_server.retelling import Retelling
-from service.mcp_server.working import OWN, QUOTA
 
 ERROR: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": UNKNOWN_TOOL, "data": {"uri": "a"}}}
 RETOLD: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": TEXTS[-32602]}}

@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from index_mappings.environment.reading import SettingsError
 from service.app import create_app
-from service.settings import Settings, load_settings
+from service.settings.service import Settings, load_settings
+from shop_directory.settings.reading import SettingsError
 from tests.e2e.rpc import Era, request
 from tests.e2e.served import get, post, served
 

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from service.limits.policy import QuotaClass
-from service.settings import SettingsError, load_settings
+from service.settings.service import SettingsError, load_settings
 from tests.e2e.served import ask, get, post
 from tests.operations.worlds import KEY, serving
 

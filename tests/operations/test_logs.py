@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
-from service.observing.logs import LogFormat, configure_logging
+from service.observability.logs import LogFormat, configure_logging
+from service.runtime.request_context import begun, working_on
 from service.search.protocol import Snapshot
-from service.settings import Settings
-from service.under_way import begun, working_on
+from service.settings.service import Settings
 from tests.catalogues import build_into, write_catalogue_directory
 from tests.e2e.callers import issue
 from tests.e2e.served import ask, get, post, served
@@ -117,7 +117,7 @@ def test_every_door_ends_a_call_in_one_line_early_refusals_too(index: Path, log:
     assert [line["request_id"] for line in calls][: len(replies)] == [
         reply.headers["x-request-id"] for reply in replies
     ]
-    assert {line["logger"] for line in calls} == {"service.calls"}
+    assert {line["logger"] for line in calls} == {"service.runtime.call_log"}
     assert all(line.keys() - {"generation"} == CALL_FIELDS for line in calls)
     answered = [line for line in calls if line["outcome"] in {"ok", "shop_not_found"}]
     assert {line["generation"] for line in answered} == {replies[0].headers["x-generation"]}

@@ -13,10 +13,10 @@ from typing import Final
 import pytest
 
 from index_mappings.operations import FollowerStatus, Operations
-from service.observing.prometheus import PrometheusMeasures
-from service.observing.standing import standing_families
-from service.observing.unfailing import UnfailingMeasures
-from service.operations.situation import Away, Situation
+from service.observability.prometheus import PrometheusMeasures
+from service.observability.safe_metrics import UnfailingMeasures
+from service.observability.scrape_gauges import standing_families
+from service.operations.health import Away, Situation
 from service.operations.state import ServiceState
 from service.search.protocol import Generations
 from tests.e2e.served import ask, get, post
@@ -29,7 +29,7 @@ _ROW: Final = re.compile(r"^\| `((?:shopdir|process)_[a-z_]+)` \|", re.MULTILINE
 REQUESTS: Final = "shopdir_request_duration_seconds"
 COUNTING: Final = """
 import sys
-from service.observing.prometheus import PrometheusMeasures
+from service.observability.prometheus import PrometheusMeasures
 measures = PrometheusMeasures(["find_shop"])
 for _ in range(int(sys.argv[1])):
     measures.answered("find_shop", "ok", 0.002)
@@ -39,8 +39,8 @@ print("counted", flush=True)
 sys.stdin.read()
 """
 ASKING: Final = """
-from service.observing.exposition import exposed
-from service.observing.prometheus import PrometheusMeasures
+from service.observability.exposition import exposed
+from service.observability.prometheus import PrometheusMeasures
 print(exposed(PrometheusMeasures(["find_shop"]).families(), None).body.decode())
 """
 

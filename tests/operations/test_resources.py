@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.operations import Operations, ResourceAccount
-from service.observing.exposition import exposed
-from service.observing.resources import MOST_ACCOUNTS, resource_families
+from service.observability.exposition import exposed
+from service.observability.resources import MOST_ACCOUNTS, resource_families
 from tests.e2e.served import Reply, get
 from tests.operations.expositions import names_of, openmetrics_of, samples_of
 from tests.operations.worlds import serving, world

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from index_mappings.documents import SCHEMA_VERSION
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.operations.state import OpsState, ops_state_schema
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report

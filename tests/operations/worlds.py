@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.served import served
 from tests.worlds import SHOPS, embedded_world
 

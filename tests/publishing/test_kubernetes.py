@@ -7,7 +7,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # it says nothing of its types
 
 from indexer.settings import IndexerSettings
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.real.sources import REPOSITORY
 
 MANIFESTS: Final = tuple(sorted((REPOSITORY / "kubernetes").glob("*.yaml")))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from tests.integration.conftest import OpenSearchPlace, opensearch_place
 from tests.reconcile.world import World, built

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from indexer.reconcile import KINDS, Comparison, Place, reconcile
-from indexer.reconcile_found import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.generation import KINDS, Comparison, Place, reconcile
 from indexer.sinks.lease import LeaseLostError
-from indexer.sinks.memory import MemorySink
+from indexer.sinks.memory.sink import MemorySink
 from tests.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     Clock,

@@ -13,14 +13,15 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import index_directory, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from index_mappings.integrity import to_stamp_json
-from indexer.build import build
-from indexer.reconcile import check_place
-from indexer.reconcile_found import Fault, FaultCount, Found
-from indexer.reconcile_live import Verified, VerifyOptions, verify_live
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.jobs.build import build
+from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.generation import check_place
+from indexer.reconcile.live import Verified, VerifyOptions, verify_live
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import LeaseHeldError
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.protocol import Sink, SinkError
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Sink
 from indexer.state.state import StateError
 from indexer.state.states import States
 from tests.integration.conftest import OpenSearchPlace

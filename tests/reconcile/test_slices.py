@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from indexer.reconcile_found import Fault, FaultCount, Found
-from indexer.reconcile_slices import Reconciler
-from indexer.reconcile_state import sums_hold
-from indexer.sinks.memory import MemorySink
+from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.slices import Reconciler
+from indexer.reconcile.state import sums_hold
+from indexer.sinks.memory.sink import MemorySink
 from indexer.state.background import BackgroundLook
 from indexer.state.state import State
 from tests.catalogues import coupon, offer
@@ -120,7 +120,7 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
         assert ready.wait(30)
         return sums_hold(state)
 
-    monkeypatch.setattr("indexer.reconcile_slices.sums_hold", slow)
+    monkeypatch.setattr("indexer.reconcile.slices.sums_hold", slow)
     clock, rounds = Clock(), list[Found]()
     reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, tell=rounds.append, now=clock.time.now)
     with world.states.open(world.generation) as state:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from indexer.build import build
-from indexer.problems import InvalidRecordsError
-from indexer.reconcile_found import Fault, FaultCount, Found
-from indexer.reconcile_source import compare_source, read_anew
-from indexer.sinks.memory import MemorySink
+from indexer.jobs.build import build
+from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.source import compare_source, read_anew
+from indexer.records.problems import InvalidRecordsError
+from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from tests.catalogues import coupon, shipping, shop, write_catalogue, write_catalogue_directory

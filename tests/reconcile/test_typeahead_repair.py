@@ -11,13 +11,13 @@ from index_mappings.documents import ShopDocument
 from index_mappings.embedded import generation_directory
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
-from indexer.project import project_shop
-from indexer.projection import Projector
-from indexer.reconcile_found import Fault, FaultCount
-from indexer.reconcile_live import VerifyOptions, verify_live
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.embedded_files import write_stamp
-from indexer.sinks.embedded_writing import generation_store
+from indexer.projection.generation import Projector
+from indexer.projection.shops import project_shop
+from indexer.reconcile.findings import Fault, FaultCount
+from indexer.reconcile.live import VerifyOptions, verify_live
+from indexer.sinks.embedded.files import write_stamp
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.embedded.writing import generation_store
 from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.state.state import State
 from tests.reconcile.world import DOCUMENTS_OF_THE_WORLD, World, built, lose, plant

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
-from indexer.belongings import CouponRecord
-from indexer.build import build
-from indexer.catching_up import Follower
-from indexer.project import project_shop
-from indexer.project_offers import project_coupon
-from indexer.projection import Projector
-from indexer.reconcile import Time, reconcile
-from indexer.reconcile_found import Found
+from indexer.jobs.build import build
+from indexer.jobs.catching_up import Follower
+from indexer.projection.generation import Projector
+from indexer.projection.offers import project_coupon
+from indexer.projection.shops import project_shop
+from indexer.reconcile.findings import Found
+from indexer.reconcile.generation import Time, reconcile
+from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory import MemoryReader, MemorySink
+from indexer.sinks.memory.sink import MemoryReader, MemorySink
 from indexer.sinks.protocol import GenerationEditor, GenerationReader, Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import State

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.real.redis import RedisServer
 from tests.real.redis_groups import told
 from tests.redis_access.using import AWAY, USED, use

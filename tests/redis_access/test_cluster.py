@@ -12,7 +12,7 @@ import pytest
 from service.auth.secrets import hash_of
 from service.limits.policy import Bucket, Quota
 from service.limits.redis import RedisLimiter
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from tests.real.redis_groups import ClusterOfRedis, told, wait_until_replicated
 from tests.redis_access.using import READS, USED, WIDGET, opened, soon, use
 from tests.reports.stores import exported, report

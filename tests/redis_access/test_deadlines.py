@@ -15,9 +15,9 @@ from service.auth.verifier import Confirmed, StoreAway, TokenVerifier
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.redis import RedisLimiter
-from service.measures import NothingMeasured
-from service.redis_access import RedisAccess
-from service.under_way import UnderWay, working_on
+from service.redis.access import RedisAccess
+from service.runtime.metrics import NothingMeasured
+from service.runtime.request_context import UnderWay, working_on
 from tests.real.redis import RedisServer
 from tests.redis_access.using import AWAY, READS, WIDGET, Stores, opened
 from tests.reports.stores import exported, report

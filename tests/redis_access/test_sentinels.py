@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from service.auth.secrets import hash_of
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from tests.real.redis_groups import MASTER_NAME, SentinelsOfRedis, told, wait_until_replicated
 from tests.redis_access.using import READS, USED, WIDGET, opened, soon, use

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.environment.reading import SettingsError
-from service.redis_access import RedisAccess, RedisAccessError
-from service.store_settings import StoreSettings
+from service.redis.access import RedisAccess, RedisAccessError
+from service.settings.stores import StoreSettings
+from shop_directory.settings.reading import SettingsError
 from tests.real.certificates import Authority
 
 _URL: Final = "a redis://, rediss:// or unix:// URL, without options other than db"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueSettings
 from service.reports.redis import RedisReports

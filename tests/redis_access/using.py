@@ -13,7 +13,7 @@ from service.auth.secrets import hash_of
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import LimiterUnavailable
 from service.limits.redis import RedisLimiter
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.reports.stores import exported, report

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import httpx2
 
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.opensearch import OpenSearchSink
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.search.embedded import EmbeddedBackend
-from service.search.opensearch import OpenSearchBackend
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import build_into
 from tests.emptying import empty_place
 from tests.relevance.measures import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first

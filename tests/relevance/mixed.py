@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bench.typeahead.corpus import write_corpus
 from bench.typeahead.quality import Judged, judged_later
-from indexer.sinks.embedded import EmbeddedSink
-from service.search.embedded import EmbeddedBackend
+from indexer.sinks.embedded.sink import EmbeddedSink
+from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import SearchBackend, SuggestQuery
 from tests.catalogues import build_into
 

@@ -9,11 +9,11 @@ import pytest
 
 from index_mappings.documents import WORLDWIDE, ShopDocument
 from index_mappings.generations import first_stamp
-from indexer.project import project_shop
-from indexer.records import ShopRecord
-from indexer.sinks.embedded import EmbeddedSink
-from service.search.embedded import EmbeddedBackend
-from service.search.reference import ReferenceBackend
+from indexer.projection.shops import project_shop
+from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.sink import EmbeddedSink
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.reference.backend import ReferenceBackend
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.catalogues import build_into, write_catalogue
 from tests.conformance.asking import NOW, call

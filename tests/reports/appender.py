@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import ReportQueue

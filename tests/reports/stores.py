@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from redis.asyncio import Redis
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.protocol import Report, ReportKind, ReportQueue
 from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 import pytest
 from typer.testing import CliRunner, Result
 
-from service.redis_access import RedisAccess
-from service.reports.commands import rechecks
+from service.commands.rechecks import rechecks
+from service.redis.access import RedisAccess
 from service.reports.protocol import Recheck, ReportQueue
 from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports

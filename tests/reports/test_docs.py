@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from redis.asyncio import Redis
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.redis import RedisReports
 from tests.real.redis import RedisServer
 from tests.real.sources import REPOSITORY

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from tests.real.redis import RedisServer
 from tests.real.sources import REPOSITORY

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as ConnectionLostError
 
-from service.redis_access import RedisAccess
+from service.redis.access import RedisAccess
 from service.reports.failures import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.real.redis import RedisServer

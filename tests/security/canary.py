@@ -20,8 +20,8 @@ from fastapi import FastAPI
 
 import service.parts
 from service.app import create_app, run_stdio
-from service.measures import NOTHING_MEASURED, Measures
-from service.settings import Settings, load_settings
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.settings.service import Settings, load_settings
 from service.tools.registry import REGISTRY
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ def fused(fuse: Fuse) -> Iterator[None]:
         patched.setattr(service.parts, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
         # What a store said of a token is forgotten at once, so that it is asked anew each time.
         patched.setattr("service.auth.verifier.BELIEVED_SECONDS", -1.0)
-        patched.setattr("service.rest.reports_check._KEPT_S", -1.0)
+        patched.setattr("service.rest.report_readiness._KEPT_S", -1.0)
         for place, layer in _FUNCTIONS.items():
             module, _, name = place.rpartition(".")
             function = getattr(__import__(module, fromlist=[name]), name)
@@ -170,8 +170,8 @@ def fused(fuse: Fuse) -> Iterator[None]:
 
 
 _FUNCTIONS: Final = {
-    "service.dispatch.validated": Layer.VALIDATION,
-    "service.dispatch.encode": Layer.ENCODING,
+    "service.calls.dispatch.validated": Layer.VALIDATION,
+    "service.calls.dispatch.encode": Layer.ENCODING,
     "service.suggest.responder.encode_results": Layer.SUGGEST,
     "service.suggest.responder.parse": Layer.QUERY,
     "service.rest.operations.ops_state": Layer.STATE,
@@ -179,11 +179,11 @@ _FUNCTIONS: Final = {
     "service.mcp_server.endpoint.check_message": Layer.MESSAGE,
     "service.mcp_server.stdio.check_message": Layer.MESSAGE,
     "service.mcp_server.server.tool_result": Layer.RESULT,
-    "service.mcp_server.short_way.meta_of": Layer.RESULT,
+    "service.mcp_server.fast_path.meta_of": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
-    "service.rest.gated.under_way_of": Layer.GATE,
-    "service.rest.door.completed": Layer.DOOR,
-    "service.rest.observed.under_way_of": Layer.OBSERVER,
+    "service.http.bounded_endpoint.under_way_of": Layer.GATE,
+    "service.http.front_door.completed": Layer.DOOR,
+    "service.http.access_log.under_way_of": Layer.OBSERVER,
 }
 
 

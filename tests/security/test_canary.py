@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from service.errors import InternalError
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.callers import issue
 from tests.e2e.reporting import COUPONS
 from tests.e2e.rpc import Era, call, request

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from service.app import create_app
-from service.rest.security_headers import completed, security_headers
-from service.settings import Settings, SettingsError, load_settings
+from service.http.security_headers import completed, security_headers
+from service.settings.service import Settings, SettingsError, load_settings
 from tests.e2e.served import Reply, ask, get, served
 from tests.worlds import reference_world
 

@@ -36,7 +36,7 @@ def test_a_repository_without_secrets_passes(repository: Path, capsys: pytest.Ca
     assert (main([str(repository)]), capsys.readouterr()) == (0, ("secrets: none in 1 files\n", ""))
 
 
-@pytest.mark.parametrize("name", ["service/settings.py", "tests/test_it.py", "docs/a.md", ".ci/run", "a.json"])
+@pytest.mark.parametrize("name", ["service/settings/service.py", "tests/test_it.py", "docs/a.md", ".ci/run", "a.json"])
 @pytest.mark.parametrize(
     ("secret", "kind"),
     [
@@ -58,7 +58,9 @@ def test_a_planted_secret_fails_the_scan_and_is_not_told_on(
     assert secret not in told
 
 
-@pytest.mark.parametrize(("name", "found"), [("service/settings.py", ["Secret Keyword"]), ("tests/test_it.py", [])])
+@pytest.mark.parametrize(
+    ("name", "found"), [("service/settings/service.py", ["Secret Keyword"]), ("tests/test_it.py", [])]
+)
 def test_a_password_is_a_secret_in_code_and_a_made_up_one_in_tests(
     repository: Path, name: str, found: list[str]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from service.settings import PREFIX, Settings
+from service.settings.service import PREFIX, Settings
 from tests.rules.marks import marks_of_tree
 
 REPOSITORY: Final = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from index_mappings.environment.reading import PREFIX
+from shop_directory.settings.reading import PREFIX
 
 
 @pytest.fixture(autouse=True)

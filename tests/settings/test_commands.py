@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner, Result
 
-from index_mappings.environment.sides import installed_sides
-from shop_directory import command_line
+from shop_directory.command_line import command_line
+from shop_directory.settings.sides import installed_sides
 
 CANARY: Final = "zqcanaryzq"
 MISSPELT: Final = (

@@ -4,8 +4,8 @@ import re
 from itertools import chain
 from typing import Final
 
-from index_mappings.environment.page import settings_page
-from index_mappings.environment.sides import installed_sides, known_variables
+from shop_directory.settings.settings_page import settings_page
+from shop_directory.settings.sides import installed_sides, known_variables
 from tests.real.sources import REPOSITORY
 
 PAGE: Final = (REPOSITORY / "docs" / "settings.md").read_text(encoding="utf-8")

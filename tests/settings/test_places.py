@@ -5,10 +5,10 @@ from typing import Final
 
 import pytest
 
-from index_mappings.environment.places import PlaceSettings
-from index_mappings.environment.reading import SettingsError
 from indexer.settings import IndexerSettings
-from service.settings import Settings
+from service.settings.service import Settings
+from shop_directory.settings.locations import PlaceSettings
+from shop_directory.settings.reading import SettingsError
 from tests.real.certificates import Authority
 
 CANARY: Final = "zqcanaryzq"

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Final
 import pytest
 from pydantic import Field, SecretStr
 
-from index_mappings.environment.reading import (
+from indexer.settings import IndexerSettings
+from service.settings.service import Settings
+from shop_directory.settings.reading import (
     FILE,
     MOST_SECRET_BYTES,
     EnvironmentSettings,
@@ -15,9 +17,7 @@ from index_mappings.environment.reading import (
     is_secret,
     variable,
 )
-from index_mappings.environment.sides import installed_sides
-from indexer.settings import IndexerSettings
-from service.settings import Settings
+from shop_directory.settings.sides import installed_sides
 
 CANARY: Final = "zqcanaryzq"
 KEY: Final = "SHOP_DIRECTORY_KEY"

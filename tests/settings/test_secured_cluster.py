@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import coupon, shop, write_catalogue_directory
 from tests.e2e.callers import issue
 from tests.e2e.served import Reply, get, post, served, until_ready

@@ -6,9 +6,9 @@ from typing import Final
 import pytest
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.environment.places import PlaceSettings
 from index_mappings.generations import STAMP
 from index_mappings.typeahead.chunks import TYPEAHEAD
+from shop_directory.settings.locations import PlaceSettings
 from tests.settings.security_page import SIDES, actions, role
 
 PREFIX: Final[str] = PlaceSettings.model_fields["index_prefix"].default

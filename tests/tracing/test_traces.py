@@ -17,9 +17,9 @@ from opentelemetry.trace import SpanKind
 from service.app import create_app
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio
-from service.observing.traces import open_traces
+from service.observability.traces import open_traces
 from service.parts import open_parts
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.rpc import Era, call, request
 from tests.e2e.served import get, post, served
 from tests.worlds import embedded_world

@@ -8,8 +8,8 @@ from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocume
 from index_mappings.rank import rank_key
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import Shown, segment_path, shown_part
-from indexer.project import project_shop
-from indexer.records import ShopRecord
+from indexer.projection.shops import project_shop
+from indexer.records.shop import ShopRecord
 from indexer.sinks.typeahead.build import TypeaheadBuild
 from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.sinks.typeahead.folding import Folding

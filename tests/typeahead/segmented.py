@@ -12,7 +12,7 @@ from index_mappings.rank import rank_key
 from index_mappings.typeahead.manifest import MOST_SEGMENTS, TypeaheadManifest, bitmap_of
 from service.search.categories import CategoryTable
 from service.search.protocol import SuggestedShop, SuggestQuery
-from service.search.reference_tiers import suggested_shops
+from service.search.reference.tiers import suggested_shops
 from service.search.typeahead.segments import SegmentPool
 from service.search.typeahead.typeahead import Typeahead, open_typeahead
 from tests.catalogues import shop as line_of

@@ -16,8 +16,8 @@ from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
 from index_mappings.typeahead.manifest import TypeaheadManifest, manifest_path, typeahead_directory
 from index_mappings.typeahead.segment import shown_part
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.protocol import SinkError, TypeaheadDamagedError
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from tests.integration.generations import Documents, publish, sealed
 from tests.typeahead.followed import category, named
 

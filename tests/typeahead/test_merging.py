@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index_mappings.typeahead.manifest import bitmap_of
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead import merging, merging_shops
 from indexer.sinks.typeahead.build import TypeaheadBuild
 from indexer.sinks.typeahead.merging import Input, merge

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from index_mappings.documents import CategoryEntry, ShopDocument, stored_part
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, WORD
-from indexer.build import build
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.jobs.build import build
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.typeahead.build import TypeaheadBuild
 from indexer.sinks.typeahead.run import Run
 from indexer.sinks.typeahead.shops import marked_texts, segment_shop, stored_segment_shop

@@ -8,7 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.callers import issue
 from tests.e2e.sample import SampleService, sample_service
 from tests.e2e.served import served

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.async_api import Locator, Page
 
-from service.rest.openapi import openapi_document
+from service.rest.openapi.document import openapi_document
 from service.tools.registry import REGISTRY
 from tests.e2e.sample import SampleService, sample_service
 from tests.web.browser import Screen, Visitor

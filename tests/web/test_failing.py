@@ -11,7 +11,7 @@ from playwright.async_api import Page, Route, expect
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.e2e.served import served
 from tests.web.browser import CUT, Visitor
 from tests.web.conftest import Site

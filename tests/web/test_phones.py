@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import shop
 from tests.e2e.served import served
 from tests.web.browser import PHONE, Screen, Visitor

@@ -8,8 +8,9 @@ from typing import Final
 import pytest
 
 from index_mappings.countries import COUNTRY_CODES
+from service.mcp_server.server import ICON_PATH
 from service.web.bundling import modules_of
-from service.web.pages import ICON_PATH, page_files, page_words
+from service.web.pages import page_files, page_words
 from tests.e2e.served import ask, get
 from tests.web.conftest import Site
 

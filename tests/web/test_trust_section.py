@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Route, expect
 
 from service.app import create_app
-from service.settings import Settings
+from service.settings.service import Settings
 from tests.catalogues import shop
 from tests.catalogues import trust as measured
 from tests.e2e.callers import issue

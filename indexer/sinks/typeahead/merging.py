@@ -15,7 +15,7 @@ import numpy as np
 
 from index_mappings.typeahead.manifest import SegmentUse
 from index_mappings.typeahead.segment import ARRAYS, KEY, LACKING, LEADING, POSTING_BITS
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.arrays import (
     NO_POSTING,
     Bools,

@@ -25,12 +25,12 @@ from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_count, chunk_id, ch
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.manifest import TypeaheadManifest, is_name, manifest_path
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT
-from service.measures import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.request_context import for_nobody_in_particular
 from service.search.failures import BackendUnavailable, TypeaheadUnavailable
 from service.search.typeahead.fetch_failures import explained
 from service.search.typeahead.folder import TypeaheadFolder
 from service.search.typeahead.needed import NeededManifests
-from service.under_way import for_nobody_in_particular
 
 # Categories and bitmaps: some 3 MB for a million shops.
 _MOST_MANIFEST_BYTES: Final = 64 * 1024**2

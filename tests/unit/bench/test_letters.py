@@ -7,10 +7,10 @@ import pytest
 from bench.invented import invented_shops
 from bench.letters import CHARACTERS, Times, WrongTotalError, plain_totals, time_backend
 from bench.places import Shops
-from indexer.sinks.memory import MemorySink
-from service.search.embedded import EmbeddedBackend
+from indexer.sinks.memory.sink import MemorySink
+from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery
-from service.search.reference import ReferenceBackend
+from service.search.reference.backend import ReferenceBackend
 from tests.catalogues import build_into, shop, write_catalogue_directory
 
 SHOPS = [

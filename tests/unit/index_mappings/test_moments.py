@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.moments import FAR_AHEAD, LONG_AGO, microseconds, optional_moment, wire_moment
+from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_moment, wire_moment
 
 # Away from the ends of the calendar, so that every zone has a date for them.
 moments = st.integers(-62_000_000_000_000_000, 253_000_000_000_000_000).map(

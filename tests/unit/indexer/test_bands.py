@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.sinks.embedded_bands import Bands
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.embedded.bands import Bands
+from indexer.sinks.failures import SinkError
 
 RANKS = st.text("ab", min_size=1, max_size=5)
 

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from index_mappings.strict_json import strict_loads
 from index_mappings.trust import TRUST_KINDS
-from indexer.belonging_parts import CURRENCIES
-from indexer.belongings import RECORDS, CouponRecord, OfferRecord
-from indexer.records import Record, reasons
+from indexer.records.related import RECORDS, CouponRecord, OfferRecord
+from indexer.records.shop import Record, reasons
+from indexer.records.values import CURRENCIES
 from tests.catalogues import coupon, offer, program, redirect, shipping, trust
 
 CANARY: Final = "zqcanaryzq"

@@ -10,12 +10,13 @@ import pytest
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import is_generation
-from indexer.build import BuildOptions, BuildSummary, build
-from indexer.catching_up import CaughtUp
-from indexer.problems import LISTED, InvalidRecordsError
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.protocol import Sink, SinkError
+from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.catching_up import CaughtUp
+from indexer.records.problems import LISTED, InvalidRecordsError
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.catalogues import (
     build_into,

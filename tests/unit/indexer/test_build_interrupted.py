@@ -12,12 +12,12 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.generations import Stamp
-from indexer.build import build
-from indexer.problems import ProblemLog
+from indexer.jobs.build import build
 from indexer.progress import Advance
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.embedded_writing import EmbeddedEditor, EmbeddedWriter
-from indexer.sinks.protocol import SinkError
+from indexer.records.problems import ProblemLog
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter
+from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
 from indexer.state.states import States
 from tests.catalogues import build_into, shop, write_catalogue

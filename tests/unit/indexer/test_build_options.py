@@ -9,12 +9,12 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.generations import Stamp
-from indexer.build import BuildOptions, BuildSummary, ShrinkError, build
-from indexer.catching_up import CaughtUp
-from indexer.problems import CatalogueError
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.embedded_writing import EmbeddedEditor
-from indexer.sinks.protocol import SinkError
+from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build
+from indexer.jobs.catching_up import CaughtUp
+from indexer.records.problems import CatalogueError
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.embedded.writing import EmbeddedEditor
+from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from tests.catalogues import coupon, shop, write_catalogue_directory

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from indexer.sinks.bulk_answers import Trouble, UnreadableAnswerError, Verdict, judge
+from indexer.sinks.opensearch.bulk_answers import Trouble, UnreadableAnswerError, Verdict, judge
 
 _DONE = {"index": {"status": 201}}
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.problems import CatalogueError
-from indexer.sources.change_file import ChangeFile
-from indexer.sources.changes import read_change
+from indexer.records.problems import CatalogueError
+from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes.records import read_change
 from indexer.sources.lines import BEGINNING, MAX_LINE
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
 from tests.catalogues import shop

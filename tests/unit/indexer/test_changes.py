@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.belongings import RECORDS
-from indexer.sources.changes import gather, read_change
+from indexer.records.related import RECORDS
+from indexer.sources.changes.records import gather, read_change
 from indexer.sources.lines import BEGINNING, Line, LineCutter
 from indexer.sources.protocol import UPDATED_AT, VERSION, Change, Order, RefusedChange
 from tests.catalogues import coupon, offer, program, redirect, shipping, shop, trust

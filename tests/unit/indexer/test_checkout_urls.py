@@ -7,7 +7,7 @@ from ada_url import URL
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from indexer.checkout_urls import affiliate_url, checkout_url, template_fault
+from indexer.records.checkout_urls import affiliate_url, checkout_url, template_fault
 
 SHOP = "nord-licht.internal"
 HOSTS = ("pay.partner.internal", "xn--bcher-kva.internal")

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from tests.catalogues import coupon, shop, write_catalogue, write_catalogue_directory
 
 CANARY: Final = "zqcanaryzq"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from indexer.sinks.dead_letters import DeadLetters, Letter
-from indexer.sinks.protocol import SinkError
+from indexer.sinks.failures import SinkError
 from indexer.sources.protocol import RefusedChange
 
 _NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from indexer.build import build
-from indexer.catching_up import CaughtUp
-from indexer.following import Following, FollowOptions
-from indexer.problems import CatalogueError
+from indexer.jobs.build import build
+from indexer.jobs.catching_up import CaughtUp
+from indexer.jobs.following import Following, FollowOptions
+from indexer.records.problems import CatalogueError
 from indexer.sinks.lease import holding
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.protocol import SinkError
-from indexer.sources.change_file import ChangeFile
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.failures import SinkError
+from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from indexer.__main__ import index
-from indexer.problems import CatalogueError
+from indexer.records.problems import CatalogueError
 from indexer.sources.formats import refuse_other_formats
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.catalogues import shop

@@ -14,13 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from indexer.__main__ import index
-from indexer.build import build
 from indexer.disk_space import ADVICE, DiskFullError, is_disk_full
-from indexer.following import Following, FollowOptions
-from indexer.sinks.embedded import EmbeddedSink
-from indexer.sinks.memory import MemorySink
-from indexer.sinks.protocol import SinkError
-from indexer.sources.change_file import ChangeFile
+from indexer.jobs.build import build
+from indexer.jobs.following import Following, FollowOptions
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.failures import SinkError
+from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state import state as state_module
 from indexer.state.remembered import take_over

@@ -8,7 +8,22 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.golden import (
+from indexer.jobs.acceptance import (
+    MAX_BYTES,
+    MAX_QUERIES,
+    GoldenFileError,
+    GoldenQueriesFailedError,
+    check_golden,
+    installed_answers,
+    read_golden,
+)
+from indexer.records.problems import LISTED, CatalogueError
+from indexer.sinks.failures import SinkError
+from service.acceptance import open_answers
+from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
+from service.tools.fields import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS
+from service.tools.find_shop import FindShopRequest
+from shop_directory.acceptance import (
     FIRST_PAGE,
     LARGEST_PAGE,
     MAX_FIND_QUERY,
@@ -19,21 +34,6 @@ from index_mappings.golden import (
     GoldenQuery,
     GoldenTool,
 )
-from indexer.golden import (
-    MAX_BYTES,
-    MAX_QUERIES,
-    GoldenFileError,
-    GoldenQueriesFailedError,
-    check_golden,
-    installed_answers,
-    read_golden,
-)
-from indexer.problems import LISTED, CatalogueError
-from indexer.sinks.protocol import SinkError
-from service.golden import open_answers
-from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
-from service.tools.fields import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS
-from service.tools.find_shop import FindShopRequest
 
 FIND: Final = {"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}
 SUGGEST: Final = {"tool": "suggest", "query": "lamp", "expect": ["lamp"]}
@@ -253,7 +253,7 @@ def test_the_answers_are_those_that_an_installed_package_registers(
     registered.mkdir()
     (registered / "METADATA").write_text("Metadata-Version: 2.1\nName: tried\nVersion: 1\n")
     (registered / "entry_points.txt").write_text(
-        "[shop_directory.answers]\ntried = service.golden:open_answers\nbroken = nobody_has_this:answers\n"
+        "[shop_directory.answers]\ntried = service.acceptance:open_answers\nbroken = nobody_has_this:answers\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert installed_answers("tried") is open_answers

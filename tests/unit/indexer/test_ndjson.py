@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from indexer.belongings import RECORDS
-from indexer.problems import CatalogueError, Problem, ProblemLog
-from indexer.records import ShopRecord
-from indexer.sources.change_file import ChangeFile
+from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import ShopRecord
+from indexer.sources.changes.file import ChangeFile
 from indexer.sources.lines import MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue, Read
 from indexer.sources.protocol import VERSION, Change, ChangeBatch, Order, Source

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
-from indexer.build import build
-from indexer.following import Following, FollowOptions, FollowSummary
-from indexer.keeping_live import KeptLive
-from indexer.operations import StatusTeller
+from indexer.jobs.build import build
+from indexer.jobs.following import Following, FollowOptions, FollowSummary
+from indexer.jobs.keeping_live import KeptLive
+from indexer.jobs.operations import StatusTeller
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory import MemoryEditor, MemorySink
-from indexer.sinks.protocol import SinkError
-from indexer.sources.change_file import ChangeFile
-from indexer.sources.change_stream import ChangeStream
+from indexer.sinks.memory.sink import MemoryEditor, MemorySink
+from indexer.sinks.failures import SinkError
+from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes.stream import ChangeStream
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.sql_changes import SqlChanges
+from indexer.sources.sql.changes import SqlChanges
 from indexer.state.states import States
 from tests.catalogues import shop, write_catalogue_directory
 

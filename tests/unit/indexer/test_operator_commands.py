@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
 from tests.catalogues import shop, write_catalogue_directory
 

@@ -4,8 +4,8 @@ import pytest
 
 from index_mappings.documents import CategoryDocument, ShopDocument
 from index_mappings.rank import rank_key
-from indexer.project import project_category, project_shop
-from indexer.records import ShopRecord
+from indexer.projection.shops import project_category, project_shop
+from indexer.records.shop import ShopRecord
 from indexer.state.shops import CarriedCategory
 from tests.catalogues import shop
 

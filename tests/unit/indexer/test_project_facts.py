@@ -6,9 +6,9 @@ import pytest
 
 from index_mappings.documents import FactsDocument
 from index_mappings.trust import TRUST_KINDS
-from indexer.belongings import ShippingRecord, TrustRecord
-from indexer.project_facts import project_facts
-from indexer.records import ShopRecord
+from indexer.projection.facts import project_facts
+from indexer.records.related import ShippingRecord, TrustRecord
+from indexer.records.shop import ShopRecord
 from tests.catalogues import shipping, shop, trust
 
 NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1"))

@@ -5,11 +5,11 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.documents import CouponDocument, OfferDocument
-from index_mappings.moments import FAR_AHEAD, LONG_AGO
 from index_mappings.rank import coupon_rank_key, newest_first_key
-from indexer.belongings import AffiliateProgramRecord, CouponRecord, OfferRecord
-from indexer.project_offers import is_reserved, offer_view, project_coupon, project_offer
-from indexer.records import ShopRecord
+from index_mappings.timestamps import FAR_AHEAD, LONG_AGO
+from indexer.projection.offers import is_reserved, offer_view, project_coupon, project_offer
+from indexer.records.related import AffiliateProgramRecord, CouponRecord, OfferRecord
+from indexer.records.shop import ShopRecord
 from tests.catalogues import coupon, offer, program, shop
 
 NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1", checkout_hosts=["pay.internal"]))

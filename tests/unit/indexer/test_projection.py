@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import indexer.sample
-from indexer.problems import ProblemLog
-from indexer.projection import Projector
-from indexer.reading import Reading, read_catalogue
+from indexer.jobs.reading import Reading, read_catalogue
+from indexer.projection.generation import Projector
+from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States

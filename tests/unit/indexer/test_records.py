@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
-from indexer.records import CategoryRecord, ShopRecord, reasons
+from indexer.records.shop import CategoryRecord, ShopRecord, reasons
 from tests.catalogues import shop
 
 CANARY: Final = "zqcanaryzq"

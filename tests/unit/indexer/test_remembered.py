@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from indexer.belongings import RECORDS
+from indexer.records.related import RECORDS
 from indexer.sources.protocol import Change, order_of
 from indexer.state.changing import Applied, apply_changes
 from indexer.state.remembered import take_over

@@ -10,8 +10,8 @@ import pytest
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.retention import GRACE, is_due, prune, remove_remains
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.jobs.retention import GRACE, is_due, prune, remove_remains
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import Generation, Role
 from indexer.state.states import States
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from indexer.belongings import RECORDS
-from indexer.problems import CatalogueError, ProblemLog
-from indexer.records import Record
-from indexer.sources.sql import SqlCatalogue
-from indexer.sources.sql_database import open_engine, reading
-from indexer.sources.sql_mapping import TableMapping
+from indexer.records.problems import CatalogueError, ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import Record
+from indexer.sources.sql.catalogue import SqlCatalogue
+from indexer.sources.sql.database import open_engine, reading
+from indexer.sources.sql.mapping import TableMapping
 from tests.catalogues import shop
 
 SHOPS = "CREATE TABLE shops (id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT"

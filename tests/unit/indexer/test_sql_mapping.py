@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.problems import CatalogueError
-from indexer.sources.sql_mapping import TableMapping, load_mapping
+from indexer.records.problems import CatalogueError
+from indexer.sources.sql.mapping import TableMapping, load_mapping
 
 
 def _fault(tmp_path: Path, text: str) -> str:

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from indexer.belongings import RECORDS, CouponRecord, ResourceAccountRecord, ShippingRecord, TrustRecord
-from indexer.records import Record, ShopRecord
-from indexer.sources.sql_rows import KEY_FIELDS, Column, Form, RowForm, RowRefusedError, form_of, key_of
+from indexer.records.related import RECORDS, CouponRecord, ResourceAccountRecord, ShippingRecord, TrustRecord
+from indexer.records.shop import Record, ShopRecord
+from indexer.sources.sql.rows import KEY_FIELDS, Column, Form, RowForm, RowRefusedError, form_of, key_of
 
 
 @pytest.mark.parametrize(

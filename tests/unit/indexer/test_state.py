@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from indexer.build import build
-from indexer.problems import ProblemLog
+from indexer.jobs.build import build
 from indexer.progress import Advance
-from indexer.records import ShopRecord
-from indexer.sinks.embedded import EmbeddedSink
+from indexer.records.problems import ProblemLog
+from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
 from indexer.state.state import State, StateError
 from indexer.state.states import States

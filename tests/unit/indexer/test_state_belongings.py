@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from indexer.belongings import RECORDS, CouponRecord, OfferRecord, RedirectRecord
-from indexer.records import ShopRecord
+from indexer.records.related import RECORDS, CouponRecord, OfferRecord, RedirectRecord
+from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import VERSION, Order
-from indexer.state.belongings import BelongingRow, StateBelongings
+from indexer.state.related import BelongingRow, StateBelongings
 from indexer.state.schema import KeyTwiceError, Origin, Presence
 from indexer.state.state import State
 from tests.catalogues import coupon, offer, program, redirect, shipping, shop, trust

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from indexer.belongings import CategoryNamesRecord
-from indexer.records import ShopRecord
+from indexer.records.related import CategoryNamesRecord
+from indexer.records.shop import ShopRecord
+from indexer.records.visibility import is_public
 from indexer.state.schema import KeyTwiceError
 from indexer.state.shops import CarriedCategory, StateShops
 from indexer.state.state import State
-from indexer.visibility import is_public
 from tests.catalogues import shop
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from indexer.belongings import TrustRecord
+from indexer.records.related import TrustRecord
 from tests.catalogues import trust
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
-from indexer import unchanged
+from indexer.jobs import unchanged
 from tests.catalogues import coupon, shop
 from tests.unit.indexer.test_operator_commands import Operator
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from service.breaker import Circuit, CircuitOpen
-from service.measures import NothingMeasured
+from service.runtime.circuit_breaker import Circuit, CircuitOpen
+from service.runtime.metrics import NothingMeasured
 
 
 class Away(Exception):  # noqa: N818

@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import shop_directory
+import shop_directory.command_line as program
 from tests.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
@@ -29,9 +29,9 @@ COMMANDS: Final = {
 def command_line(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     """The command as an installation has it, and with a part whose library is missing."""
     named = {**COMMANDS, "broken": "service.no_such_module:command"}
-    found = [EntryPoint(name, value, shop_directory.GROUP) for name, value in named.items()]
-    monkeypatch.setattr(shop_directory, "entry_points", lambda group: found if group == shop_directory.GROUP else [])
-    return shop_directory.command_line()
+    found = [EntryPoint(name, value, program.GROUP) for name, value in named.items()]
+    monkeypatch.setattr(program, "entry_points", lambda group: found if group == program.GROUP else [])
+    return program.command_line()
 
 
 def test_help_lists_every_subcommand(command_line: typer.Typer) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.addresses import proxies
-from service.connections import (
+from service.runtime.addresses import proxies
+from service.server.connections import (
     Connection,
     ConnectionBounds,
     ConnectionTable,

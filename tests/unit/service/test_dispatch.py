@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from service.admission import Admission
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
-from service.caller import Caller, Channel, new_request_id
-from service.dispatch import Dispatcher, Surroundings
+from service.calls.admission import Admission
+from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.live_data import LiveData
 from service.errors import UnsupportedMediaTypeError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
-from service.live import LiveData
 from service.reports.sqlite import SqliteReports
+from service.runtime.caller import Caller, Channel, new_request_id
+from service.runtime.request_context import begun, working_on
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
-from service.search.reference import ReferenceBackend
+from service.search.reference.backend import ReferenceBackend
 from service.tools.registry import REGISTRY
-from service.under_way import begun, working_on
 from tests.worlds import BOOKS_VIEW, SHOPS, reference_world
 
 CALLER = Caller(Channel.REST, new_request_id())

@@ -5,7 +5,7 @@ from typing import Any, Final, get_args
 
 import pytest
 
-from service.docs import tools_page
+from service.docs.tools_page import tools_page
 from service.tools.merge_evidence import Kind, Verdict
 from service.tools.own_errors import own_errors
 from service.tools.registry import REGISTRY
@@ -30,7 +30,9 @@ OWN: Final = {
 
 def test_the_page_is_what_the_registry_makes_of_it() -> None:
     written = PAGE.read_text(encoding="utf-8")
-    assert written == tools_page(), "docs/tools.md is stale; renew it by `python -m service.docs > docs/tools.md`"
+    assert written == tools_page(), (
+        "docs/tools.md is stale; renew it by `python -m service.docs.tools_page > docs/tools.md`"
+    )
 
 
 def test_the_errors_of_a_tool_are_those_that_its_rules_raise() -> None:

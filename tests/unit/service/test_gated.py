@@ -9,9 +9,9 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES
-from service.overload import Gate
-from service.rest.answers import under_way_of
-from service.rest.gated import Gated
+from service.http.bounded_endpoint import Gated
+from service.http.responses import under_way_of
+from service.runtime.overload import Gate
 
 BODY: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
 

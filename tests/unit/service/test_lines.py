@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from service.observing.lines import JsonStream
+from service.observability.json_lines import JsonStream
 
 
 def written(stream: io.StringIO) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import ConnectionTimeout, NotFoundError
 
-from service.search.opensearch_connection import KeptConnections
+from service.search.opensearch.connection import KeptConnections
 
 TIMEOUT_S = 2.0
 FINE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"

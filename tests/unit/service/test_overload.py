@@ -3,8 +3,8 @@
 import pytest
 
 from service.errors import OverloadedError
-from service.measures import NothingMeasured
-from service.overload import Gate
+from service.runtime.metrics import NothingMeasured
+from service.runtime.overload import Gate
 
 
 class Counted(NothingMeasured):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import Settings, SettingsError, load_settings
+from service.settings.service import Settings, SettingsError, load_settings
 
 
 def test_the_defaults_serve_this_machine_from_an_embedded_index() -> None:

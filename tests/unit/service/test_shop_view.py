@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.documents import Shop
+from service.runtime.wire import encode
 from service.search.protocol import Found, WordCount
 from service.tools.find_shop import FindShopResponse, FoundPage
 from service.tools.get_shop import OneShop
 from service.tools.shop_view import shop_view
-from service.wire import encode
 
 TEXT: Final = st.text(st.characters(codec="utf-8"), max_size=8)
 TEXTS: Final = st.lists(TEXT, max_size=3).map(tuple)

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from service.errors import OverloadedError
-from service.overload import Gate, Place
-from service.store_waits import patience, store_answer, wait_for_store
-from service.under_way import UnderWay, begun, working_on
+from service.runtime.overload import Gate, Place
+from service.runtime.request_context import UnderWay, begun, working_on
+from service.runtime.store_waits import patience, store_answer, wait_for_store
 
 
 @contextmanager

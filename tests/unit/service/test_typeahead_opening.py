@@ -10,7 +10,7 @@ import pytest
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from service.search.failures import BackendUnavailable
-from service.search.planned import PlannedBackend, PlannedSnapshot
+from service.search.planned_backend import PlannedBackend, PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery, TypeaheadState
 from service.search.typeahead.typeahead import Typeahead
 from tests.typeahead.segmented import Segmented, document

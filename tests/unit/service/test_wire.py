@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.errors import BodyTooLargeError, InvalidInputError
-from service.wire import Receive, decode_object, encode, header, is_json, read_body
+from service.runtime.wire import Receive, decode_object, encode, header, is_json, read_body
 
 pytestmark = pytest.mark.rule("E6")
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from indexer.catalogue.csv_columns import columns_of
 from indexer.catalogue.csv_shops import country_code, id_of, slug_of
 from indexer.commands.catalogue import catalogue
-from indexer.problems import CatalogueError
+from indexer.records.problems import CatalogueError
 
 _SECONDS: Final = 15.0
 

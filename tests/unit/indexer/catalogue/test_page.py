@@ -11,10 +11,10 @@ from typer.testing import CliRunner, Result
 
 from index_mappings.regions import GROUPS
 from indexer.__main__ import index
-from indexer.belongings import RECORDS
 from indexer.catalogue.writing import STARTER
-from indexer.records import Record
-from indexer.sources.changes import StatedChange
+from indexer.records.related import RECORDS
+from indexer.records.shop import Record
+from indexer.sources.changes.records import StatedChange
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.docs.pages import BY_PATH
 from tests.real.sources import REPOSITORY

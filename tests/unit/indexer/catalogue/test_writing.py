@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from indexer.belongings import RECORDS
 from indexer.catalogue.writing import new_shops_file
 from indexer.commands.catalogue import catalogue
-from indexer.problems import CatalogueError
+from indexer.records.problems import CatalogueError
+from indexer.records.related import RECORDS
 
 
 def test_init_writes_one_file_of_each_kind_and_a_readme_that_names_them(tmp_path: Path) -> None:

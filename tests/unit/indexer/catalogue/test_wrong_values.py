@@ -12,10 +12,10 @@ import pytest
 
 from index_mappings.coupon_codes import ALLOWED
 from index_mappings.trust import TRUST_KINDS
-from indexer.belongings import RECORDS
 from indexer.catalogue.validation import validate
 from indexer.catalogue.writing import STARTER
-from indexer.problems import Problem
+from indexer.records.problems import Problem
+from indexer.records.related import RECORDS
 
 # Where a value is wrong below its field, and why.
 Wrong = tuple[object, str, str]

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from service.admission import Admission
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
+from service.calls.admission import Admission
+from service.calls.live_data import LiveData
 from service.errors import InvalidInputError, OverloadedError, QuotaExceededError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
-from service.live import LiveData
-from service.overload import Gate
+from service.runtime.overload import Gate
+from service.runtime.request_context import begun
 from service.search.failures import GenerationGone
 from service.search.protocol import Suggested, SuggestQuery
-from service.search.reference import ReferenceBackend
+from service.search.reference.backend import ReferenceBackend
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
-from service.under_way import begun
 from tests.worlds import reference_world
 
 TWO = QuotaClass(reads=1, suggest=2, reports=0)

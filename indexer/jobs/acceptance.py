@@ -1,0 +1,123 @@
+"""The operator's golden queries: read from a file before a build, and asked of the new generation before it is live.
+
+A line that is wrong is told by file, line and field, and a query that fails in the same way, never by a value: what an
+operator expects may be a shop that nobody may know of by now (V1).
+"""
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
+from indexer.jobs.acceptance_line import GoldenLine
+from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.records.shop import reasons
+from indexer.sinks.failures import SinkError
+from shop_directory.acceptance import (
+    ANSWERS_ENTRY,
+    ANSWERS_GROUP,
+    Answers,
+    AnswersUnavailableError,
+    GoldenFailure,
+    GoldenQuery,
+    OpenAnswers,
+)
+
+MAX_QUERIES: Final = 10_000
+MAX_BYTES: Final = 16 * 1024 * 1024
+
+_NAMED: Final = 20
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+# What the reasons of a catalogue's record advise, and what this file does not have.
+_LENIENT: Final = " (--lenient passes over unknown fields)"
+
+
+class GoldenFileError(CatalogueError):
+    """Golden queries are wrong by themselves; `problems` lists them."""
+
+    def __init__(self, problems: ProblemLog) -> None:
+        super().__init__(f"{problems.records} golden queries are wrong: mend them")
+        self.problems = problems
+
+
+class GoldenQueriesFailedError(SinkError):
+    """Answers of the new generation do not hold what they must; `failures` has all of them, the text the first."""
+
+    def __init__(self, failures: Sequence[GoldenFailure], asked: int) -> None:
+        failed = len({failure.place for failure in failures})
+        named = "; ".join(f"{failure.place}: {failure.reason}" for failure in failures[:_NAMED])
+        more = f"; and {len(failures) - _NAMED} more" if len(failures) > _NAMED else ""
+        super().__init__(f"{failed} of {asked} golden queries failed: {named}{more}")
+        self.failures = tuple(failures)
+
+
+def read_golden(path: Path) -> tuple[GoldenQuery, ...]:
+    """Read a file of golden queries: NDJSON, one query a line.
+
+    Raises:
+        GoldenFileError: lines are wrong; all of the file was looked at.
+        CatalogueError: the file cannot be read, holds no query or too many.
+    """
+    problems = ProblemLog()
+    queries: list[GoldenQuery] = []
+    for number, raw in _lines(path):
+        try:
+            queries.append(GoldenLine.model_validate(strict_loads(raw)).placed(f"{path.name}:{number}"))
+        except NotStrictJsonError as error:
+            problems.add(Problem(path.name, number, None, f"the line {error}"))
+        except ValidationError as error:
+            found = [(field, reason.removesuffix(_LENIENT)) for field, reason in reasons(error)]
+            problems.add(*(Problem(path.name, number, field, reason) for field, reason in found))
+    if problems.count:
+        raise GoldenFileError(problems)
+    return tuple(queries)
+
+
+def installed_answers(entry: str = ANSWERS_ENTRY) -> OpenAnswers:
+    """What opens the answers of a generation: the read side's, found by its entry point.
+
+    Raises:
+        SinkError: it is not installed, or not wholly.
+    """
+    found = tuple(entry_points(group=ANSWERS_GROUP, name=entry))
+    if not found:
+        raise SinkError("golden queries can't be asked: the service is not installed beside the indexer")
+    try:
+        opened: OpenAnswers = found[0].load()
+    except ImportError as error:
+        raise SinkError(f"golden queries can't be asked: {error.name or 'a part of it'} is not installed") from error
+    return opened
+
+
+def check_golden(queries: Sequence[GoldenQuery], answers: Answers) -> None:
+    """Ask the golden queries of a generation.
+
+    Raises:
+        GoldenQueriesFailedError: an answer does not hold what it must.
+        SinkError: the generation did not answer; nothing is known.
+    """
+    try:
+        failures = answers.ask(queries)
+    except AnswersUnavailableError as error:
+        raise SinkError(f"the golden queries were not answered: {error}") from error
+    if failures:
+        raise GoldenQueriesFailedError(failures, len(queries))
+
+
+def _lines(path: Path) -> list[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers."""
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
+    if len(raw) > MAX_BYTES:
+        raise CatalogueError(f"{path} is larger than {MAX_BYTES} bytes")
+    every = raw.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
+    lines = [(number, line) for number, line in enumerate(every, 1) if line.strip()]
+    if not 1 <= len(lines) <= MAX_QUERIES:
+        raise CatalogueError(f"{path} holds {len(lines)} golden queries: it may hold 1 to {MAX_QUERIES}")
+    return lines

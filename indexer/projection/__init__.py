@@ -1,0 +1,1 @@
+"""Projection: public records become the documents of a generation."""

@@ -1,0 +1,58 @@
+"""Projection of shipping and trust: one document a public shop, stating what is known and what is not (A7, A8)."""
+
+from typing import Any, Protocol
+
+from index_mappings.documents import FactsDocument
+from index_mappings.timestamps import optional_moment
+from index_mappings.trust import TRUST_KINDS
+from indexer.records.related import ShippingRecord, TrustRecord
+
+
+class Named(Protocol):
+    """A public shop, as far as its facts have to know it."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def domain(self) -> str:
+        """Its reduced domain."""
+
+
+def project_facts(shop: Named, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]) -> FactsDocument:
+    """The facts of a public shop."""
+    rows = {row.kind: row for row in trust}
+    signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)
+    refs = (shop.id, shop.domain)
+    return FactsDocument(
+        id=shop.id,
+        rank=shop.id,
+        refs=refs,
+        # No present signal, no way in: such a shop is then the same miss as an unknown one (A8).
+        trusted_refs=refs if signals else (),
+        shop={"id": shop.id, "domain": shop.domain},
+        shipping=None if shipping is None else _shipping(shipping),
+        signals=signals,
+        pipeline_gaps=tuple(
+            kind for kind in TRUST_KINDS if kind in rows and rows[kind].is_measured and not rows[kind].is_present
+        ),
+    )
+
+
+def _signal(row: TrustRecord) -> dict[str, Any]:
+    value = list(row.value) if isinstance(row.value, tuple) else row.value
+    return {"kind": row.kind, "value": value, "source": row.source, "checked_at": optional_moment(row.checked_at)}
+
+
+def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
+    time, threshold = shipping.delivery_time, shipping.free_shipping_threshold
+    return {
+        "destinations": None if shipping.destinations is None else list(shipping.destinations),
+        "excluded": list(shipping.excluded or ()),
+        "destinations_exhaustive": bool(shipping.destinations_exhaustive),
+        "delivery_time": None if time is None else time.model_dump(),
+        "free_shipping_threshold": None if threshold is None else threshold.model_dump(),
+        "checked_at": optional_moment(shipping.checked_at),
+        "source": shipping.source,
+    }

@@ -1,0 +1,1 @@
+"""Reconciliation: a generation is compared with its state, and the state with its source."""

@@ -1,0 +1,1 @@
+"""The embedded sink: Tantivy indices and SQLite files in a local directory."""

@@ -1,0 +1,120 @@
+"""The embedded engine's lease: an exclusive lock on a file of the index directory, which ends with its process (G4).
+
+The file stays when the lease is given back: one that comes and goes could be locked by two, each its own.
+"""
+
+import fcntl
+import json
+import os
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, ask_until
+from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.failures import SinkError
+
+LOCK_FILE: Final = "indexer.lock"
+_PAUSE_S: Final = 0.1
+_MODE: Final = 0o600
+_HOLDER_BYTES: Final = 4096
+
+
+class EmbeddedLease:
+    """One asker for the lock of one index directory."""
+
+    def __init__(self, root: Path) -> None:
+        """Lock nothing yet; the directory need not be there."""
+        self._path = root / LOCK_FILE
+        self._file: int | None = None
+        _close_after_fork(self)
+
+    def acquire(self, job: str, wait: float) -> None:
+        """Lock the file, asking again for `wait` seconds; the directory is made where it is missing."""
+        ask_until(lambda: self._lock(job), wait, _PAUSE_S)
+
+    def check(self) -> None:
+        """Whether the file is locked, and still the one that others would lock."""
+        if self._file is None:
+            raise LeaseLostError("the lease is not held")
+        if not _is_at(self._file, self._path):
+            raise LeaseLostError(f"the lease was lost: {self._path} was removed or replaced")
+
+    def release(self) -> None:
+        """Unlock the file."""
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        try:
+            _write(file, b"")
+            # Closing alone would not do while a process that was forked just now has not closed its copy yet.
+            fcntl.flock(file, fcntl.LOCK_UN)
+        finally:
+            os.close(file)
+
+    def close_copy(self) -> None:
+        """Close the file without unlocking it: what a forked process does with what it inherits."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _lock(self, job: str) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
+        except OSError as error:
+            raise SinkError(f"{self._path} cannot be opened: {error.strerror}") from error
+        try:
+            self._lock_file(file, job)
+        except OSError as error:
+            os.close(file)
+            raise SinkError(f"{self._path} cannot be locked: {error.strerror}") from error
+        except LeaseHeldError:
+            os.close(file)
+            raise
+        self._file = file
+
+    def _lock_file(self, file: int, job: str) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LeaseHeldError(f"another job has the lease of {self._path.parent}: {_holder(file)}") from None
+        if not _is_at(file, self._path):
+            raise LeaseHeldError(f"{self._path} was removed while it was being locked")
+        _write(file, json.dumps(LeaseHolder.here(job).as_wire()).encode())
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether the open file is the one at the path."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat(follow_symlinks=False))
+    except OSError:
+        return False
+
+
+def _write(file: int, text: bytes) -> None:
+    """Say who holds it; on a full disk it is held all the same, or nobody could prune."""
+    with suppress(OSError):
+        os.ftruncate(file, 0)
+        os.pwrite(file, text, 0)
+
+
+def _holder(file: int) -> str:
+    """What the holder wrote of itself."""
+    try:
+        return str(LeaseHolder.from_wire(json.loads(os.pread(file, _HOLDER_BYTES, 0))))
+    except (OSError, ValueError):
+        return "it has only just begun or ended"
+
+
+def _close_after_fork(lease: EmbeddedLease) -> None:
+    """See to it that worker processes which outlive a killed job do not keep its lock."""
+    known = weakref.ref(lease)
+
+    def close_copy() -> None:
+        found = known()
+        if found is not None:
+            found.close_copy()
+
+    os.register_at_fork(after_in_child=close_copy)

@@ -1,0 +1,156 @@
+"""The embedded sink: a directory a generation, published by replacing one small file.
+
+Readers keep their open generation while it is replaced. A publisher that was overtaken fails instead of winning (G1).
+"""
+
+import shutil
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.embedded import generation_directory, pointer_path, pointer_text, retired_path, stamp_path
+from index_mappings.generations import STAMP, Stamp, is_generation
+from indexer.sinks.embedded.bands import BAND_WIDTH
+from indexer.sinks.embedded.committing import CommittedFiles
+from indexer.sinks.embedded.files import (
+    alone,
+    read_any_stamp,
+    read_pointer,
+    read_stamp,
+    remove_torn,
+    write_stamp,
+    write_whole,
+)
+from indexer.sinks.embedded.lease import EmbeddedLease
+from indexer.sinks.embedded.reading import EmbeddedReader
+from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Generation
+from indexer.sinks.renewal import renewed
+from indexer.sinks.roles import role_of
+from indexer.sinks.typeahead.build import rebuild_typeahead
+from indexer.sinks.typeahead.editor import SMALL_SHOPS
+from indexer.sinks.typeahead.folding import Folding
+
+
+class EmbeddedSink:
+    """Generations below one directory."""
+
+    def __init__(self, root: Path, band_width: int = BAND_WIDTH, small_shops: int = SMALL_SHOPS) -> None:
+        """Name the directory.
+
+        Args:
+            root: the directory.
+            band_width: how many documents of a build share a band.
+            small_shops: commits rewrite the last segment of the typeahead while it has fewer shops.
+        """
+        self._root = root
+        self._band_width = band_width
+        self._small_shops = small_shops
+        self._folding = Folding()
+
+    @property
+    def place(self) -> str:
+        """The directory."""
+        return f"the embedded index {self._root.resolve()}"
+
+    def live(self) -> Stamp | None:
+        """The stamp of the generation that the pointer names."""
+        live, _ = read_pointer(self._root)
+        return None if live is None else read_stamp(self._root, live)
+
+    def generations(self) -> tuple[Generation, ...]:
+        """The directories that are there."""
+        live, previous = read_pointer(self._root)
+        return tuple(self._generation(name, live, previous) for name in self._names())
+
+    def begin(self, generation: str) -> EmbeddedWriter:
+        """Make the generation's directory; what killed jobs were writing here or in other generations goes."""
+        remove_torn((self._root, *self._root.glob("generations/*"), *self._root.glob("generations/*/*")))
+        try:
+            generation_directory(self._root, generation).mkdir(parents=True)
+        except OSError as error:
+            raise SinkError(f"{self._root} cannot be written: {error.strerror}") from error
+        replaced, _ = read_pointer(self._root)
+        return EmbeddedWriter(
+            self._root,
+            generation,
+            publish=lambda: self.publish(generation, replaced),
+            discard=lambda: self.drop(generation),
+            band_width=self._band_width,
+        )
+
+    def edit(self, generation: str) -> EmbeddedEditor:
+        """Open a sealed generation."""
+        return EmbeddedEditor(self._root, generation, self._folding, self._small_shops)
+
+    def publish(self, generation: str, replaced: str | None) -> None:
+        """Point to this generation: one rename, unless another publisher was faster."""
+        with alone(self._root):
+            if read_pointer(self._root)[0] != replaced:
+                raise SinkError("the generation could not be published: another one has been meanwhile")
+            if read_stamp(self._root, generation).generation != generation:
+                raise SinkError("the generation could not be published: its stamp is another one's")
+            retired_path(self._root, generation).unlink(missing_ok=True)
+            write_whole(pointer_path(self._root), pointer_text(generation, replaced))
+
+    def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
+        """Readers map the files where they are."""
+        return 0.0
+
+    def retire(self, generation: str, at: datetime) -> None:
+        """Write the mark's file."""
+        write_whole(retired_path(self._root, generation), at.isoformat())
+
+    def misplaced(self) -> tuple[str, ...]:
+        """Whether the stamp in the live directory is another generation's; the pointer is all there is of aliases."""
+        live, _ = read_pointer(self._root)
+        return () if live is None or read_any_stamp(self._root, live).generation == live else (STAMP,)
+
+    def realign(self) -> None:
+        """Write the stamp anew if it was another generation's."""
+        live, _ = read_pointer(self._root)
+        if live is None or not self.misplaced():
+            return
+        reader = EmbeddedReader(self._root, live)
+        counts = {kind: reader.count(kind) for kind in DOCUMENTS}
+        typeahead = rebuild_typeahead(reader, generation_store(self._root, live))
+        files = CommittedFiles(self._root, live).commit("")
+        stamp = replace(renewed(read_any_stamp(self._root, live), live, counts, typeahead), files=files)
+        write_stamp(self._root, stamp)
+
+    def drop(self, generation: str) -> None:
+        """Remove the directory."""
+        shutil.rmtree(generation_directory(self._root, generation), ignore_errors=True)
+
+    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
+        """Remove the directories of other generations."""
+        others = tuple(name for name in self._names() if name not in keep)
+        for generation in others:
+            self.drop(generation)
+        return others
+
+    def lease(self) -> EmbeddedLease:
+        """The lock of the directory."""
+        return EmbeddedLease(self._root)
+
+    def close(self) -> None:
+        """End what merges segments of the typeahead alongside."""
+        self._folding.close()
+
+    def _names(self) -> list[str]:
+        directory = self._root / "generations"
+        if not directory.is_dir():
+            return []
+        return sorted(path.name for path in directory.iterdir() if is_generation(path.name))
+
+    def _generation(self, name: str, live: str | None, previous: str | None) -> Generation:
+        try:
+            marked = retired_path(self._root, name).read_text(encoding="ascii")
+            retired_at = datetime.fromisoformat(marked)
+        except (OSError, ValueError):
+            retired_at = None
+        stamp = read_stamp(self._root, name) if stamp_path(self._root, name).exists() else None
+        return Generation(name, role_of(name, live, previous, retired_at), stamp, retired_at)

@@ -1,0 +1,1 @@
+"""The sink in memory, for the reference backend."""

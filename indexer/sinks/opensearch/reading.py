@@ -1,0 +1,128 @@
+"""Reading an OpenSearch generation back: only a whole answer counts, here as in the service (E3)."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import NotFoundError, OpenSearchException
+
+from index_mappings.generations import STAMP, index_name
+from index_mappings.operations import OPERATIONS_ID, Operations
+from indexer.sinks.opensearch.retries import IncompleteError, if_there, patiently
+
+_PAGE: Final = 1_000
+_KEEP_ALIVE: Final = "5m"
+_WHOLE: Final = {"allow_partial_search_results": "false"}
+
+
+class OpenSearchReader:
+    """The indices of one generation."""
+
+    def __init__(self, client: OpenSearch, prefix: str, generation: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._generation = generation
+
+    def count(self, kind: str) -> int:
+        """How many documents a search can find."""
+        return self._count(kind, {"match_all": {}})
+
+    def held(self, kind: str, ids: Collection[str]) -> int:
+        """How many of these ids a search can find."""
+        return self._count(kind, {"terms": {"id": list(ids)}})
+
+    def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
+        """Stored parts by id."""
+        if not ids:
+            return {}  # the engine refuses to be asked for nothing
+
+        def ask() -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = self._client.mget(body={"ids": list(ids)}, index=self._index(kind))["docs"]
+            if any("error" in document for document in found):
+                raise IncompleteError
+            return found
+
+        found = patiently(ask, f"the {kind} could not be read back")
+        return {document["_id"]: document["_source"] for document in found if document["found"]}
+
+    def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Ids and stored parts in the order of the ids.
+
+        They are of one point in time, unless a node dies meanwhile and takes that with it: then it goes on as of a
+        later one, behind the last id.
+        """
+        scanning = _Scan(self._client, self._index(kind))
+        try:
+            while hits := patiently(scanning.page, f"the {kind} could not be gone through"):
+                yield from ((hit["_id"], hit["_source"]) for hit in hits)
+        finally:
+            scanning.close()
+
+    def page(self, kind: str, after: str, most: int) -> list[tuple[str, dict[str, Any]]]:
+        """The first ids after one."""
+        body = {"query": {"match_all": {}}, "size": most, "sort": [{"id": "asc"}], "search_after": [after]}
+        answer = patiently(
+            lambda: _whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
+            f"a page of the {kind} could not be read",
+        )
+        return [(hit["_id"], hit["_source"]) for hit in answer["hits"]["hits"]]
+
+    def operations(self) -> Operations | None:
+        """The document beside the stamp."""
+        index, failure = self._index(STAMP), "the operations document could not be read"
+        found = if_there(lambda: self._client.get(index=index, id=OPERATIONS_ID), failure)
+        try:
+            return None if found is None else Operations.from_wire(found["_source"]["stamp"]["operations"])
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _count(self, kind: str, query: dict[str, Any]) -> int:
+        body = {"query": query, "size": 0, "track_total_hits": True}
+        answer = patiently(
+            lambda: _whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
+            f"the {kind} could not be counted",
+        )
+        return int(answer["hits"]["total"]["value"])
+
+    def _index(self, kind: str) -> str:
+        return index_name(self._prefix, kind, self._generation)
+
+
+class _Scan:
+    """A way through an index, page by page."""
+
+    def __init__(self, client: OpenSearch, index: str) -> None:
+        self._client = client
+        self._index = index
+        self._point: str | None = None
+        self._after: list[Any] | None = None
+
+    def page(self) -> list[dict[str, Any]]:
+        """The next hits; none at the end."""
+        if self._point is None:
+            self._point = self._client.create_pit(index=self._index, params={"keep_alive": _KEEP_ALIVE})["pit_id"]
+        body = {"size": _PAGE, "sort": [{"id": "asc"}], "track_total_hits": False}
+        body |= {"query": {"match_all": {}}, "pit": {"id": self._point, "keep_alive": _KEEP_ALIVE}}
+        if self._after is not None:
+            body["search_after"] = self._after
+        try:
+            hits: list[dict[str, Any]] = _whole(self._client.search(body=body, params=_WHOLE))["hits"]["hits"]
+        except OpenSearchException as error:
+            self._point = None  # it may have gone with a node, which the status does not always say
+            raise (IncompleteError if isinstance(error, NotFoundError) else error) from error
+        self._after = hits[-1]["sort"] if hits else self._after
+        return hits
+
+    def close(self) -> None:
+        """Give the point in time back."""
+        if self._point is not None:
+            # It would end by itself; a failure to end it now harms nobody.
+            with suppress(OpenSearchException):
+                self._client.delete_pit(body={"pit_id": [self._point]})
+
+
+def _whole(answer: dict[str, Any]) -> dict[str, Any]:
+    if answer["timed_out"] or answer["_shards"]["failed"]:
+        raise IncompleteError
+    return answer

@@ -1,0 +1,285 @@
+"""The OpenSearch sink: an index a kind a generation, published by one atomic change of all aliases (G1).
+
+What is replaced must still be there (`must_exist`), so a publisher that was overtaken fails instead of winning.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from opensearchpy import OpenSearch
+
+from index_mappings.generations import (
+    RETIRED_ID,
+    STAMP,
+    STAMP_ID,
+    Stamp,
+    alias_name,
+    index_name,
+    is_generation,
+    previous_alias,
+)
+from index_mappings.typeahead.announcement import Announcement
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.opensearch.alias_repair import misplaced, realign
+from indexer.sinks.opensearch.announcing import TypeaheadOptions, remove_announcement, write_announcement
+from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
+from indexer.sinks.opensearch.cluster_settings import check_cluster
+from indexer.sinks.opensearch.editing import OpenSearchEditor
+from indexer.sinks.opensearch.lease import OpenSearchLease
+from indexer.sinks.opensearch.retries import if_there, patiently
+from indexer.sinks.opensearch.typeahead import TypeaheadStores
+from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Generation
+from indexer.sinks.roles import role_of
+from indexer.sinks.typeahead.folding import Folding
+from indexer.sinks.typeahead.reading import fetch_manifest
+from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
+
+_TIMEOUT: Final = 60.0
+_FIRST_PATIENCE_S: Final = 3.0
+_LETTERS: Final = Path("var/dead-letters.ndjson")
+DEFAULT_TYPEAHEAD: Final = TypeaheadOptions()
+
+
+class OpenSearchSink:
+    """Generations in a cluster."""
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        prefix: str,
+        shards: int = 1,
+        letters: Path = _LETTERS,
+        pace: Pace | None = None,
+        *,
+        replicas: int | None = None,
+        access: ClusterAccess = OPEN_ACCESS,
+        typeahead: TypeaheadOptions = DEFAULT_TYPEAHEAD,
+    ) -> None:
+        """Connect lazily.
+
+        Args:
+            urls: the cluster's nodes.
+            prefix: what all index names begin with.
+            shards: primary shards of each index of documents.
+            letters: the file for documents that the engine refuses.
+            pace: sizes and times of bulk requests.
+            replicas: copies of each shard; None is one where there is more than one data node, to lose none.
+            access: how the cluster lets us in.
+            typeahead: where the files of typeaheads are here, and how long readers are given time to fetch them.
+        """
+        # The client logs whole requests, and a traceback for each failed one that is tried again.
+        logging.getLogger("opensearch").setLevel(logging.ERROR)
+        logging.getLogger("opensearchpy.trace").setLevel(logging.WARNING)
+        pace = pace or Pace()
+        # Retries are counted in one place: here and in the loader.
+        self._client = OpenSearch(
+            list(urls),
+            timeout=_TIMEOUT,
+            max_retries=0,
+            retry_on_timeout=True,
+            pool_maxsize=pace.requests + 2,
+            headers=access.headers(),
+            ssl_context=access.tls(),
+        )
+        self._prefix = prefix
+        self._shards = shards
+        self._replicas = replicas
+        self._letters = DeadLetters(letters)
+        self._loader = BulkLoader(self._client, self._letters, pace)
+        self._options = typeahead
+        self._folding = Folding()
+        self._typeaheads = TypeaheadStores(self._client, prefix, typeahead.folder)
+
+    @property
+    def place(self) -> str:
+        """The cluster and the prefix."""
+        # The first question of every job: a wrong address should be told of soon.
+        found = patiently(self._client.info, "the cluster does not answer", _FIRST_PATIENCE_S)
+        check_cluster(self._client)
+        return f"the indices {self._prefix} in cluster {found['cluster_uuid']}"
+
+    def live(self) -> Stamp | None:
+        """The stamp behind the alias."""
+        return self._stamp(alias_name(self._prefix, STAMP))
+
+    def generations(self) -> tuple[Generation, ...]:
+        """The generations of which an index is there."""
+        live, previous = (
+            self._behind(alias) for alias in (alias_name(self._prefix, STAMP), previous_alias(self._prefix))
+        )
+        return tuple(self._generation(name, live, previous) for name in sorted(self._indices()))
+
+    def begin(self, generation: str) -> OpenSearchWriter:
+        """Create the generation's indices, with their replicas."""
+        live = self.live()
+        replaced = None if live is None else live.generation
+        writer = OpenSearchWriter(
+            self._client,
+            self._prefix,
+            generation,
+            self._loader,
+            self._typeaheads.of(generation),
+            publish=lambda: self.publish(generation, replaced),
+            discard=lambda: self.drop(generation),
+        )
+        writer.create(Shape(self._shards, replicas=self._copies()))
+        return writer
+
+    def edit(self, generation: str) -> OpenSearchEditor:
+        """Open a sealed generation."""
+        return OpenSearchEditor(
+            self._client,
+            self._prefix,
+            generation,
+            loader=self._loader,
+            store=self._typeaheads.of(generation),
+            folding=self._folding,
+        )
+
+    def publish(self, generation: str, replaced: str | None) -> None:
+        """Move all aliases at once."""
+        actions: list[dict[str, Any]] = []
+        for kind in ALIASED:
+            alias = alias_name(self._prefix, kind)
+            if replaced is not None:
+                old = index_name(self._prefix, kind, replaced)
+                actions.append({"remove": {"index": old, "alias": alias, "must_exist": True}})
+            # Two first publishers have no predecessor to lose; but of a write index an alias can have only one.
+            new = index_name(self._prefix, kind, generation)
+            actions.append({"add": {"index": new, "alias": alias, "is_write_index": True}})
+        actions += self._mark_previous(replaced)
+
+        def move() -> None:
+            # Each time anew: an earlier try may have taken effect, and a publisher that was overtaken need not wait.
+            if (live := self._behind(alias_name(self._prefix, STAMP))) not in {replaced, generation}:
+                raise SinkError(f"the generation could not be published: {live or 'none'} is live by now")
+            if live != generation:
+                self._client.indices.update_aliases(body={"actions": actions})
+
+        try:
+            patiently(move, "the generation could not be published")
+        except SinkError:
+            # The answer to an earlier try may have been lost: then what it replaced is not there any more.
+            live = self.live()
+            if live is None or live.generation != generation:
+                raise
+        if_there(
+            lambda: self._client.delete(index=index_name(self._prefix, STAMP, generation), id=RETIRED_ID),
+            f"generation {generation} is live, but the mark of its retirement could not be removed",
+        )
+        remove_announcement(self._client, self._prefix, generation)
+
+    def announce(self, generation: str) -> float:
+        """Name the generation next to the live one's stamp."""
+        stamp, live = self._stamp(index_name(self._prefix, STAMP, generation)), self.live()
+        if stamp is None or live is None or live.generation == generation:
+            return 0.0
+        write_announcement(self._client, self._prefix, live.generation, Announcement(generation, stamp.typeahead))
+        files = fetch_manifest(self._typeaheads.of(generation), stamp.typeahead).files()
+        return self._options.seconds(sum(files.values()))
+
+    def retire(self, generation: str, at: datetime) -> None:
+        """Write the mark beside the stamp."""
+        index, body = index_name(self._prefix, STAMP, generation), {"stamp": {"retired_at": at.isoformat()}}
+        patiently(
+            lambda: self._client.index(index=index, id=RETIRED_ID, body=body),
+            f"generation {generation} could not be marked",
+        )
+
+    def misplaced(self) -> tuple[str, ...]:
+        """Aliases that lead elsewhere than the stamp's, and a stamp that names another generation."""
+        return misplaced(self._client, self._prefix)
+
+    def realign(self) -> None:
+        """Move the aliases at once, then write the stamp anew if it was another one's."""
+        realign(self._client, self._prefix, self._typeaheads.of)
+
+    def drop(self, generation: str) -> None:
+        """Delete the indices, as far as they are there; the stamp's last, so that an interruption shows."""
+        for kind in KINDS:
+            self._delete(index_name(self._prefix, kind, generation), generation)
+        self._typeaheads.drop(generation)
+
+    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
+        """Delete the indices of other generations."""
+        others = tuple(sorted(set(self._indices()) - set(keep)))
+        for generation in others:
+            self.drop(generation)
+        return others
+
+    def lease(self) -> OpenSearchLease:
+        """An asker for the prefix's lease."""
+        return OpenSearchLease(self._client, self._prefix)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._letters.close()
+        self._folding.close()
+        self._typeaheads.close()
+        self._client.close()
+
+    def _copies(self) -> int:
+        if self._replicas is not None:
+            return self._replicas
+        health = patiently(self._client.cluster.health, "the cluster's health could not be asked for")
+        return 1 if health["number_of_data_nodes"] > 1 else 0
+
+    def _mark_previous(self, replaced: str | None) -> list[dict[str, Any]]:
+        """The actions that make the replaced generation the previous one."""
+        alias, before = previous_alias(self._prefix), self._behind(previous_alias(self._prefix))
+        actions: list[dict[str, Any]] = []
+        if before is not None and before != replaced:
+            actions.append({"remove": {"index": index_name(self._prefix, STAMP, before), "alias": alias}})
+        if replaced is not None:
+            actions.append({"add": {"index": index_name(self._prefix, STAMP, replaced), "alias": alias}})
+        return actions
+
+    def _delete(self, index: str, generation: str) -> None:
+        patiently(
+            lambda: self._client.indices.delete(index=index, params={"ignore_unavailable": "true"}),
+            f"generation {generation} could not be removed",
+        )
+
+    def _stamp(self, index: str) -> Stamp | None:
+        failure = f"the stamp {index} cannot be read"
+        try:
+            found = if_there(lambda: self._client.get(index=index, id=STAMP_ID), failure)
+            return None if found is None else Stamp.from_wire(found["_source"]["stamp"])
+        except (ValueError, KeyError) as error:
+            raise SinkError(f"{failure}: {type(error).__name__}") from error
+
+    def _behind(self, alias: str) -> str | None:
+        """The generation that an alias of a stamp's index leads to."""
+        failure = f"the alias {alias} cannot be read"
+        found = if_there(lambda: self._client.indices.get_alias(name=alias), failure)
+        if found is not None and len(found) != 1:
+            raise SinkError(f"{failure}: it leads to {len(found)} indices")
+        return None if found is None else self._generation_of(next(iter(found)))
+
+    def _indices(self) -> set[str]:
+        names = patiently(
+            lambda: self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"}),
+            "the generations could not be listed",
+        )
+        return {generation for name in names if (generation := self._generation_of(name)) is not None}
+
+    def _generation_of(self, name: str) -> str | None:
+        for kind in KINDS:
+            generation = name.removeprefix(f"{self._prefix}-{kind}-")
+            if generation != name and is_generation(generation):
+                return generation
+        return None
+
+    def _generation(self, name: str, live: str | None, previous: str | None) -> Generation:
+        index = index_name(self._prefix, STAMP, name)
+        found = if_there(lambda: self._client.get(index=index, id=RETIRED_ID), f"generation {name} cannot be read")
+        try:
+            retired_at = None if found is None else datetime.fromisoformat(found["_source"]["stamp"]["retired_at"])
+        except (ValueError, KeyError):
+            retired_at = None
+        return Generation(name, role_of(name, live, previous, retired_at), self._stamp(index), retired_at)

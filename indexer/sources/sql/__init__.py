@@ -1,0 +1,1 @@
+"""A catalogue in an operator's SQL database."""

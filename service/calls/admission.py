@@ -1,0 +1,181 @@
+"""Who may call, and how often: the token rule, then the quota (Q1, Q2).
+
+Both are decided before any of a tool's code runs and before a backend is asked anything (R5).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from service.auth.protocol import Token
+from service.auth.verifier import Confirmed, Refused, StoreAway, TokenVerifier
+from service.errors import (
+    BackendUnavailableError,
+    QuotaExceededError,
+    TokenInvalidError,
+    TokenRequiredError,
+)
+from service.limits.headers import Headers, quota_headers, quota_pattern
+from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
+from service.limits.protocol import Decision, Limiter, LimiterUnavailable
+from service.runtime.caller import Caller
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+
+_KNOWN_ADDRESSES: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call that may go on.
+
+    Attributes:
+        token: the confirmed token; None for an anonymous call.
+        headers: what its answer says of the quota.
+    """
+
+    token: Token | None
+    headers: Headers
+
+
+class AddressQuota:
+    """The quota of addresses in one bucket, decided without waiting."""
+
+    def __init__(self, limiter: Limiter, quota: Quota, measures: Measures) -> None:
+        self._limiter = limiter
+        self._quota = quota
+        self._measures = measures
+        self._key = lru_cache(_KNOWN_ADDRESSES)(lambda address: quota_key(quota.bucket, None, address))
+        self._policy_header, self._pattern = quota_pattern(quota)
+        self._allowed = 0
+
+    def admit(self, address: str) -> Headers | None:
+        """Count an anonymous call.
+
+        Returns:
+            The headers of its quota; None where only `Admission.admit` can decide; then nothing was counted.
+
+        Raises:
+            QuotaExceededError: it is one too many.
+        """
+        decision = self._limiter.take(self._key(address), self._quota)
+        if decision is None:
+            return None
+        headers = self._policy_header, (b"ratelimit", self._pattern % (decision.remaining, decision.reset_seconds))
+        if not decision.allowed:
+            self._measures.quota(self._quota.bucket, "refused")
+            raise QuotaExceededError(decision.retry_after or 1, headers)
+        self._allowed += 1
+        return headers
+
+    def flush_metrics(self) -> None:
+        """Report the calls that were allowed since the last time: one report for many costs as much as for one."""
+        if self._allowed:
+            self._measures.quota(self._quota.bucket, "allowed", self._allowed)
+            self._allowed = 0
+
+
+class Admission:
+    """Confirms tokens and counts calls."""
+
+    def __init__(
+        self,
+        verifier: TokenVerifier,
+        limiter: Limiter,
+        policy: QuotaPolicy,
+        measures: Measures = NOTHING_MEASURED,
+    ) -> None:
+        self._verifier = verifier
+        self._limiter = limiter
+        self._policy = policy
+        self._measures = measures
+
+    async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
+        """Let a call go on.
+
+        Args:
+            caller: whose call it is.
+            bucket: what it is counted as.
+            token_required: whether it needs a token.
+
+        Raises:
+            TokenRequiredError: it needs one and has none.
+            TokenInvalidError: it needs one and has one that does not count; it counts against the address.
+            BackendUnavailableError: it needs one and the store can't say, or it is a report that can't be counted.
+            QuotaExceededError: it is one too many.
+        """
+        token = await self._token(caller, required=token_required)
+        return Admitted(token, await self.charge(caller, token, bucket, 1))
+
+    async def charge(self, caller: Caller, token: Token | None, bucket: Bucket, units: int) -> Headers:
+        """Count units for a call: all of them or none.
+
+        Args:
+            caller: whose call it is.
+            token: the confirmed token; None for an anonymous call.
+            bucket: what the call is counted as.
+            units: at least 1.
+
+        Returns:
+            What its answer says of the quota now.
+
+        Raises:
+            BackendUnavailableError: it is a report that can't be counted.
+            QuotaExceededError: fewer units are left; the error's headers say how many.
+        """
+        quota = self._policy.quota(bucket, token)
+        decision = await self._hit(quota_key(bucket, token, caller.address), quota, units)
+        headers = quota_headers(quota, decision)
+        if not decision.allowed:
+            raise QuotaExceededError(decision.retry_after or 1, headers)
+        return headers
+
+    def admit_at_once(self, address: str, bucket: Bucket) -> Headers | None:
+        """Let an anonymous call go on without waiting: what its answer says of the quota.
+
+        Args:
+            address: the caller's.
+            bucket: what it is counted as.
+
+        Returns:
+            None where only `admit` can tell; then nothing was counted.
+        """
+        quota = self._policy.quota(bucket, None)
+        decision = self._limiter.take(quota_key(bucket, None, address), quota)
+        if decision is None or not decision.allowed:
+            return None
+        self._measures.quota(bucket, "allowed")
+        return quota_headers(quota, decision)
+
+    def addresses(self, bucket: Bucket) -> "AddressQuota":
+        """The quota of addresses in one bucket."""
+        return AddressQuota(self._limiter, self._policy.quota(bucket, None), self._measures)
+
+    async def count_refused(self, caller: Caller) -> None:
+        """Count a refused token or key as a read of the address (Q2)."""
+        await self._hit(quota_key(Bucket.READS, None, caller.address), self._policy.quota(Bucket.READS, None))
+
+    async def _token(self, caller: Caller, *, required: bool) -> Token | None:
+        if caller.token is None:
+            if required:
+                raise TokenRequiredError
+            return None
+        verdict = await self._verifier.verify(caller.token)
+        match verdict:
+            case Confirmed(token):
+                return token
+            case StoreAway() if required:
+                raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
+            case Refused() if required:
+                # It throttles the address's other calls, but the answer stays 401 (R5).
+                await self.count_refused(caller)
+                raise TokenInvalidError
+            case _:
+                return None
+
+    async def _hit(self, key: str, quota: Quota, units: int = 1) -> Decision:
+        try:
+            decision = await self._limiter.hit(key, quota, units)
+        except LimiterUnavailable as error:
+            raise BackendUnavailableError("Reports can't be taken just now; try again in 1 second.") from error
+        self._measures.quota(quota.bucket, "allowed" if decision.allowed else "refused")
+        return decision

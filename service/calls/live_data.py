@@ -1,0 +1,134 @@
+"""Asking the live generation: one snapshot an answer, one retry when it is gone, one deadline for it all (C2, E3)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.generations import Stamp
+from service.errors import BackendUnavailableError, NotReadyError, ServiceError
+from service.runtime.request_context import current, time_left
+from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema
+from service.search.protocol import SearchBackend, Snapshot, TypeaheadState
+
+T = TypeVar("T")
+Work = Callable[[Snapshot], Awaitable[T]]
+
+_LOG: Final = logging.getLogger(__name__)
+_NO_INDEX: Final = (
+    "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
+    "build, and this service then answers without a restart. Try again in 2 seconds."
+)
+_OTHER_SCHEMA: Final = (
+    "The published index has a schema version that this service does not read, so nothing can be answered. The "
+    "operator builds it again with the indexer of this service's version. Try again in 2 seconds."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[T]):
+    """What came of asking.
+
+    Attributes:
+        stamp: of the generation that the result comes from, refusals such as "no such shop" included; None when no
+            generation answered.
+        result: the answer, or what the caller is told instead.
+    """
+
+    stamp: Stamp | None
+    result: T | ServiceError
+
+
+class LiveData:
+    """The live generation of a backend, under a deadline."""
+
+    def __init__(self, search: SearchBackend, timeout: float) -> None:
+        """Wrap a backend.
+
+        Args:
+            search: the backend; it belongs to the caller.
+            timeout: seconds that all of one answer may take, where its request has as many left.
+        """
+        self._search = search
+        self._timeout = timeout
+
+    def current(self) -> Snapshot | None:
+        """The live generation if it is available without I/O."""
+        return self._search.current()
+
+    async def ask(self, work: Work[T], request_id: str, *, gone: bool = False) -> Answered[T]:
+        """Do some work on the live generation, once more on the next one when it is removed meanwhile.
+
+        Args:
+            work: the work.
+            request_id: for the log.
+            gone: whether the generation that was confirmed last is known to be removed: this is the second time then.
+        """
+        try:
+            async with asyncio.timeout(time_left(self._timeout)):
+                if not gone:
+                    try:
+                        return await _on(await self._search.snapshot(), work)
+                    except GenerationGone:
+                        pass
+                return await _on(await self._search.refresh(), work)
+        except (BackendUnavailable, TimeoutError) as error:
+            return Answered(None, unavailable(error, request_id))
+
+    def typeahead_state(self) -> TypeaheadState:
+        """Whether suggest requests can be answered now."""
+        return self._search.typeahead_state()
+
+    async def stamp(self) -> Stamp:
+        """The live stamp, within the deadline.
+
+        Raises:
+            BackendUnavailable: as the backend does.
+            TimeoutError: the deadline passed.
+        """
+        async with asyncio.timeout(self._timeout):
+            return (await self._search.snapshot()).stamp
+
+    async def log_missing_index(self) -> None:
+        """Log for the operator that there is no index to answer from, and where it was looked for.
+
+        An engine that does not answer is no news of the index: calls log that.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                stamp = (await self._search.generations()).live
+        except NotReadable as error:
+            reason = str(error)
+        except (BackendUnavailable, TimeoutError):
+            return
+        else:
+            if stamp.readable:
+                return
+            reason = f"what is published has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
+        _LOG.warning(
+            "there is no index to answer from: %s. Build one with shop-directory index build; it is served without a "
+            "restart of this process",
+            reason,
+        )
+
+
+def unavailable(error: Exception, request_id: str) -> BackendUnavailableError | NotReadyError:
+    """Log why there is no answer; returns the error for the caller."""
+    if isinstance(error, NotReadable):
+        _LOG.warning("request=%s there is no index to answer from: %s", request_id, error)
+        return NotReadyError(_OTHER_SCHEMA if isinstance(error, OtherSchema) else _NO_INDEX)
+    # Only the kind of the cause: its text may hold what was asked.
+    cause = type(error.__cause__ or error).__name__
+    _LOG.warning("request=%s the search engine did not answer: %s (%s)", request_id, error, cause)
+    return BackendUnavailableError()
+
+
+async def _on(snapshot: Snapshot, work: Work[T]) -> Answered[T]:
+    if (request := current()) is not None:
+        request.generation = snapshot.stamp.generation
+    try:
+        return Answered(snapshot.stamp, await work(snapshot))
+    except ServiceError as error:
+        return Answered(snapshot.stamp, error)

@@ -1,0 +1,1 @@
+"""The operator's commands of the service: tokens and re-checks."""

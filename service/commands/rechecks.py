@@ -1,0 +1,197 @@
+"""The operator's commands for re-checks: `shop-directory rechecks ...`.
+
+Exit codes: 0 done, 1 not everything was acknowledged, 2 wrong usage, 3 the store did not confirm. Answers go to
+standard output, one entry a line; everything else goes to standard error.
+"""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Final, NoReturn, TypeVar
+
+import typer
+
+from service.commands.recheck_output import recheck_lines, report_line, waiting_lines
+from service.reports.failures import ReportsUnavailable
+from service.reports.opening import QueueKind, open_queue
+from service.reports.protocol import ReportQueue
+from shop_directory.settings.exit_codes import Ending, problem, problems_as_json
+
+_WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
+_Answer = TypeVar("_Answer")
+
+
+def _named(worker: str) -> str:
+    if not _WORKER.fullmatch(worker):
+        raise typer.BadParameter("must be 1 to 64 letters, digits, dots, underscores, hyphens or @")
+    return worker
+
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
+]
+JsonLinesOption = Annotated[
+    bool,
+    typer.Option(
+        "--json", callback=problems_as_json, is_eager=True, help="Print each as one JSON object, a line each."
+    ),
+]
+WorkerOption = Annotated[str, typer.Option(callback=_named, help="The worker's name, its own and always the same.")]
+CountOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")]
+
+# The options of settings that are named otherwise.
+_OPTIONS: Final = {"reports": "--kind", "reports_file": "--path", "redis_url": "--url", "redis_prefix": "--prefix"}
+
+rechecks = typer.Typer(
+    help="Look after the queue of re-checks that reports have filled.", no_args_is_help=True, add_completion=False
+)
+
+
+@rechecks.callback()
+def _rechecks(
+    context: typer.Context,
+    kind: Annotated[
+        QueueKind | None,
+        typer.Option(show_default="embedded", help=r"A file of this machine, or Redis. \[env: SHOP_DIRECTORY_REPORTS]"),
+    ] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            show_default="var/reports.sqlite", help=r"The file, when embedded. \[env: SHOP_DIRECTORY_REPORTS_FILE]"
+        ),
+    ] = None,
+    # A password in an option would show in the list of processes: better in the environment or a file.
+    url: Annotated[
+        str | None,
+        typer.Option(
+            show_default="redis://127.0.0.1:6379/0",
+            help=r"The Redis, when there is one. \[env: SHOP_DIRECTORY_REDIS_URL]",
+        ),
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            show_default="shopdir", help=r"What all keys in Redis begin with. \[env: SHOP_DIRECTORY_REDIS_PREFIX]"
+        ),
+    ] = None,
+) -> None:
+    """Look after the queue of re-checks that reports have filled.
+
+    Settings are the service's own, from the environment.
+    """
+    context.obj = {"reports": kind, "reports_file": path, "redis_url": url, "redis_prefix": prefix}
+
+
+@rechecks.command("list")
+def list_command(context: typer.Context, count: CountOption = 100, *, as_json: JsonOption = False) -> None:
+    """Show how much waits, who holds what, the oldest re-checks and the dead letters.
+
+    An entry's line is its id, how often it was handed out, who holds it, for
+    how many seconds, and its report.
+
+    Examples:
+      shop-directory rechecks list --count 20
+      shop-directory rechecks list --json
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
+    """
+    waiting = _run(context, lambda queue: queue.waiting(count))
+    _print(waiting_lines(waiting, as_json=as_json))
+
+
+@rechecks.command()
+def claim(
+    context: typer.Context,
+    worker: WorkerOption,
+    count: CountOption = 10,
+    idle: Annotated[float, typer.Option(min=0, help="Take over what a worker has held for so many seconds.")] = 600.0,
+    *,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Take re-checks: new ones first, then those that another worker left lying.
+
+    Examples:
+      shop-directory rechecks claim --worker desk-1 --count 5 --json
+      shop-directory rechecks claim --worker desk-1 --idle 3600
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
+    """
+    claimed = _run(context, lambda queue: queue.claim(worker, count, idle))
+    _print(recheck_lines(claimed, as_json=as_json))
+
+
+@rechecks.command()
+def ack(
+    context: typer.Context,
+    worker: WorkerOption,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids that the worker has claimed.")],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Take re-checks that are done off the queue, and print the ids of those that were.
+
+    Examples:
+      shop-directory rechecks ack --worker desk-1 1 2
+
+    Exit codes: 0 done, 1 not all were held by the worker, 2 wrong usage, 3 the
+    store does not answer.
+    """
+    done = _run(context, lambda queue: queue.acknowledge(worker, ids))
+    left = [entry_id for entry_id in ids if entry_id not in done]
+    _print([json.dumps({"acknowledged": done, "not_held": left})] if as_json else done)
+    if left:
+        _stop(Ending.UNMET, f"Not held by {worker}: {', '.join(left)}.")
+
+
+@rechecks.command()
+def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
+    """Print all reports ever, in the order in which they came.
+
+    Examples:
+      shop-directory rechecks export
+      shop-directory rechecks export --json > reports.ndjson
+
+    Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
+    """
+
+    async def print_all(queue: ReportQueue) -> None:
+        async for report in queue.export():
+            _print([report_line(report, as_json=as_json)])
+
+    _run(context, print_all)
+
+
+def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
+    """The queue's answer; the queue is opened for it and closed after it."""
+    from service.settings.stores import StoreSettings
+    from shop_directory.settings.reading import SettingsError
+
+    try:
+        settings = StoreSettings.load(_OPTIONS, **context.obj)
+    except SettingsError as error:
+        _stop(Ending.USAGE, str(error))
+
+    async def opened() -> _Answer:
+        queue = open_queue(settings.queue_settings)
+        try:
+            return await ask(queue)
+        finally:
+            await queue.close()
+
+    try:
+        return asyncio.run(opened())
+    except ReportsUnavailable as error:
+        _stop(Ending.UNAVAILABLE, f"The reports are not available: {error}.")
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+def _stop(ending: Ending, message: str) -> NoReturn:
+    print(problem(ending, message), file=sys.stderr)
+    raise typer.Exit(ending)

@@ -1,0 +1,92 @@
+"""docs/mcp.md, made from what the door offers: `python -m service.docs.mcp_page > docs/mcp.md`.
+
+Lists and arguments come from the registries, so that the page can't promise what is not there.
+"""
+
+import sys
+from typing import Final
+
+from service.mcp_server.completion import MOST_VALUES
+from service.mcp_server.prompts import PROMPTS, Completes
+from service.mcp_server.resources import CATEGORIES, SHOP
+from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
+from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
+from service.tools.registry import REGISTRY
+
+_INTRODUCTION: Final = """\
+# Over MCP
+
+Made by `python -m service.docs.mcp_page > docs/mcp.md`: change the code, not this file.
+
+`POST /mcp` and `shop-directory mcp` (on stdio) speak the handshake revisions up to 2025-11-25 and 2026-07-28. There are
+no sessions: one message, one JSON answer. [Clients](clients.md) has the settings for common hosts. With
+`SHOP_DIRECTORY_PUBLIC_URL`, `serverInfo` names the page of the service (`websiteUrl`) and its icon (`icons`)."""
+_READING: Final = """\
+Reading a resource is calling its tool: the same quota, deadline, log and data, and the text is the tool's answer, byte
+for byte; `_meta` says which data it comes from. What follows `shop://` is percent-decoded and then taken as
+`shop_domain` is. No list names the shops, as they are countless: use `find_shop`, or complete the template.
+
+A URI at which there is nothing, a shop that the directory does not know included, is error -32602 (-32002 up to
+2025-11-25). Its `data.uri` is the URI as it was sent, and nothing more. What can't be read now is error -32603 with
+the problem object as `data`; `detail` says how long to wait."""
+_PROMPTS: Final = """\
+A prompt is text that leads an agent through the tools: which to call in which order, what an absence means, and that
+there is no score to compute. It asks for no data itself. Arguments are checked as the tools check them; wrong ones are
+error -32602 with the problem object as `data`. They stand in the text as JSON that nothing typed can get out of."""
+_COMPLETION: Final = f"""\
+`completion/complete` takes an argument of a prompt, or `{{domain}}` of the template. The protocol has none for the
+arguments of tools: complete the prompt's `shop_domain` and `category` instead.
+
+- Shops come as on `/suggest`, typing errors forgiven: domains, at most {MAX_SUGGESTIONS}. `hasMore` says whether there
+  are more; nobody counts them, so there is no `total`.
+- Categories are those of `list_categories` whose display name or slug has a word that begins so: slugs, at most
+  {MOST_VALUES}, with `total`.
+- Countries are the codes that `country` takes, at most {MOST_VALUES}, with `total`.
+
+At most {MAX_Q} characters can be completed. A completion counts in the quota of `/suggest`. Where the directory can't
+be asked the answer is error -32603, never an empty completion."""
+_CACHING: Final = f"""\
+{", ".join(f"`{method}`" for method in CACHED_LISTS)}: `ttlMs` {CACHED_SECONDS * 1_000}, `public`; they change with the
+program only. `resources/read`: `ttlMs` 0, `private`, as everything that the data say is `no-store`."""
+
+
+def mcp_page() -> str:
+    """The whole page, in Markdown."""
+    parts = [_INTRODUCTION, "## Tools", _tools(), "## Resources", _resources(), _READING, "## Prompts", _PROMPTS]
+    parts += [*_prompts(), "## Completion", _COMPLETION, "## Caching", _CACHING]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tools() -> str:
+    names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in REGISTRY)
+    return f"The {len(REGISTRY)} tools of REST, with the same answers: {names}."
+
+
+def _resources() -> str:
+    rows = [(CATEGORIES.uri, CATEGORIES.description), (SHOP.uri_template, SHOP.description)]
+    return "\n".join(["| URI | what it is |", "|---|---|", *(f"| `{uri}` | {text} |" for uri, text in rows)])
+
+
+def _prompts() -> list[str]:
+    return [
+        "\n".join(
+            [
+                f"### {prompt.name}",
+                "",
+                f"*{prompt.title}.* {prompt.description}",
+                "",
+                "| argument | required | what it is | is completed to |",
+                "|---|---|---|---|",
+                *(
+                    f"| `{argument.name}` | {'yes' if argument.required else 'no'} | {argument.description} "
+                    f"| {'' if argument.completes is Completes.NOTHING else argument.completes} |"
+                    for argument in prompt.arguments
+                ),
+            ]
+        )
+        for prompt in PROMPTS
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(mcp_page())

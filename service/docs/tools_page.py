@@ -1,0 +1,158 @@
+"""docs/tools.md, made from the registry: `python -m service.docs.tools_page > docs/tools.md`.
+
+What people read is what the tools are made of, so nothing is described twice and nothing can go stale (I5).
+"""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from service.errors import ServiceError
+from service.tools.merge_evidence import SIMILAR, Kind
+from service.tools.own_errors import COMMON, CREDENTIALS, own_errors
+from service.tools.registry import REGISTRY
+from service.tools.resolve_conflict import RESOLVE_CONFLICT
+from service.tools.schema import request_schema, response_schema
+from service.tools.shop_view import ShopView
+from service.tools.tool import TokenRule, Tool
+
+Schema = dict[str, Any]
+
+_AS_GET_SHOP: Final = " With the fields of [`get_shop`](#get_shop)."
+
+_INTRODUCTION: Final = """\
+# The tools
+
+Made from the registry by `python -m service.docs.tools_page > docs/tools.md`: change the tools, not this file.
+
+Each tool is `POST /tool/<name>` with a JSON object as body, and a tool of the same name and the same answers over MCP,
+at `POST /mcp` and on stdio. `null` and `""` in a parameter that is not required are the same as leaving it out; an
+unknown parameter is an error. Times are RFC 3339 in UTC, amounts are decimal numbers as strings.
+
+A token goes into the header `x-api-token`; over stdio, into the variable `SHOP_DIRECTORY_API_TOKEN`. Where it is
+optional it raises the quotas.
+
+The calls below work on the sample catalogue. What is answered to them, and a real example of every error, is at
+`GET /docs`, to read and to try, and for programs in `GET /openapi.json`."""
+_PROBLEMS: Final = """\
+An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail` and `code`, and for wrong input with
+`errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is a JSON-RPC
+error with the same object as its `data`. On 429 and 503, `Retry-After` says how many seconds to wait."""
+_EVIDENCE: Final[dict[Kind, str]] = {
+    "registrable_domain": "the domains have the same part that somebody registers",
+    "main_label": "the domains are alike but for what stands around their main label",
+    "name_similarity": f"the folded names are at least {SIMILAR:.0f}% alike",
+    "shared_alias": "a name or an alias of the one is a name or an alias of the other",
+    "stated_redirect": "the source saw one domain lead to the other",
+    "categories": "they carry a category in common",
+    "markets": "they state a market in common, or one of them sells world-wide",
+}
+_VERDICTS: Final = {
+    "likely_same": (
+        "A redirect is stated; or the registrable domain and a name as both sources state it (spelling folded, nothing "
+        "transliterated) are the same, no third shop without that name is on that domain, and their stated markets are "
+        "not disjoint. World-wide and unstated markets are never disjoint."
+    ),
+    "likely_different": "Registrable domain, main label, names, aliases and redirects all disagree.",
+    "insufficient_evidence": (
+        "Everything else: one name on two domains, or one domain with two names, is mostly two companies or two brands."
+    ),
+}
+
+
+def tools_page() -> str:
+    """The whole page, in Markdown."""
+    parts = [_INTRODUCTION, *_overview(), *_errors()]
+    for tool in REGISTRY:
+        parts += _tool(tool)
+    return "\n\n".join(parts) + "\n"
+
+
+def _overview() -> Iterator[str]:
+    rows = [(f"[`{tool.name}`](#{tool.name})", tool.title, tool.token.value) for tool in REGISTRY]
+    yield _table(("tool", "what it is for", "token"), rows)
+
+
+def _errors() -> Iterator[str]:
+    yield "## Errors of every tool"
+    yield _PROBLEMS
+    yield _error_table((*COMMON, *CREDENTIALS))
+
+
+def _tool(tool: Tool[Any]) -> Iterator[str]:
+    yield f"## {tool.name}"
+    yield f"**{tool.title}.** {tool.description}"
+    if tool.note:
+        yield tool.note
+    yield f"Token: {tool.token.value}." + ("" if tool.effects.read_only else " It writes: it appends a report.")
+    schema = request_schema(tool.request)
+    required = schema.get("required", [])
+    rows = [
+        (f"`{name}`", _type(part), "yes" if name in required else _default(part), part["description"])
+        for name, part in schema["properties"].items()
+    ]
+    yield _table(("parameter", "type", "required", "what it is"), rows)
+    yield "The answer:"
+    yield _table(("field", "type", "what it is"), _fields(response_schema(tool.response)))
+    if own := own_errors(tool):
+        yield "Errors beside those of every tool:"
+        yield _error_table(own)
+    yield _curl(tool)
+    if tool is RESOLVE_CONFLICT:
+        yield from _audit()
+
+
+def _audit() -> Iterator[str]:
+    yield "### Evidence and verdict"
+    yield _table(("kind", "agrees when"), [(f"`{kind}`", when) for kind, when in _EVIDENCE.items()])
+    yield _table(("verdict", "when"), [(f"`{verdict}`", when) for verdict, when in _VERDICTS.items()])
+    yield "The similarity of names, categories and markets in common are shown and decide nothing."
+
+
+def _curl(tool: Tool[Any]) -> str:
+    example = tool.examples[0]
+    token = ' -H "x-api-token: $TOKEN"' if tool.token is TokenRule.REQUIRED else ""
+    body = shlex.quote(json.dumps(example.arguments, ensure_ascii=False))
+    command = f"curl localhost:8080/tool/{tool.name} -H 'content-type: application/json'{token} \\\n  -d {body}"
+    return f"{example.summary}:\n\n```sh\n{command}\n```"
+
+
+def _fields(schema: Schema, above: str = "") -> Iterator[tuple[str, str, str]]:
+    for name, part in schema["properties"].items():
+        path = f"{above}{name}"
+        inner = part.get("items", part)
+        is_shop = set(inner.get("properties", ())) == set(ShopView.model_fields)
+        yield f"`{path}`", _type(part), part["description"] + (_AS_GET_SHOP if is_shop else "")
+        if "properties" in inner and not is_shop:
+            yield from _fields(inner, f"{path}[]." if "items" in part else f"{path}.")
+
+
+def _type(part: Schema) -> str:
+    if "const" in part or "enum" in part:
+        values = part.get("enum", [part.get("const")])
+        return " or ".join(
+            "null" if value is None else f"`{json.dumps(value, ensure_ascii=False)}`" for value in values
+        )
+    types = part["type"] if isinstance(part["type"], list) else [part["type"]]
+    return " or ".join(f"array of {_type(part['items'])}" if kind == "array" else str(kind) for kind in types)
+
+
+def _default(part: Schema) -> str:
+    return f"no, {json.dumps(part['default'])}" if "default" in part else "no"
+
+
+def _error_table(errors: Iterable[type[ServiceError]]) -> str:
+    ordered = sorted(errors, key=lambda error: error.status)
+    rows = [(str(error.status), f"`{error.code}`", error.default_detail) for error in ordered]
+    return _table(("status", "code", "detail"), rows)
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(tools_page())

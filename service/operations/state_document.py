@@ -1,0 +1,165 @@
+"""The state document, put together from what the parts said: a pure function of it and of the time.
+
+An age is never below zero: where two clocks disagree, the younger is now.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Final
+
+from index_mappings.generations import Stamp
+from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from service.operations.health import Away, Situation
+from service.operations.state import (
+    AccountsState,
+    AccountState,
+    CatalogueState,
+    ConsumersState,
+    FlagValue,
+    FollowerState,
+    GenerationState,
+    OpsState,
+    Reason,
+    RecheckConsumer,
+    RechecksState,
+    ServiceState,
+    ShopsState,
+)
+from service.reports.protocol import Waiting
+from service.search.protocol import Generations
+
+RECHECK_GROUP: Final = "workers"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What does not change while the process runs."""
+
+    service: ServiceState
+    flags: Mapping[str, FlagValue]
+
+
+def ops_state(about: About, situation: Situation, now: datetime) -> OpsState:
+    """The whole document."""
+    found = situation.generations
+    away = found.reason if isinstance(found, Away) else None
+    operations = None if isinstance(found, Away) else found.operations
+    return OpsState(
+        asked_at=_text(now),
+        service=about.service,
+        shops=ShopsState(available=False, reason=found.reason) if isinstance(found, Away) else _shops(found, now),
+        catalogue=(
+            CatalogueState(available=False, reason=found.reason)
+            if isinstance(found, Away)
+            else CatalogueState(available=True, reason=None, sizes=dict(found.live.counts))
+        ),
+        flags=dict(about.flags),
+        consumers=ConsumersState(
+            rechecks=_rechecks(situation.queue), follower=_follower(operations, away or "not_told", now)
+        ),
+        resource_accounts=_accounts(operations, away or "not_told"),
+    )
+
+
+def moment(text: str | None) -> datetime | None:
+    """A stored moment; None when it is none, or can't be read."""
+    try:
+        found = None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found is None or found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def remaining(account: ResourceAccount) -> float | None:
+    """What is left of an account, as decimal figures say it; below 0 when more is used than there is."""
+    if account.limit is None or account.used is None or not isfinite(account.limit - account.used):
+        return None
+    return float(Decimal(str(account.limit)) - Decimal(str(account.used)))
+
+
+def _shops(found: Generations, now: datetime) -> ShopsState:
+    return ShopsState(
+        available=True,
+        reason=None,
+        live=_generation(found.live, now),
+        previous=None if found.previous is None else _generation(found.previous, now),
+    )
+
+
+def _generation(stamp: Stamp, now: datetime) -> GenerationState:
+    return GenerationState(
+        generation=stamp.generation,
+        schema_version=stamp.schema_version,
+        readable=stamp.readable,
+        sequence=stamp.sequence,
+        built_at=stamp.built_at,
+        age_seconds=_since(stamp.built_at, now),
+        shops=stamp.counts.get("shops"),
+        counts=dict(stamp.counts),
+    )
+
+
+def _rechecks(queue: Waiting | Away) -> RechecksState:
+    if isinstance(queue, Away):
+        return RechecksState(available=False, reason=queue.reason, group=RECHECK_GROUP)
+    return RechecksState(
+        available=True,
+        reason=None,
+        group=RECHECK_GROUP,
+        depth=queue.depth,
+        lag=queue.lag,
+        pending=queue.pending,
+        dead_letters=queue.dead,
+        consumers=tuple(
+            RecheckConsumer(name=worker.name, pending=worker.pending, idle_seconds=max(0.0, worker.idle_seconds))
+            for worker in queue.workers
+        ),
+    )
+
+
+def _follower(operations: Operations | None, reason: Reason, now: datetime) -> FollowerState:
+    status: FollowerStatus | None = None if operations is None else operations.follower
+    if status is None:
+        return FollowerState(available=False, reason=reason)
+    return FollowerState(
+        available=True,
+        reason=None,
+        source=status.source,
+        position=status.position,
+        waiting=status.waiting,
+        caught_up_at=status.caught_up_at,
+        lag_seconds=_since(status.caught_up_at, now),
+        told_at=status.told_at,
+    )
+
+
+def _accounts(operations: Operations | None, reason: Reason) -> AccountsState:
+    if operations is None:
+        return AccountsState(available=False, reason=reason)
+    return AccountsState(available=True, reason=None, accounts=tuple(map(_account, operations.accounts)))
+
+
+def _account(account: ResourceAccount) -> AccountState:
+    return AccountState(
+        provider=account.provider,
+        account=account.account,
+        unit=account.unit,
+        used=account.used,
+        limit=account.limit,
+        remaining=remaining(account),
+        resets_at=account.resets_at,
+        status=account.status,
+        observed_at=account.observed_at,
+    )
+
+
+def _since(text: str | None, now: datetime) -> float | None:
+    found = moment(text)
+    return None if found is None else max(0.0, round((now - found).total_seconds(), 3))
+
+
+def _text(now: datetime) -> str:
+    return f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"

@@ -1,0 +1,1 @@
+"""How the service reaches Redis: one server, sentinels or a cluster."""

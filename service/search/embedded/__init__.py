@@ -1,0 +1,1 @@
+"""The embedded engine: Tantivy indices in a local directory."""

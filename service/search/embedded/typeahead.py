@@ -1,0 +1,94 @@
+"""The typeaheads of an index directory: the embedded engine's files lie in the generation itself."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from index_mappings.embedded import generation_directory
+from index_mappings.generations import Stamp
+from index_mappings.integrity import FileSum
+from index_mappings.typeahead.manifest import SUFFIX, TypeaheadManifest, is_name, manifest_path, typeahead_directory
+from index_mappings.typeahead.segment import segment_path
+from service.search.embedded.checks import CheckedFile, FileChecks
+from service.search.failures import BackendUnavailable, GenerationGone, TypeaheadUnavailable
+
+if TYPE_CHECKING:
+    from service.search.typeahead.segments import SegmentPool
+    from service.search.typeahead.typeahead import Typeahead
+
+_WATCHED: Final = 3
+
+
+class LocalTypeaheads:
+    """Opens typeaheads of an index directory."""
+
+    def __init__(self, root: Path, checks: FileChecks) -> None:
+        """Name the index directory; nothing is read yet.
+
+        Args:
+            root: it.
+            checks: read the files of open typeaheads again and again.
+        """
+        self._root = root
+        self._checks = checks
+        self._pool: SegmentPool | None = None
+        self._watched: list[tuple[str, int]] = []
+
+    async def open(self, stamp: Stamp) -> "Typeahead":
+        """The typeahead of a stamp, opened in a thread: all of it is read and checked.
+
+        Raises:
+            BackendUnavailable: a file is missing or damaged.
+            GenerationGone: the generation was removed meanwhile.
+        """
+        return await asyncio.to_thread(self._open, stamp)
+
+    def _open(self, stamp: Stamp) -> "Typeahead":
+        # numpy and numba take a second to import, which is no time of the event loop.
+        from service.search.typeahead.compiled import load_kernel  # noqa: PLC0415 - see above
+        from service.search.typeahead.segments import DamagedSegmentError, SegmentPool  # noqa: PLC0415 - see above
+        from service.search.typeahead.typeahead import open_typeahead  # noqa: PLC0415 - see above
+
+        directory = generation_directory(self._root, stamp.generation)
+        if not directory.is_dir():
+            raise GenerationGone(f"generation {stamp.generation} is no longer there")
+        if not is_name(stamp.typeahead):
+            raise BackendUnavailable(f"the stamp of generation {stamp.generation} names no typeahead")
+        if self._pool is None:
+            load_kernel()
+            self._pool = SegmentPool()
+        files = typeahead_directory(directory)
+        try:
+            data = manifest_path(files, stamp.typeahead).read_bytes()
+            manifest = _manifest(data, stamp.typeahead)
+            typeahead = open_typeahead(files, manifest, self._pool)
+        except DamagedSegmentError as error:
+            raise TypeaheadUnavailable(f"its file {error.name} is damaged; this is tried again") from error
+        except (OSError, ValueError) as error:
+            raise BackendUnavailable(f"the typeahead of generation {stamp.generation} cannot be opened") from error
+        self._watch(stamp, files, manifest)
+        return typeahead
+
+    def _watch(self, stamp: Stamp, directory: Path, manifest: TypeaheadManifest) -> None:
+        sizes = {segment_path(directory, name): size for name, size in manifest.files().items()}
+        checked = [
+            CheckedFile(path, f"typeahead/{path.name} of generation {stamp.generation}", FileSum(size, path.stem))
+            for path, size in sizes.items()
+        ]
+        # A stamp is opened when the one before is, at most, still answered from.
+        self._watched.append(stamp.key)
+        self._checks.watch(typeahead_scope(stamp), ("typeahead", stamp.key), checked)
+        while len(self._watched) > _WATCHED:
+            self._checks.release(("typeahead", self._watched.pop(0)))
+
+
+def _manifest(data: bytes, name: str) -> TypeaheadManifest:
+    try:
+        return TypeaheadManifest.from_bytes(data, name)
+    except ValueError as error:
+        raise TypeaheadUnavailable(f"its file {name}{SUFFIX} is damaged; this is tried again") from error
+
+
+def typeahead_scope(stamp: Stamp) -> str:
+    """What a damaged file of a typeahead makes unreadable: another manifest's files were written from the index."""
+    return f"{stamp.generation}/{stamp.typeahead}"

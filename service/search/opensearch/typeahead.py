@@ -1,0 +1,74 @@
+"""Typeaheads over OpenSearch: their files are fetched into a folder of the machine, and opened there."""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from index_mappings.generations import Stamp
+from index_mappings.typeahead.manifest import TypeaheadManifest
+from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.search.failures import TypeaheadUnavailable
+from service.search.typeahead.fetching import TypeaheadFetcher
+
+if TYPE_CHECKING:
+    # They import numpy and numba, which takes a second: only a process that opens a typeahead needs them.
+    from service.search.typeahead.segments import SegmentPool
+    from service.search.typeahead.typeahead import Typeahead
+
+UNUSABLE: Final = (
+    "its files were fetched whole and cannot be used. Build the index again with the indexer of this service's version"
+)
+
+
+class FetchedTypeaheads:
+    """Opens the typeaheads of stamps."""
+
+    def __init__(self, fetcher: TypeaheadFetcher, measures: Measures = NOTHING_MEASURED) -> None:
+        """Open nothing yet.
+
+        Args:
+            fetcher: gets the files.
+            measures: are given the sizes of what is open.
+        """
+        self._fetcher = fetcher
+        self._measures = measures
+        self._pool: SegmentPool | None = None
+
+    async def open(self, stamp: Stamp) -> "Typeahead":
+        """The typeahead of a stamp, once its files are there.
+
+        Raises:
+            GenerationGone: the stamp's generation is not there (any more).
+            TypeaheadUnavailable: the files could not be had, or can't be used.
+        """
+        manifest = await self._fetcher.fetch(stamp.generation, stamp.typeahead)
+        try:
+            return await self._opened(manifest)
+        except (OSError, ValueError):
+            # The disk, or another process, changed what had been whole: fetch it again.
+            await self._fetcher.remove_damaged(manifest)
+        manifest = await self._fetcher.fetch(stamp.generation, stamp.typeahead)
+        try:
+            return await self._opened(manifest)
+        except (OSError, ValueError) as error:
+            raise TypeaheadUnavailable(UNUSABLE) from error
+
+    async def close(self) -> None:
+        """End what is fetched in the background."""
+        await self._fetcher.close()
+
+    async def _opened(self, manifest: TypeaheadManifest) -> "Typeahead":
+        # Whole files are hashed, and imports take a second: not in the event loop.
+        opened = await asyncio.to_thread(self._open, manifest)
+        files = {use.name: use.size for use in manifest.coverings[0]}
+        self._measures.typeahead_open(len(files), sum(files.values()))
+        return opened
+
+    def _open(self, manifest: TypeaheadManifest) -> "Typeahead":
+        from service.search.typeahead.compiled import load_kernel  # noqa: PLC0415 - see above
+        from service.search.typeahead.segments import SegmentPool  # noqa: PLC0415 - see above
+        from service.search.typeahead.typeahead import open_typeahead  # noqa: PLC0415 - see above
+
+        if self._pool is None:
+            load_kernel()
+            self._pool = SegmentPool()
+        return open_typeahead(self._fetcher.directory, manifest, self._pool)

@@ -1,0 +1,1 @@
+"""The HTTP server: processes, connections, and the protocol with its bounds."""

@@ -1,0 +1,218 @@
+"""Serving the application in one process or several, and leaving without cutting anybody off.
+
+SIGTERM means: not ready, each answer its connection's last, and after a while, when whoever balances load has looked
+elsewhere, no new connections; what is under way is finished. SIGINT skips the while.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from ipaddress import IPv6Address, ip_address
+from socket import socket
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
+
+from service.app import create_app
+from service.observability.logs import log_by
+from service.runtime.addresses import proxies
+from service.runtime.draining import Draining
+from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
+from service.server.http_server import server_config
+from service.settings.service import PREFIX, Settings, SettingsError, load_settings
+
+# Where workers count together: the metrics library looks for it when it is imported.
+METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+
+_STARTUP_FAILURE: Final = 3
+_LOOK_SECONDS: Final = 0.1
+# What some dozens of requests hold while they wait is more than the interpreter's own 700, and no garbage.
+_GARBAGE: Final = 10_000
+_HINTS: Final = """
+Things to try:
+  {url}/ in a browser: type lumn, or look at {url}/docs
+  curl '{url}/suggest?q=lumn'
+  curl {url}/tool/list_categories -H 'content-type: application/json' -d '{{}}'
+  an MCP client at {url}/mcp
+"""
+
+
+def refuse_open_operations(settings: Settings) -> None:
+    """Refuse to open operations endpoints without a key to other machines, unless the settings allow it.
+
+    Raises:
+        SettingsError: naming both ways out.
+    """
+    if settings.ops_key is not None or settings.open_operations or _is_loopback(settings.host):
+        return
+    raise SettingsError(
+        f"{PREFIX}HOST is {settings.host}, so other machines would read /metrics, /metrics/resources and "
+        f"/api/ops/state: set a key for them in {PREFIX}OPS_KEY, or {PREFIX}OPEN_OPERATIONS=true if that is meant."
+    )
+
+
+def serve_alone(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
+    """Serve in this process until a signal ends it."""
+    app = drained_on_sigterm(create_app(settings), settings.drain_seconds)
+    config = server_config(
+        app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds, bounds=_connection_bounds(settings)
+    )
+    _Server(config, hints=hints, as_json=as_json).run()
+
+
+def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
+    """Serve in several processes, which are begun anew when they die, until a signal ends them all.
+
+    Exits with 3 when the workers can't start.
+    """
+    with TemporaryDirectory(prefix="shop-directory-metrics-") as folder:
+        os.environ[METRICS_FOLDER] = folder
+        # The workers read their settings themselves: what a command's options said must be in their environment.
+        for name in ("host", "port", "engine", "data_dir", "workers"):
+            os.environ[f"{PREFIX}{name.upper()}"] = str(getattr(settings, name))
+        config = server_config(
+            "service.server.run:worker",
+            settings.host,
+            settings.port,
+            workers=settings.workers,
+            hsts_seconds=settings.hsts_seconds,
+            bounds=_connection_bounds(settings),
+        )
+        listening = config.bind_socket()
+        # Already here, so that who comes before the first worker waits a moment and is not refused.
+        listening.listen(config.backlog)
+        _announce(listening, hints=hints, as_json=as_json)
+        supervisor = _Workers(config, sockets=[listening])
+        supervisor.run()
+    if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
+        sys.exit(_STARTUP_FAILURE)
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether an address to listen on is reached from this machine only; a name may stand for any address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def _connection_bounds(settings: Settings) -> ConnectionBounds:
+    """Of each process; workers have the limits of the one that begins them."""
+    trusted = proxies(settings.trusted_proxies, settings.forwarding_header)
+    wanted = ConnectionBounds(settings.max_connections, settings.max_connections_per_address, trusted)
+    return bounds_within(raise_descriptor_limit(), wanted)
+
+
+def worker() -> FastAPI:
+    """The application of one worker, by the settings of its environment."""
+    settings = load_settings()
+    log_by(settings)
+    return drained_on_sigterm(create_app(settings), settings.drain_seconds)
+
+
+def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
+    """Let the application serve on for so many seconds after SIGTERM, not ready.
+
+    Args:
+        app: its `state.draining` is set by the signal.
+        seconds: until the server's own handling of the signal begins; 0 for at once.
+    """
+    lifespan = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def draining_lifespan(app: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - as Starlette says
+        async with lifespan(app) as state:
+            # What is here now stays. Looked through with the garbage, it would stop all requests for 0.1 s a second.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(_GARBAGE)
+            with _draining(app.state.draining, seconds):
+                yield state
+
+    app.router.lifespan_context = draining_lifespan
+    return app
+
+
+@contextmanager
+def _draining(draining: Draining, seconds: float) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    servers_own = signal.getsignal(signal.SIGTERM)
+
+    def end(signal_number: int, frame: FrameType | None) -> None:
+        if callable(servers_own):
+            servers_own(signal_number, frame)
+
+    def begin(signal_number: int, frame: FrameType | None) -> None:
+        if draining.begun:
+            # Asked twice: now.
+            end(signal_number, frame)
+            return
+        draining.begin()
+        loop.call_soon_threadsafe(loop.call_later, seconds, end, signal_number, None)
+
+    signal.signal(signal.SIGTERM, begin)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, servers_own)
+
+
+class _Workers(Multiprocess):
+    """Workers that drain, but for SIGINT and for a second signal, which mean now."""
+
+    def handle_int(self) -> None:
+        """Stop; the workers, who are sent SIGTERM first, are then told not to drain."""
+        super().handle_int()
+        self.signal_queue.append(signal.SIGINT)
+
+    def join_all(self) -> None:
+        """Wait for the workers, and hand on what else is signalled meanwhile."""
+        while living := [worker for worker in self.processes if worker.process.is_alive()]:
+            if self.signal_queue:
+                self.signal_queue.clear()
+                for worker in living:
+                    if worker.pid is not None:
+                        os.kill(worker.pid, signal.SIGINT)
+            living[0].process.join(_LOOK_SECONDS)
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, once it does, and ends with 0 when it was asked to end."""
+
+    def __init__(self, config: uvicorn.Config, *, hints: bool, as_json: bool) -> None:
+        super().__init__(config)
+        self._hints = hints
+        self._as_json = as_json
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Start, then tell."""
+        await super().startup(sockets)
+        if self.started:
+            _announce(self.servers[0].sockets[0], hints=self._hints, as_json=self._as_json)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; the signal is not raised once more behind it, as a stop that was asked for is no failure."""
+        super().handle_exit(sig, frame)
+        if sig == signal.SIGTERM:
+            self._captured_signals.clear()
+
+
+def _announce(listening: Any, *, hints: bool, as_json: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's likeness of one
+    host, port = listening.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    print(json.dumps({"url": url}) if as_json else f"Shop Directory serves at {url}", flush=True)
+    if hints and not as_json:
+        print(_HINTS.format(url=url), flush=True)

@@ -1,0 +1,156 @@
+"""The settings of what the service keeps, tokens and reports, and of the Redis that may hold them and the quotas.
+
+The service and the operator's commands read them alike, so that a token is issued where it is looked up.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr
+
+from service.auth.opening import TokenStoreKind
+from service.redis.access import DEFAULT_REDIS_URL, RedisAccess, RedisAccessError
+from service.reports.opening import DAY_SECONDS, QueueKind, QueueSettings
+from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings, variable
+
+
+class StoreSettings(EnvironmentSettings):
+    """Where tokens, reports and re-checks are kept, and how Redis is reached."""
+
+    token_store: Annotated[TokenStoreKind, Field(title="Where API tokens are kept.", description="sqlite or redis")] = (
+        TokenStoreKind.SQLITE
+    )
+    token_file: Annotated[
+        Path, Field(title="The SQLite token store's file.", description="the file of the SQLite token store")
+    ] = Path("var/tokens.sqlite")
+    reports: Annotated[
+        Literal["embedded", "redis"],
+        Field(title="Where reports and re-checks are kept.", description="embedded or redis"),
+    ] = "embedded"
+    reports_file: Annotated[
+        Path, Field(title="The embedded report queue's file.", description="the file of the embedded report queue")
+    ] = Path("var/reports.sqlite")
+    report_window: Annotated[
+        float,
+        Field(
+            title="How long the same report of a source counts once.",
+            gt=0,
+            le=31_536_000,
+            description="seconds in which the same report counts once, up to a year",
+        ),
+    ] = DAY_SECONDS
+    redis_url: Annotated[
+        SecretStr,
+        Field(
+            title="The Redis of the token store, the report queue and the limiter, where one of them names it. With "
+            "sentinels or a cluster only its scheme, user, password and database count.",
+            description="a redis://, rediss:// (TLS) or unix:// URL, without options other than db",
+        ),
+    ] = SecretStr(DEFAULT_REDIS_URL)
+    redis_prefix: Annotated[
+        str,
+        Field(
+            title="What all keys in Redis begin with.",
+            pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
+            description="lower-case letters, digits and hyphens, up to 61",
+        ),
+    ] = "shopdir"
+    redis_user: Annotated[
+        str | None, Field(title="The ACL user, where the URL names none.", description="the name of an ACL user")
+    ] = None
+    redis_password: Annotated[
+        SecretStr | None, Field(title="The password, where the URL holds none.", description="the password of the user")
+    ] = None
+    redis_ca_file: Annotated[
+        Path | None,
+        Field(
+            title="Who signs the certificates of Redis and its sentinels; without it, the machine's authorities.",
+            description="a readable file of PEM certificates, given with a rediss:// URL",
+        ),
+    ] = None
+    redis_certificate_file: Annotated[
+        Path | None,
+        Field(
+            title="Our certificate, for a Redis that wants one.",
+            description="a readable PEM certificate, given with its key",
+        ),
+    ] = None
+    redis_key_file: Annotated[
+        Path | None,
+        Field(title="The key of our certificate.", description="the PEM key of redis_certificate_file"),
+    ] = None
+    redis_sentinels: Annotated[
+        CommaSeparated,
+        Field(
+            title="The sentinels to ask who the master is.",
+            description="addresses such as redis-1.example:26379, separated by commas",
+        ),
+    ] = ()
+    redis_sentinel_name: Annotated[
+        str | None, Field(title="What the sentinels call the master.", description="a name, given with the sentinels")
+    ] = None
+    redis_sentinel_user: Annotated[
+        str | None,
+        Field(title="The ACL user of the sentinels.", description="the name of an ACL user of the sentinels"),
+    ] = None
+    redis_sentinel_password: Annotated[
+        SecretStr | None,
+        Field(title="The sentinels' own password, where they have one.", description="the password of the sentinels"),
+    ] = None
+    redis_cluster_nodes: Annotated[
+        CommaSeparated,
+        Field(
+            title="Some nodes of a Redis Cluster; the others are learnt from them.",
+            description="addresses such as redis-1.example:6379, separated by commas",
+        ),
+    ] = ()
+
+    @property
+    def redis_access(self) -> RedisAccess:
+        """How Redis is reached.
+
+        Raises:
+            RedisAccessError: the settings contradict each other, or a file can't be read.
+        """
+        return RedisAccess(
+            url=self.redis_url.get_secret_value(),
+            user=self.redis_user,
+            password=_text(self.redis_password),
+            ca_file=self.redis_ca_file,
+            certificate_file=self.redis_certificate_file,
+            key_file=self.redis_key_file,
+            sentinels=self.redis_sentinels,
+            sentinel_name=self.redis_sentinel_name,
+            sentinel_user=self.redis_sentinel_user,
+            sentinel_password=_text(self.redis_sentinel_password),
+            cluster_nodes=self.redis_cluster_nodes,
+        )
+
+    @property
+    def queue_settings(self) -> QueueSettings:
+        """Where reports are kept.
+
+        Raises:
+            RedisAccessError: as above.
+        """
+        kind: QueueKind = self.reports
+        return QueueSettings(
+            kind=kind,
+            path=self.reports_file,
+            redis=self.redis_access,
+            prefix=self.redis_prefix,
+            window_seconds=self.report_window,
+        )
+
+    def contradictions(self) -> Iterator[str]:
+        """What makes the way to Redis a wrong one, by name."""
+        yield from super().contradictions()
+        try:
+            _ = self.redis_access
+        except RedisAccessError as error:
+            yield f"{variable(error.setting)} is wrong: it must be {error.must}."
+
+
+def _text(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()

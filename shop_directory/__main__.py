@@ -1,0 +1,5 @@
+"""Runs the command line: `python -m shop_directory`."""
+
+from shop_directory.command_line import main
+
+main()

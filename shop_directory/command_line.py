@@ -1,0 +1,246 @@
+"""The one command, `shop-directory`: its subcommands come from entry points, so that nothing imports both sides.
+
+A subcommand is imported when it is asked for, and what it works with when it works: help and completion wait for no
+engine. However it ends, it ends with a code of the one table, and a problem is a sentence, not a traceback.
+"""
+
+import json
+import os
+import sys
+from collections.abc import MutableMapping, Sequence
+from importlib.metadata import EntryPoint, entry_points, version
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+from typer import rich_utils
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from shop_directory.settings.exit_codes import MEANINGS, Ending, is_run_by_make, problem, problems_as_json
+
+GROUP: Final = "shop_directory.commands"
+NAME: Final = "shop-directory"
+
+_HELP: Final = """\
+An open directory of online shops: build its indices, serve it over HTTP and MCP.
+
+Examples:
+  shop-directory index build
+  shop-directory serve --port 8080 --hints
+
+Each command tells its options, its examples and its exit codes by --help or -h."""
+_PROBLEMS: Final = """\
+Answers go to standard output, problems to standard error; with --json a
+problem is an object {"error": {"code": ..., "message": ...}}."""
+_OPERATE: Final = "Operate"
+_PANELS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(("serve", "mcp", "check"), "Serve and check"),
+        **dict.fromkeys(("catalogue", "index", "token", "rechecks"), _OPERATE),
+    }
+)
+_OWN_PANEL: Final = "Look at the program"
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
+]
+
+
+def main() -> None:
+    """Run the command line, and end with its exit code."""
+    sys.exit(_ended(sys.argv[1:]))
+
+
+def command_line() -> typer.Typer:
+    """All subcommands that are installed."""
+    codes = "\n".join(f"  {ending.value:<4} {meaning}" for ending, meaning in MEANINGS.items())
+    commands = typer.Typer(
+        cls=_Installed,
+        help=_HELP,
+        epilog=f"Exit codes of every command:\n{codes}\n\n{_PROBLEMS}",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["--help", "-h"]},
+        pretty_exceptions_enable=False,
+    )
+
+    @commands.callback()
+    def _whole(
+        *,
+        _version: Annotated[
+            bool,
+            typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+        ] = False,
+    ) -> None:
+        pass
+
+    commands.command("config", rich_help_panel=_OWN_PANEL)(config)
+    commands.command("version", rich_help_panel=_OWN_PANEL)(version_command)
+    return commands
+
+
+def config(
+    *,
+    as_json: JsonOption = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/settings.md instead.")] = False,
+) -> None:
+    """Print the settings of the service and the indexer that are in effect, and where each comes from.
+
+    Secrets are hidden. A variable that nobody knows is told of on standard error.
+
+    Examples:
+      shop-directory config
+      shop-directory config --json
+
+    Exit codes: 0 done, 1 a part is not installed, 2 a setting is wrong.
+    """
+    from shop_directory.settings.reading import SettingsError
+    from shop_directory.settings.settings_page import settings_page
+    from shop_directory.settings.showing import as_lines, as_wire, effective
+    from shop_directory.settings.sides import installed_sides, unknown_variables
+
+    try:
+        sides = installed_sides()
+    except ImportError as error:
+        _stop(Ending.UNMET, _missing(error))
+    if markdown:
+        typer.echo(settings_page(sides), nl=False)
+        return
+    try:
+        found = {side: effective(kind.load()) for side, kind in sides.items()}
+    except SettingsError as error:
+        _stop(Ending.USAGE, str(error))
+    for line in {line for kind in sides.values() for line in unknown_variables(kind)}:
+        typer.echo(line, err=True)
+    if as_json:
+        typer.echo(json.dumps({side: as_wire(shown) for side, shown in found.items()}, ensure_ascii=False))
+        return
+    typer.echo("\n\n".join(f"{side}:\n{as_lines(shown)}" for side, shown in found.items()))
+
+
+def version_command(*, as_json: JsonOption = False) -> None:
+    """Print the version of the program, and the commit and time of its build where it knows them.
+
+    Examples:
+      shop-directory version
+      shop-directory version --json
+
+    Exit codes: 0 done.
+    """
+    commit, built_at = _build()
+    if as_json:
+        typer.echo(json.dumps({"name": NAME, "version": version(NAME), "commit": commit, "built_at": built_at}))
+        return
+    build = "" if commit is None else f" (commit {commit}, built at {built_at})"
+    typer.echo(f"{NAME} {version(NAME)}{build}")
+
+
+def _print_version(*, asked: bool) -> None:
+    if asked:
+        version_command()
+        raise typer.Exit
+
+
+def _build() -> tuple[str | None, str | None]:
+    # Not by an entry point: the stamp lies with the service, and a program without it has none.
+    try:
+        from service.runtime.build_stamp import stamp_of_build
+    except ImportError:
+        return None, None
+    commit, built_at = (os.environ.get(f"SHOP_DIRECTORY_{name}") or None for name in ("COMMIT", "BUILT_AT"))
+    stamp = stamp_of_build(commit, built_at)
+    return (None, None) if stamp is None else (stamp.commit, stamp.built_at)
+
+
+class _Installed(TyperGroup):
+    """The program: its own commands, and those of the entry points, each imported when it is asked for."""
+
+    @property
+    def commands(self) -> MutableMapping[str, Any]:
+        """All commands; asking for this imports them all."""
+        for name in _entries():
+            self.get_command(None, name)
+        return self._there
+
+    @commands.setter
+    def commands(self, own: MutableMapping[str, Any]) -> None:
+        self._there = own
+
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - Typer's signature
+        """All names, as help shows them."""
+        there = {*_entries(), *self._there}
+        return [name for name in dict.fromkeys([*_PANELS, *sorted(there)]) if name in there]
+
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - Typer's own type is private
+        """A command by its name; None when there is none."""
+        entries = _entries()
+        if cmd_name in entries and cmd_name not in self._there:
+            self._there[cmd_name] = _mounted(entries[cmd_name])
+        return self._there.get(cmd_name)
+
+
+def _entries() -> dict[str, EntryPoint]:
+    return {found.name: found for found in entry_points(group=GROUP)}
+
+
+def _mounted(entry_point: EntryPoint) -> Any:  # noqa: ANN401 - Typer's own type is private
+    """The command of an entry point; of a part that is not installed, one that says so."""
+    name = entry_point.name
+    panel = _PANELS.get(name, _OPERATE)
+    holder = typer.Typer(add_completion=False)
+    try:
+        found = entry_point.load()
+    except ImportError as error:
+        missing = _missing(error)
+
+        @holder.command(name, help=missing, rich_help_panel=panel)
+        def _broken() -> None:
+            _stop(Ending.UNMET, f"{NAME} {name}: {missing}")
+    else:
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=name, rich_help_panel=panel)
+        else:
+            holder.command(name, rich_help_panel=panel)(found)
+    return get_group(holder).commands[name]
+
+
+def _missing(error: ImportError) -> str:
+    return f"Not usable: {error.name or 'a part of it'} is not installed."
+
+
+def _ended(arguments: Sequence[str]) -> int:
+    """The exit code of one run."""
+    problems_as_json(asked=False)
+    try:
+        code = command_line()(list(arguments), prog_name=NAME, standalone_mode=False) or Ending.DONE
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _told_wrong(error, as_json="--json" in arguments)
+    except (typer.Abort, KeyboardInterrupt):
+        code = Ending.INTERRUPTED
+    except (OSError, SystemExit) as error:
+        if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+            # What is still buffered would be written at the end, and fail with a message.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return Ending.CLOSED_PIPE
+        if isinstance(error, SystemExit) or error.filename is None:
+            raise
+        typer.echo(problem(Ending.UNMET, f"{error.filename}: {error.strerror}."), err=True)
+        return Ending.UNMET
+    if code == Ending.INTERRUPTED and "--json" in arguments:
+        typer.echo(problem(Ending.INTERRUPTED, "Interrupted."), err=True)
+    return int(code)
+
+
+def _told_wrong(error: typer.TyperException, *, as_json: bool) -> int:
+    problems_as_json(asked=as_json)
+    if as_json or is_run_by_make():
+        typer.echo(problem(Ending.USAGE, error.format_message()), err=True)
+    else:
+        rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # what Typer raises is its own ClickException
+    return error.exit_code
+
+
+def _stop(ending: Ending, message: str) -> NoReturn:
+    typer.echo(problem(ending, message), err=True)
+    raise typer.Exit(ending)

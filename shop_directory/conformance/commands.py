@@ -1,0 +1,157 @@
+"""The command `shop-directory check URL`: does a running instance keep the rules of the interface?
+
+The report goes to standard output, everything else to standard error; credentials go to the service and nowhere else.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NoReturn
+from urllib.parse import urlsplit
+
+import typer
+
+from shop_directory.conformance.bounds import USUAL, Bounds
+from shop_directory.settings.exit_codes import Ending, problem, problems_as_json
+
+if TYPE_CHECKING:
+    from shop_directory.conformance.rule import Rule
+    from shop_directory.conformance.run import Run
+
+
+def check(
+    url: Annotated[
+        str | None, typer.Argument(metavar="URL", help="The address of the service, such as https://shops.example.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SHOP_DIRECTORY_API_TOKEN",
+            show_envvar=False,
+            help=r"An API token, for the tools that need one and for larger quotas. \[env: SHOP_DIRECTORY_API_TOKEN]",
+        ),
+    ] = None,
+    ops_key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SHOP_DIRECTORY_OPS_KEY",
+            show_envvar=False,
+            help=r"The operations key, for the two operations endpoints. \[env: SHOP_DIRECTORY_OPS_KEY]",
+        ),
+    ] = None,
+    under_review: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID_OR_DOMAIN",
+            help="A shop that you know to be under review: it must look unknown. May be given several times.",
+        ),
+    ] = None,
+    *,
+    write: Annotated[bool, typer.Option("--write", help="Send reports too: a run appends up to 20 of them.")] = False,
+    only: Annotated[str | None, typer.Option(metavar="IDS", help="Ask only these rules, such as I20,I21.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Seconds that one answer may take.")] = USUAL.timeout,
+    within: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds that the run may take.")] = USUAL.within,
+    list_rules: Annotated[bool, typer.Option("--list", help="List the rules, and ask nobody.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead."),
+    ] = False,
+) -> None:
+    """Check from outside whether a running service keeps the rules of the interface.
+
+    It knows nothing of the catalogue: it looks around, and a rule that shows
+    on nothing there is "not seen", never passed. It asks the given address
+    only, changes nothing without --write, and waits where a quota is used up.
+
+    Examples:
+      shop-directory check http://127.0.0.1:8080
+      shop-directory check http://127.0.0.1:8080 --only I20,I21 --json
+      shop-directory check --list
+
+    Exit codes: 0 all that was seen holds, 1 a rule is broken, 2 an option or
+    the URL is wrong, 3 no Shop Directory answers, or not to every rule in time.
+    """
+    from shop_directory.conformance.run import NobodyThereError, Wish, run
+
+    rules = _chosen(only)
+    if list_rules:
+        _list(rules, as_json=as_json)
+        return
+    bounds = Bounds(timeout=timeout, within=within)
+    credentials = (_header("--token", token), _header("--ops-key", ops_key))
+    wish = Wish(_address(url), *credentials, tuple(under_review or ()), write=write, bounds=bounds)
+    try:
+        found = asyncio.run(run(wish, rules, told=_tell_wait))
+    except NobodyThereError as error:
+        _stop(Ending.UNAVAILABLE, str(error))
+    _report(found, credentials, as_json=as_json)
+
+
+def _tell_wait(seconds: float) -> None:
+    typer.echo(f"The quota is used up: waiting {seconds:.0f} s for more. A token has a larger one.", err=True)
+
+
+def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from shop_directory.conformance.report import print_run, run_document
+    from shop_directory.conformance.rule import Outcome
+
+    if as_json:
+        print(json.dumps(run_document(found, secrets), ensure_ascii=False))
+    else:
+        print_run(found, secrets, Console())
+    if found.of(Outcome.FAILED):
+        raise typer.Exit(Ending.UNMET)
+    if found.unfinished:
+        _stop(Ending.UNAVAILABLE, "Not every rule could be asked to its end; the reasons stand beside them.")
+
+
+def _list(rules: "Sequence[Rule]", *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from shop_directory.conformance.all_rules import UNSEEN
+    from shop_directory.conformance.report import print_rules, rules_document
+
+    if as_json:
+        print(json.dumps(rules_document(rules, UNSEEN), ensure_ascii=False))
+    else:
+        print_rules(rules, UNSEEN, Console())
+
+
+def _chosen(only: str | None) -> "tuple[Rule, ...]":
+    from shop_directory.conformance.all_rules import RULES
+
+    if only is None:
+        return RULES
+    wanted = {rule_id.strip() for rule_id in only.split(",")}
+    if wanted - {rule.id for rule in RULES}:
+        _stop(Ending.USAGE, "--only names a rule that there is not; --list shows those that there are.")
+    return tuple(rule for rule in RULES if rule.id in wanted)
+
+
+def _address(url: str | None) -> str:
+    """The base address, checked before anything is sent anywhere."""
+    try:
+        found = urlsplit((url or "").strip())
+        is_address = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        _stop(Ending.USAGE, "URL must be the address of a service, such as https://shops.example.")
+    if "@" in found.netloc or found.query or found.fragment:
+        _stop(Ending.USAGE, "URL must have no credentials, no query and no fragment.")
+    return found.geturl().rstrip("/")
+
+
+def _header(option: str, value: str | None) -> str | None:
+    """A credential as a header can carry it; a blank one is none."""
+    trimmed = (value or "").strip()
+    if not (trimmed.isascii() and trimmed.isprintable()):
+        _stop(Ending.USAGE, f"{option} must be printable ASCII.")
+    return trimmed or None
+
+
+def _stop(ending: Ending, message: str) -> NoReturn:
+    typer.echo(problem(ending, message), err=True)
+    raise typer.Exit(ending)

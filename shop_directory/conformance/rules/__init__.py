@@ -1,0 +1,1 @@
+"""The rules that `shop-directory check` asks, one module a subject."""

@@ -1,0 +1,115 @@
+"""The settings that both sides must read alike: which engine there is, where it is, and how it lets them in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from shop_directory.settings.cluster_access import ClusterAccess
+from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings, variable
+
+_MOST_NAME: Final = 256
+
+
+def _urls(urls: tuple[str, ...]) -> tuple[str, ...]:
+    for url in urls:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+            raise ValueError("not a node's URL")
+        # What is in a URL is told in logs and shown to everybody who lists processes.
+        if "@" in url or parts.query or parts.fragment:
+            raise ValueError("more than a node's URL")
+    return urls
+
+
+class PlaceSettings(EnvironmentSettings):
+    """Where generations are."""
+
+    engine: Annotated[
+        Literal["embedded", "opensearch"],
+        Field(title="The engine that generations are written to and read from.", description="embedded or opensearch"),
+    ] = "embedded"
+    data_dir: Annotated[
+        Path,
+        Field(title="The embedded engine's index directory.", description="the directory that the indexer writes"),
+    ] = Path("var/index")
+    opensearch_urls: Annotated[
+        CommaSeparated,
+        AfterValidator(_urls),
+        Field(
+            title="The cluster's nodes; one that fails is left out for a while.",
+            min_length=1,
+            description="the nodes' http:// or https:// URLs without user or password, separated by commas",
+        ),
+    ] = ("http://127.0.0.1:9200",)
+    opensearch_user: Annotated[
+        str | None,
+        Field(
+            title="The user of the cluster, another one for each side. Without one, requests name nobody.",
+            pattern=r"^[^:\x00-\x1f\x7f]+$",
+            max_length=_MOST_NAME,
+            description="a user's name of up to 256 characters, without a colon",
+        ),
+    ] = None
+    opensearch_password: Annotated[
+        SecretStr | None, Field(title="The user's password.", description="the password of the user")
+    ] = None
+    opensearch_ca_file: Annotated[
+        Path | None,
+        Field(
+            title="The authorities whose certificates https:// nodes may show; without it, those of the machine.",
+            description="a file of certificates (PEM) that can be read",
+        ),
+    ] = None
+    opensearch_verify: Annotated[
+        bool,
+        Field(
+            title="Whether certificates and host names of https:// nodes are verified. `false` is for trials only.",
+            description="true or false",
+        ),
+    ] = True
+    index_prefix: Annotated[
+        str,
+        Field(
+            title="What the names of all indices begin with.",
+            pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
+            description="lower-case letters, digits and hyphens, up to 61",
+        ),
+    ] = "shop-directory"
+
+    @property
+    def cluster_access(self) -> ClusterAccess:
+        """How the cluster lets this side in."""
+        password = None if self.opensearch_password is None else self.opensearch_password.get_secret_value()
+        return ClusterAccess(self.opensearch_user, password, self.opensearch_ca_file, self.opensearch_verify)
+
+    def contradictions(self) -> Iterator[str]:
+        """A user without a password, and authorities that can't be read."""
+        yield from super().contradictions()
+        if (self.opensearch_user is None) != (self.opensearch_password is None):
+            yield f"{variable('opensearch_user')} and {variable('opensearch_password')} go together: set both or none."
+        if self.opensearch_ca_file is not None:
+            try:
+                self.cluster_access.tls()
+            except OSError:
+                described = type(self).model_fields["opensearch_ca_file"].description
+                yield f"{variable('opensearch_ca_file')} is wrong: it must be {described}."
+
+    def cautions(self) -> Iterator[str]:
+        """Whatever lets others read along."""
+        yield from super().cautions()
+        if self.engine != "opensearch":
+            return
+        secured = [url.startswith("https://") for url in self.opensearch_urls]
+        if any(secured) and not self.opensearch_verify:
+            yield (
+                f"{variable('opensearch_verify')} is false: anybody between here and the cluster can read and change "
+                "everything. Never run like this but for a trial."
+            )
+        if self.opensearch_user is not None and not all(secured):
+            yield (
+                f"{variable('opensearch_urls')} has an http:// URL: the password of {variable('opensearch_user')} "
+                "goes over the network as plain text."
+            )
