@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 PYTEST_ARGS ?=
 # The tests that have a longer form than CI's.
 SOAKED := tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
-  tests/e2e/test_all_tools_three_doors.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
+  tests/e2e/test_all_tools_three_transports.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
   tests/judges/test_schemathesis.py tests/following tests/endurance/test_kills.py \
   tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py tests/faults tests/load \
   tests/integrity tests/typeahead/test_bounded_work.py

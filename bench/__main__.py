@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from bench import doors, indexing, timing
+from bench import indexing, timing, transports
 
 _PLANTED_SECONDS = 0.0001
 
@@ -35,11 +35,11 @@ def main() -> None:
 
 def _doors(index: Path, count: int) -> Table:
     table = Table("request", "median ms", "times the bare answer", title="One keep-alive connection, embedded engine")
-    with doors.bare_asgi() as bare_port, doors.service(index, doors.NO_QUOTA) as port:
-        bare = doors.median_ms(bare_port, doors.Request("GET", "/"), count)
+    with transports.bare_asgi() as bare_port, transports.service(index, transports.NO_QUOTA) as port:
+        bare = transports.median_ms(bare_port, transports.Request("GET", "/"), count)
         table.add_row("bare ASGI answer", f"{bare:.3f}", "1.0")
-        for title, request in doors.requests().items():
-            found = doors.median_ms(port, request, count)
+        for title, request in transports.requests().items():
+            found = transports.median_ms(port, request, count)
             table.add_row(title, f"{found:.3f}", f"{found / bare:.1f}")
     return table
 

@@ -205,7 +205,7 @@ def main() -> None:
         raise SystemExit(f"no Redis: {program.reason}")
     with TemporaryDirectory() as temporary:
         scratch = Path(temporary)
-        shops = Shops(given.directory or scratch, given.shops, belongings=True)
+        shops = Shops(given.directory or scratch, given.shops, related_records=True)
         redis = RedisServer(str(program), scratch, appendonly=True, options=("--appendfsync", given.appendfsync))
         places: dict[str, Callable[[], AbstractContextManager[Place]]]
         places = {"embedded": shops.embedded, "opensearch": partial(shops.opensearch, given.heap)}

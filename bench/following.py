@@ -27,9 +27,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.children import processor_seconds
-from bench.doors import NO_QUOTA, service
 from bench.invented import invented_shops
 from bench.places import Place, Shops
+from bench.transports import NO_QUOTA, service
 from bench.typeahead.paced import percentile
 
 _RATE: Final = 200.0

@@ -24,8 +24,8 @@ from typing import Final
 from opensearchpy import AsyncOpenSearch
 from rich.console import Console
 
-from bench.doors import NO_QUOTA
 from bench.places import Place, Shops
+from bench.transports import NO_QUOTA
 from bench.typeahead.paced import percentile
 from service.parts import open_search
 from service.search.protocol import FindQuery, SearchBackend

@@ -23,10 +23,10 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.table import Table
 
-from bench.doors import NO_QUOTA, service
 from bench.invented import invented_shops
 from bench.opensearch_recorded import Sent, recorded
 from bench.places import EngineMissingError, Shops, environment_of
+from bench.transports import NO_QUOTA, service
 from service.search.planned_backend import PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery
 
@@ -107,7 +107,7 @@ def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) 
     with (
         service(Path(), environment) as port,
         closing(_to(url)) as node,
-        closing(_to(f"http://127.0.0.1:{port}")) as door,
+        closing(_to(f"http://127.0.0.1:{port}")) as transport,
     ):
         suggested = asyncio.run(recorded(url, prefix, [_suggest(query) for query in queries]))
         found = {
@@ -115,10 +115,13 @@ def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) 
             for limit in (_PAGE, _LONG_PAGE)
         }
         pages = {
-            limit: _beside(node, door, found[limit], [_page(query, limit) for query in looked_for]) for limit in found
+            limit: _beside(node, transport, found[limit], [_page(query, limit) for query in looked_for])
+            for limit in found
         }
         return Overhead(
-            _beside(node, door, suggested, [_typeahead(query) for query in queries]), pages[_PAGE], pages[_LONG_PAGE]
+            _beside(node, transport, suggested, [_typeahead(query) for query in queries]),
+            pages[_PAGE],
+            pages[_LONG_PAGE],
         )
 
 
@@ -145,27 +148,27 @@ def _find(query: str, limit: int) -> Callable[[PlannedSnapshot], Any]:
 
 
 def _typeahead(query: str) -> Asks:
-    return lambda door: _answered(door, "GET", f"/suggest?q={quote(query)}")
+    return lambda transport: _answered(transport, "GET", f"/suggest?q={quote(query)}")
 
 
 def _page(query: str, limit: int) -> Asks:
     body = json.dumps({"query": query, "limit": limit}).encode()
-    return lambda door: _answered(door, "POST", "/tool/find_shop", body)
+    return lambda transport: _answered(transport, "POST", "/tool/find_shop", body)
 
 
 def _beside(
-    node: HTTPConnection, door: HTTPConnection, noted: Sequence[tuple[Sent, ...]], asked: Sequence[Asks]
+    node: HTTPConnection, transport: HTTPConnection, noted: Sequence[tuple[Sent, ...]], asked: Sequence[Asks]
 ) -> Beside:
     queries = list(zip(noted, asked, strict=True))
     trips = statistics.mean(len(sent) for sent in noted)
-    _round(node, door, queries[:_WARM_UP])
-    rounds = [Beside(*_round(node, door, queries), trips) for _ in range(_ROUNDS)]
+    _round(node, transport, queries[:_WARM_UP])
+    rounds = [Beside(*_round(node, transport, queries), trips) for _ in range(_ROUNDS)]
     # What else the machine did is in every round; least in the best one.
     return min(rounds, key=lambda beside: beside.engine_ms + beside.service_ms)
 
 
 def _round(
-    node: HTTPConnection, door: HTTPConnection, queries: Sequence[tuple[tuple[Sent, ...], Asks]]
+    node: HTTPConnection, transport: HTTPConnection, queries: Sequence[tuple[tuple[Sent, ...], Asks]]
 ) -> tuple[float, float]:
     """The median milliseconds of the engine alone and of the service."""
     alone: list[float] = []
@@ -173,7 +176,7 @@ def _round(
     for number, (sent, ask) in enumerate(queries):
         both: list[tuple[list[float], Callable[[], object]]] = [
             (alone, partial(_engine_alone, node, sent)),
-            (through, partial(ask, door)),
+            (through, partial(ask, transport)),
         ]
         # Whoever comes second finds the engine warm: each in its turn.
         for seconds, run in reversed(both) if number % 2 else both:

@@ -71,7 +71,7 @@ class Place:
 class Shops:
     """That many invented shops in one folder: the catalogue, what is expected of it, and the indices."""
 
-    def __init__(self, directory: Path, count: int, *, belongings: bool = False) -> None:
+    def __init__(self, directory: Path, count: int, *, related_records: bool = False) -> None:
         """Name the folder; nothing is built yet.
 
         Args:
@@ -79,17 +79,17 @@ class Shops:
             count: of shops.
             belongings: whether they have coupons, offers, shipping statements and trust signals.
         """
-        kind = "whole-shops" if belongings else "shops"
+        kind = "whole-shops" if related_records else "shops"
         self._folder = directory / f"{count}-{kind}-v{SCHEMA_VERSION}"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._count = count
-        self._belongings = belongings
+        self._related_records = related_records
 
     def catalogue(self) -> Path:
         """The catalogue, written at the first call."""
-        catalogue = self._folder / ("catalogue" if self._belongings else "shops.ndjson")
+        catalogue = self._folder / ("catalogue" if self._related_records else "shops.ndjson")
         if not catalogue.exists():
-            write = write_catalogue if self._belongings else write_invented
+            write = write_catalogue if self._related_records else write_invented
             fresh = catalogue.with_suffix(".new")
             shutil.rmtree(fresh, ignore_errors=True)  # of a run that was ended while it wrote
             write(fresh, self._count).replace(catalogue)

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from bench.doors import NO_QUOTA, service
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
 from bench.places import Built, Place, Shops, environment_of
+from bench.transports import NO_QUOTA, service
 from service.parts import open_search
 from service.settings.service import Settings
 

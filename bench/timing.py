@@ -97,7 +97,7 @@ def make_world(directory: Path) -> World:
         if sides[number] != "unknown":
             visible = {"id": _shop_id(number), "domain": _domain(number), "visibility": sides[number]}
             records["shops"].append({**shop, **visible})
-            for kind, line in _belongings(number).items():
+            for kind, line in _related_records(number).items():
                 records[kind].append(line)
     catalogue = directory / "catalogue"
     catalogue.mkdir()
@@ -220,7 +220,7 @@ async def _token(path: Path) -> str:
     return text
 
 
-def _belongings(number: int) -> dict[str, dict[str, Any]]:
+def _related_records(number: int) -> dict[str, dict[str, Any]]:
     shop = {"shop_id": _shop_id(number)}
     checked = {"source": "bench", "checked_at": "2026-05-06T07:08:09Z"}
     return {

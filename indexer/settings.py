@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr
 
 from indexer.jobs.build_summary import MOST_SHRINK
-from shop_directory.settings.locations import PlaceSettings
+from shop_directory.settings.locations import LocationSettings
 
 
-class IndexerSettings(PlaceSettings):
+class IndexerSettings(LocationSettings):
     """Where generations are written. Titles say what settings are for; descriptions go on after "must be"."""
 
     opensearch_shards: Annotated[

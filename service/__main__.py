@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from shop_directory.settings.exit_codes import Ending, problem, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
 
 if TYPE_CHECKING:
     from service.settings.service import Settings
@@ -103,7 +103,7 @@ def serve(
     try:
         refuse_open_operations(settings)
     except SettingsError as error:
-        _stop(Ending.USAGE, str(error))
+        _stop(ExitCode.USAGE, str(error))
     log_by(settings)
     try:
         if settings.workers == 1:
@@ -113,7 +113,7 @@ def serve(
     except SystemExit as ended:
         if not ended.code:
             raise
-        _stop(Ending.UNAVAILABLE, _not_served(settings, ended.__context__))
+        _stop(ExitCode.UNAVAILABLE, _not_served(settings, ended.__context__))
 
 
 def _not_served(settings: "Settings", cause: BaseException | None) -> str:
@@ -154,15 +154,15 @@ def _settings(**given: object) -> "Settings":
     try:
         settings = load_settings(**given)
     except SettingsError as error:
-        _stop(Ending.USAGE, str(error))
+        _stop(ExitCode.USAGE, str(error))
     for line in (*unknown_variables(Settings), *settings.cautions()):
         print(line, file=sys.stderr)
     return settings
 
 
-def _stop(ending: Ending, message: str) -> NoReturn:
-    print(problem(ending, message), file=sys.stderr)
-    raise typer.Exit(ending)
+def _stop(exit_code: ExitCode, message: str) -> NoReturn:
+    print(problem(exit_code, message), file=sys.stderr)
+    raise typer.Exit(exit_code)
 
 
 if __name__ == "__main__":

@@ -20,16 +20,16 @@ from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
-from service.search.typeahead.folder import DEFAULT_PLACE, FolderPlace
+from service.search.typeahead.folder import DEFAULT_PLACE, FolderLocation
 from service.tools.fields import spaced
 from shop_directory.acceptance import (
     FIRST_PAGE,
+    AcceptanceFailure,
+    AcceptanceQuery,
+    AcceptanceTool,
     AnswersUnavailableError,
-    EmbeddedPlace,
-    GoldenFailure,
-    GoldenQuery,
-    GoldenTool,
-    IndexPlace,
+    EmbeddedLocation,
+    IndexLocation,
 )
 
 # No caller waits, and the indices are fresh from the disk: one request may take longer than in service.
@@ -42,7 +42,7 @@ _LONGEST_WAIT_SECONDS: Final = 5.0
 T = TypeVar("T")
 
 
-def open_answers(place: IndexPlace, stamp: Stamp) -> "GenerationAnswers":
+def open_answers(place: IndexLocation, stamp: Stamp) -> "GenerationAnswers":
     """The answers of the generation of a stamp; nothing is opened before they are asked."""
     return GenerationAnswers(place, stamp)
 
@@ -57,24 +57,24 @@ class GenerationAnswers:
         patience: seconds for which an engine that fails is asked again.
     """
 
-    place: IndexPlace
+    place: IndexLocation
     stamp: Stamp
     patience: float = _PATIENCE_SECONDS
 
-    def ask(self, queries: Sequence[GoldenQuery]) -> tuple[GoldenFailure, ...]:
+    def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
         """Ask all queries, one after the other, on connections of their own; see `Answers`."""
         return asyncio.run(self._ask(queries))
 
-    async def _ask(self, queries: Sequence[GoldenQuery]) -> tuple[GoldenFailure, ...]:
+    async def _ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
         if not self.stamp.readable:
             version = self.stamp.schema_version
             raise AnswersUnavailableError(f"it has schema version {version}, the service reads {SCHEMA_VERSION}")
-        failures: list[GoldenFailure] = []
+        failures: list[AcceptanceFailure] = []
         async with _opened(self.place, self.stamp.generation) as engine:
             snapshot = await self._answered(partial(snapshot_of, engine, self.stamp))
             for query in queries:
                 reasons = await self._answered(partial(_wrong, snapshot, query))
-                failures += [GoldenFailure(query.place, reason) for reason in reasons]
+                failures += [AcceptanceFailure(query.place, reason) for reason in reasons]
         return tuple(failures)
 
     async def _answered(self, ask: Callable[[], Awaitable[T]]) -> T:
@@ -99,12 +99,12 @@ async def _in_time(ask: Callable[[], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def _opened(place: IndexPlace, generation: str) -> AsyncIterator[Engine]:
+async def _opened(place: IndexLocation, generation: str) -> AsyncIterator[Engine]:
     engine: Engine
-    if isinstance(place, EmbeddedPlace):
+    if isinstance(place, EmbeddedLocation):
         engine = TantivyEngine(place.root)
     else:
-        folder = DEFAULT_PLACE if place.typeaheads is None else FolderPlace(place.typeaheads / generation)
+        folder = DEFAULT_PLACE if place.typeaheads is None else FolderLocation(place.typeaheads / generation)
         engine = OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS, place.access, place=folder)
     try:
         yield engine
@@ -112,7 +112,7 @@ async def _opened(place: IndexPlace, generation: str) -> AsyncIterator[Engine]:
         await engine.close()
 
 
-async def _wrong(snapshot: PlannedSnapshot, query: GoldenQuery) -> tuple[str, ...]:
+async def _wrong(snapshot: PlannedSnapshot, query: AcceptanceQuery) -> tuple[str, ...]:
     """What the answer to a query does not hold, by the query's fields."""
     if query.category is not None and query.category not in {found.slug for found in await snapshot.categories()}:
         # To callers this is an error and not an empty answer (E4).
@@ -121,18 +121,18 @@ async def _wrong(snapshot: PlannedSnapshot, query: GoldenQuery) -> tuple[str, ..
     return (*_misplaced(query, shops), *_too_few(query, total))
 
 
-async def _page(snapshot: Snapshot, query: GoldenQuery) -> tuple[Sequence[Shop | SuggestedShop], int]:
+async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Shop | SuggestedShop], int]:
     """The shops of one page, and how many there are in all as far as the tool says so."""
     limit = max(query.within, FIRST_PAGE[query.tool])
     text = spaced(query.query)
-    if query.tool is GoldenTool.FIND_SHOP:
+    if query.tool is AcceptanceTool.FIND_SHOP:
         found = await snapshot.find(FindQuery(text, query.country, query.category, offset=0, limit=limit))
         return found.shops, found.total
     suggested = snapshot.suggest(SuggestQuery(text, query.country, limit))
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)
 
 
-def _misplaced(query: GoldenQuery, shops: Sequence[Shop | SuggestedShop]) -> Iterator[str]:
+def _misplaced(query: AcceptanceQuery, shops: Sequence[Shop | SuggestedShop]) -> Iterator[str]:
     places = {name: place for place, shop in enumerate(shops, 1) for name in (shop.id, shop.domain)}
     for number, name in enumerate(query.expect):
         place = places.get(name)
@@ -146,6 +146,6 @@ def _misplaced(query: GoldenQuery, shops: Sequence[Shop | SuggestedShop]) -> Ite
             yield f"absent.{number} is in place {place}"
 
 
-def _too_few(query: GoldenQuery, total: int) -> Iterator[str]:
+def _too_few(query: AcceptanceQuery, total: int) -> Iterator[str]:
     if query.minimum_total is not None and total < query.minimum_total:
         yield f"minimum_total is {query.minimum_total}, but there are {total}"

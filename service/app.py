@@ -24,8 +24,8 @@ from service.http.responses import problem_answer
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
-from service.observability.prometheus import PrometheusMeasures
-from service.observability.safe_metrics import UnfailingMeasures
+from service.observability.prometheus import PrometheusMetrics
+from service.observability.safe_metrics import SafeMetrics
 from service.observability.traces import open_traces
 from service.operations.flags import flags_of
 from service.operations.health import Questions
@@ -40,7 +40,7 @@ from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.addresses import Proxies, proxies
 from service.runtime.build_stamp import stamp_of_build
 from service.runtime.draining import Draining
-from service.runtime.metrics import Measures
+from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
@@ -58,7 +58,7 @@ def create_app(
     settings: Settings,
     *,
     search: SearchBackend | None = None,
-    measures: Measures | None = None,
+    metrics: Metrics | None = None,
     spans: SpanProcessor | None = None,
 ) -> FastAPI:
     """Make the HTTP application. Its `state.draining` is what the server sets when it is told to stop.
@@ -66,22 +66,20 @@ def create_app(
     Args:
         settings: all of them.
         search: a backend instead of the one that the settings name; the application closes it.
-        measures: what is told of each call instead of the metrics of /metrics.
+        metrics: what is told of each call instead of the metrics of /metrics.
         spans: takes the spans of calls instead of what the settings name.
     """
     page = (*page_files(), *site_files(), *docs_files(settings))
     words = route_words(tool.name for tool in REGISTRY) | page_words(page)
-    metrics = PrometheusMeasures(words.values())
-    measures = UnfailingMeasures(metrics if measures is None else measures)
+    prometheus = PrometheusMetrics(words.values())
+    metrics = SafeMetrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
     draining = Draining()
-    parts = open_parts(settings, search, measures)
-    believed = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
+    parts = open_parts(settings, search, metrics)
+    trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     dispatcher = parts.dispatcher
     sessions = StreamableHTTPSessionManager(
-        app=build_server(
-            dispatcher, parts.responder, VERSION, call_over_http(believed), public_url=settings.public_url
-        ),
+        app=build_server(dispatcher, parts.responder, VERSION, call_over_http(trusted), public_url=settings.public_url),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY_BYTES,
@@ -91,23 +89,23 @@ def create_app(
     document = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.openapi_schema = document
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
-    mcp = McpEndpoint(sessions, dispatcher, believed, hosts, origins, traces=traces.door)
-    gate = Gate(settings.max_concurrency, measures)
+    mcp = McpEndpoint(sessions, dispatcher, trusted, hosts, origins, traces=traces.transport)
+    gate = Gate(settings.max_concurrency, metrics)
     gated = partial(Gated, gate=gate, timeout=settings.request_timeout)
     calls: dict[str, ASGIApp] = {
         # The SDK's own tasks would not end with the request's: a tool that is called stops by itself.
         "/mcp": gated(mcp, refused=refused_early, interrupted=False),
-        **_calls(parts, believed, gated),
+        **_calls(parts, trusted, gated),
     }
     app.router.routes = [
         *(Route(path, endpoint=answers) for path, answers in calls.items()),
         *_probes(settings, parts, draining),
         Route("/openapi.json", endpoint=openapi_endpoint(document)),
         *operations_routes(
-            OpsKey(settings.ops_key, parts.admission, believed),
+            OpsKey(settings.ops_key, parts.admission, trusted),
             Questions(parts.search, parts.reports, settings.request_timeout),
             about(settings),
-            metrics,
+            prometheus,
         ),
         *page_routes(page),
     ]
@@ -122,16 +120,16 @@ def create_app(
     # What answers on the fast path is the same on any other.
     app.add_middleware(Compression, untouched=[SUGGEST_PATH])
     # Outermost: it tells what the caller got.
-    app.add_middleware(ObservedCalls, routes=words, measures=measures, traces=traces.door)
+    app.add_middleware(ObservedCalls, routes=words, metrics=metrics, traces=traces.transport)
     app.state.draining = draining
     if settings.traces == "off" and spans is None:
         # A span of each call is the application's business.
         app.state.suggest_fast_path = SuggestFastPath(
             responder=parts.responder,
-            trusted=believed,
+            trusted=trusted,
             gate=gate,
             draining=draining,
-            measures=measures,
+            metrics=metrics,
             common=suggest_headers(settings.hsts_seconds),
             timeout=settings.request_timeout,
         )
@@ -176,12 +174,12 @@ async def _logged_missing_index(parts: Parts) -> AsyncIterator[None]:
         await asyncio.wait((looking,))
 
 
-def _calls(parts: Parts, believed: Proxies, gated: Callable[[ASGIApp], Gated]) -> dict[str, ASGIApp]:
+def _calls(parts: Parts, trusted: Proxies, gated: Callable[[ASGIApp], Gated]) -> dict[str, ASGIApp]:
     """The tools and /suggest by their paths, all behind one gate."""
     tools: dict[str, ASGIApp] = {
-        f"/tool/{tool.name}": gated(tool_endpoint(parts.dispatcher, tool.name, believed)) for tool in REGISTRY
+        f"/tool/{tool.name}": gated(tool_endpoint(parts.dispatcher, tool.name, trusted)) for tool in REGISTRY
     }
-    return {**tools, SUGGEST_PATH: gated(suggest_endpoint(parts.responder, believed))}
+    return {**tools, SUGGEST_PATH: gated(suggest_endpoint(parts.responder, trusted))}
 
 
 def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]:
@@ -209,7 +207,7 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
             VERSION,
             call_of,
             timeout=timeout,
-            traces=traces.door,
+            traces=traces.transport,
             public_url=settings.public_url,
         )
         async with _logged_missing_index(parts):

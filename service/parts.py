@@ -20,11 +20,11 @@ from service.reports.guarded import GuardedQueue
 from service.reports.opening import open_queue
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Channel
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
-from service.search.typeahead.folder import FolderPlace
+from service.search.typeahead.folder import FolderLocation
 from service.settings.service import Settings
 from service.suggest.responder import SuggestResponder
 from service.tools.registry import REGISTRY
@@ -64,44 +64,44 @@ class Parts:
         await self.search.close()
 
 
-def open_parts(settings: Settings, search: SearchBackend | None = None, measures: Measures = NOTHING_MEASURED) -> Parts:
+def open_parts(settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NOTHING_MEASURED) -> Parts:
     """Open everything that the settings name; nothing is asked of it yet."""
-    backend = open_search(settings, measures) if search is None else search
+    backend = open_search(settings, metrics) if search is None else search
     live = LiveData(backend, settings.request_timeout)
     tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
-    verifier = TokenVerifier(tokens, measures=measures)
-    limiter = open_limiter(settings, measures)
-    reports = GuardedQueue(open_queue(settings.queue_settings), measures)
-    admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), measures)
+    verifier = TokenVerifier(tokens, metrics=metrics)
+    limiter = open_limiter(settings, metrics)
+    reports = GuardedQueue(open_queue(settings.queue_settings), metrics)
+    admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), metrics)
     most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
     most[Channel.STDIO] = settings.most_coupons_mcp
-    surroundings = Surroundings(reports, {door: count for door, count in most.items() if count is not None})
+    surroundings = Surroundings(reports, {transport: count for transport, count in most.items() if count is not None})
     dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
-    responder = SuggestResponder(live, admission, settings.suggest_cache_mb, measures)
+    responder = SuggestResponder(live, admission, settings.suggest_cache_mb, metrics)
     return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher, responder)
 
 
-def open_limiter(settings: Settings, measures: Measures = NOTHING_MEASURED) -> Limiter:
+def open_limiter(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> Limiter:
     """The limiter that the settings name; one over Redis has a local one behind it (Q4)."""
     local = MemoryLimiter()
     if settings.limiter == "memory":
         return local
     shared = RedisLimiter(settings.redis_access, settings.redis_prefix)
-    return FallbackLimiter(BlockLimiter(shared), local, measures)
+    return FallbackLimiter(BlockLimiter(shared), local, metrics)
 
 
-def open_search(settings: Settings, measures: Measures = NOTHING_MEASURED) -> SearchBackend:
+def open_search(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> SearchBackend:
     """The backend that the settings name; nothing is asked of it yet."""
     if settings.engine == "embedded":
-        return EmbeddedBackend(settings.data_dir, settings.category_cap, measures)
+        return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics)
     return OpenSearchBackend(
         settings.opensearch_urls,
         settings.index_prefix,
         settings.category_cap,
         min(_ENGINE_TIMEOUT, settings.request_timeout),
-        measures,
+        metrics,
         access=settings.cluster_access,
-        place=FolderPlace(
+        place=FolderLocation(
             None if settings.typeahead_dir is None else settings.typeahead_dir / settings.index_prefix,
             settings.typeahead_mb * 1024**2,
         ),

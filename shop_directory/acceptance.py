@@ -23,7 +23,7 @@ MAX_FIND_WORDS: Final = 12
 MAX_SUGGEST_QUERY: Final = 256
 
 
-class GoldenTool(StrEnum):
+class AcceptanceTool(StrEnum):
     """What a golden query is asked of."""
 
     FIND_SHOP = "find_shop"
@@ -31,12 +31,16 @@ class GoldenTool(StrEnum):
 
 
 # The shops of an answer when the caller does not say how many, and the most that one can ask for.
-FIRST_PAGE: Final[Mapping[GoldenTool, int]] = MappingProxyType({GoldenTool.FIND_SHOP: 50, GoldenTool.SUGGEST: 8})
-LARGEST_PAGE: Final[Mapping[GoldenTool, int]] = MappingProxyType({GoldenTool.FIND_SHOP: 100, GoldenTool.SUGGEST: 20})
+FIRST_PAGE: Final[Mapping[AcceptanceTool, int]] = MappingProxyType(
+    {AcceptanceTool.FIND_SHOP: 50, AcceptanceTool.SUGGEST: 8}
+)
+LARGEST_PAGE: Final[Mapping[AcceptanceTool, int]] = MappingProxyType(
+    {AcceptanceTool.FIND_SHOP: 100, AcceptanceTool.SUGGEST: 20}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class GoldenQuery:
+class AcceptanceQuery:
     """A query with what its answer must hold.
 
     Attributes:
@@ -52,7 +56,7 @@ class GoldenQuery:
     """
 
     place: str
-    tool: GoldenTool
+    tool: AcceptanceTool
     query: str
     country: str | None
     category: str | None
@@ -63,7 +67,7 @@ class GoldenQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldenFailure:
+class AcceptanceFailure:
     """One thing that an answer does not hold.
 
     Attributes:
@@ -83,7 +87,7 @@ class AnswersUnavailableError(Exception):
 class Answers(Protocol):
     """The answers of one generation, published or not."""
 
-    def ask(self, queries: Sequence[GoldenQuery]) -> tuple[GoldenFailure, ...]:
+    def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
         """Ask all queries; blocks until all are answered. It must not be called where an event loop runs.
 
         Returns:
@@ -95,14 +99,14 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedPlace:
+class EmbeddedLocation:
     """The embedded engine's index directory."""
 
     root: Path
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSearchPlace:
+class OpenSearchLocation:
     """A cluster.
 
     Attributes:
@@ -119,6 +123,6 @@ class OpenSearchPlace:
     typeaheads: Path | None = None
 
 
-IndexPlace = EmbeddedPlace | OpenSearchPlace
+IndexLocation = EmbeddedLocation | OpenSearchLocation
 # What is registered: the answers of this stamp's generation in this place. Nothing is opened before they are asked.
-OpenAnswers = Callable[[IndexPlace, Stamp], Answers]
+OpenAnswers = Callable[[IndexLocation, Stamp], Answers]

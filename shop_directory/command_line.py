@@ -17,7 +17,7 @@ from typer import rich_utils
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from shop_directory.settings.exit_codes import MEANINGS, Ending, is_run_by_make, problem, problems_as_json
+from shop_directory.settings.exit_codes import MEANINGS, ExitCode, is_run_by_make, problem, problems_as_json
 
 GROUP: Final = "shop_directory.commands"
 NAME: Final = "shop-directory"
@@ -54,7 +54,7 @@ def main() -> None:
 
 def command_line() -> typer.Typer:
     """All subcommands that are installed."""
-    codes = "\n".join(f"  {ending.value:<4} {meaning}" for ending, meaning in MEANINGS.items())
+    codes = "\n".join(f"  {exit_code.value:<4} {meaning}" for exit_code, meaning in MEANINGS.items())
     commands = typer.Typer(
         cls=_Installed,
         help=_HELP,
@@ -102,14 +102,14 @@ def config(
     try:
         sides = installed_sides()
     except ImportError as error:
-        _stop(Ending.UNMET, _missing(error))
+        _stop(ExitCode.BAD_INPUT, _missing(error))
     if markdown:
         typer.echo(settings_page(sides), nl=False)
         return
     try:
         found = {side: effective(kind.load()) for side, kind in sides.items()}
     except SettingsError as error:
-        _stop(Ending.USAGE, str(error))
+        _stop(ExitCode.USAGE, str(error))
     for line in {line for kind in sides.values() for line in unknown_variables(kind)}:
         typer.echo(line, err=True)
     if as_json:
@@ -195,7 +195,7 @@ def _mounted(entry_point: EntryPoint) -> Any:  # noqa: ANN401 - Typer's own type
 
         @holder.command(name, help=missing, rich_help_panel=panel)
         def _broken() -> None:
-            _stop(Ending.UNMET, f"{NAME} {name}: {missing}")
+            _stop(ExitCode.BAD_INPUT, f"{NAME} {name}: {missing}")
     else:
         if isinstance(found, typer.Typer):
             holder.add_typer(found, name=name, rich_help_panel=panel)
@@ -212,35 +212,35 @@ def _ended(arguments: Sequence[str]) -> int:
     """The exit code of one run."""
     problems_as_json(asked=False)
     try:
-        code = command_line()(list(arguments), prog_name=NAME, standalone_mode=False) or Ending.DONE
+        code = command_line()(list(arguments), prog_name=NAME, standalone_mode=False) or ExitCode.DONE
         sys.stdout.flush()
     except typer.TyperException as error:
         return _told_wrong(error, as_json="--json" in arguments)
     except (typer.Abort, KeyboardInterrupt):
-        code = Ending.INTERRUPTED
+        code = ExitCode.INTERRUPTED
     except (OSError, SystemExit) as error:
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
             # What is still buffered would be written at the end, and fail with a message.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            return Ending.CLOSED_PIPE
+            return ExitCode.CLOSED_PIPE
         if isinstance(error, SystemExit) or error.filename is None:
             raise
-        typer.echo(problem(Ending.UNMET, f"{error.filename}: {error.strerror}."), err=True)
-        return Ending.UNMET
-    if code == Ending.INTERRUPTED and "--json" in arguments:
-        typer.echo(problem(Ending.INTERRUPTED, "Interrupted."), err=True)
+        typer.echo(problem(ExitCode.BAD_INPUT, f"{error.filename}: {error.strerror}."), err=True)
+        return ExitCode.BAD_INPUT
+    if code == ExitCode.INTERRUPTED and "--json" in arguments:
+        typer.echo(problem(ExitCode.INTERRUPTED, "Interrupted."), err=True)
     return int(code)
 
 
 def _told_wrong(error: typer.TyperException, *, as_json: bool) -> int:
     problems_as_json(asked=as_json)
     if as_json or is_run_by_make():
-        typer.echo(problem(Ending.USAGE, error.format_message()), err=True)
+        typer.echo(problem(ExitCode.USAGE, error.format_message()), err=True)
     else:
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # what Typer raises is its own ClickException
     return error.exit_code
 
 
-def _stop(ending: Ending, message: str) -> NoReturn:
-    typer.echo(problem(ending, message), err=True)
-    raise typer.Exit(ending)
+def _stop(exit_code: ExitCode, message: str) -> NoReturn:
+    typer.echo(problem(exit_code, message), err=True)
+    raise typer.Exit(exit_code)

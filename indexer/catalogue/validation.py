@@ -111,7 +111,7 @@ def _read(source: NdjsonCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tu
                 f"{source.name(kind)}:{line}: shop_id is the id of no valid record of {source.name('shops')}"
                 for kind in BELONGINGS
                 if kind in source.kinds()
-                for line in state.belongings.without_shop(kind, NOTED)
+                for line in state.related_records.without_shop(kind, NOTED)
             ]
             return counts, (*left_out, *unknown, *notes_of(source.name("shops"), counts, disputed))
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from index_mappings.generations import Stamp
     from indexer.jobs.build import BuildSummary
-    from shop_directory.acceptance import IndexPlace
+    from shop_directory.acceptance import IndexLocation
 
 _SAFETY: Final = "What may be published"
 _WHAT: Final = "What is indexed"
@@ -124,11 +124,11 @@ def build_command(
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
 
 
-def _golden(path: Path, place: "IndexPlace") -> "Callable[[Stamp], None]":
-    from indexer.jobs.acceptance import check_golden, installed_answers, read_golden
+def _golden(path: Path, place: "IndexLocation") -> "Callable[[Stamp], None]":
+    from indexer.jobs.acceptance import check_acceptance, installed_answers, read_acceptance
 
-    queries, answers = read_golden(path), installed_answers()
-    return lambda stamp: check_golden(queries, answers(place, stamp))
+    queries, answers = read_acceptance(path), installed_answers()
+    return lambda stamp: check_acceptance(queries, answers(place, stamp))
 
 
 def as_wire(summary: "BuildSummary") -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 
 from indexer.commands.exit_status import stop, told
 from indexer.commands.parts import JsonOption, LenientOption
-from shop_directory.settings.exit_codes import Ending, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, problems_as_json
 
 if TYPE_CHECKING:
     from indexer.catalogue.csv_shops import CsvShops
@@ -61,7 +61,7 @@ def schema_command(
     from indexer.catalogue.schema import KINDS, catalogue_schema, record_schema
 
     if kind is not None and kind not in KINDS:
-        stop(Ending.USAGE, f"There is no such kind: name one of {', '.join(KINDS)}.")
+        stop(ExitCode.USAGE, f"There is no such kind: name one of {', '.join(KINDS)}.")
     schema = catalogue_schema() if kind is None else record_schema(kind)
     print(json.dumps(schema, indent=None if as_json else 2, ensure_ascii=False))
 
@@ -99,7 +99,7 @@ def validate_command(
     else:
         print(_as_text(done))
     if done.problems:
-        raise typer.Exit(Ending.UNMET)
+        raise typer.Exit(ExitCode.BAD_INPUT)
 
 
 @catalogue.command("init")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from shop_directory.settings.exit_codes import Ending, problem
+from shop_directory.settings.exit_codes import ExitCode, problem
 
 if TYPE_CHECKING:
     from indexer.records.problems import ProblemLog
@@ -21,32 +21,32 @@ def told(nothing: str) -> Iterator[None]:
         nothing: what has not happened then, as a sentence's beginning.
     """
     from indexer.disk_space import DiskFullError, full_disk_as_error
-    from indexer.jobs.acceptance import GoldenQueriesFailedError
+    from indexer.jobs.acceptance import AcceptanceFailedError
     from indexer.jobs.build import ShrinkError
     from indexer.records.problems import CatalogueError, ProblemLog
-    from indexer.sinks.lease import LeaseHeldError
     from indexer.sinks.failures import SinkError
+    from indexer.sinks.lease import LeaseHeldError
 
     try:
         with full_disk_as_error():
             yield
-    except (ShrinkError, GoldenQueriesFailedError) as error:
-        stop(Ending.REFUSED, f"{nothing}: {error}.")
+    except (ShrinkError, AcceptanceFailedError) as error:
+        stop(ExitCode.REFUSED, f"{nothing}: {error}.")
     except LeaseHeldError as error:
-        stop(Ending.BUSY, f"{nothing}: {error}.")
+        stop(ExitCode.BUSY, f"{nothing}: {error}.")
     except CatalogueError as error:
         problems = getattr(error, "problems", None)
         if isinstance(problems, ProblemLog):
             list_problems(problems)
-        stop(Ending.UNMET, f"{nothing}: {error}.")
+        stop(ExitCode.BAD_INPUT, f"{nothing}: {error}.")
     except (SinkError, DiskFullError) as error:
-        stop(Ending.UNAVAILABLE, f"{nothing}: {error}.")
+        stop(ExitCode.UNAVAILABLE, f"{nothing}: {error}.")
 
 
-def stop(ending: Ending, message: str) -> NoReturn:
+def stop(exit_code: ExitCode, message: str) -> NoReturn:
     """End the command."""
-    print(problem(ending, message), file=sys.stderr)
-    raise typer.Exit(ending)
+    print(problem(exit_code, message), file=sys.stderr)
+    raise typer.Exit(exit_code)
 
 
 def tell(line: str) -> None:

@@ -27,7 +27,7 @@ from indexer.commands.parts import (
     source_of,
 )
 from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
-from shop_directory.settings.exit_codes import Ending
+from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from indexer.jobs.catching_up import CaughtUp
@@ -112,7 +112,7 @@ def follow_command(
     found = Found() if reconciler is None else reconciler.total
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:
-        stop(Ending.UNMET, f"{summary.changes.refused:,} changes were refused: see {place.states.dead_letters}.")
+        stop(ExitCode.BAD_INPUT, f"{summary.changes.refused:,} changes were refused: see {place.states.dead_letters}.")
 
 
 def _changes(

@@ -23,7 +23,7 @@ from indexer.commands.parts import (
     settings_of,
     source_of,
 )
-from shop_directory.settings.exit_codes import Ending
+from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from indexer.sinks.protocol import Generation
@@ -53,7 +53,7 @@ def status_command(
     live = [found for found in listed if found["role"] == Role.LIVE.value]
     print(json.dumps({"place": where, "generations": listed}) if as_json else _as_text(listed))
     if not live:
-        raise typer.Exit(Ending.UNMET)
+        raise typer.Exit(ExitCode.BAD_INPUT)
 
 
 def rollback_command(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from indexer.commands.exit_status import stop, tell
-from shop_directory.settings.exit_codes import Ending, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, problems_as_json
 
 if TYPE_CHECKING:
     from indexer.settings import IndexerSettings
     from indexer.sinks.protocol import Sink
     from indexer.sources.protocol import Source
     from indexer.state.states import States
-    from shop_directory.acceptance import IndexPlace
+    from shop_directory.acceptance import IndexLocation
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
@@ -105,7 +105,7 @@ class Place:
     settings: "IndexerSettings"
     sink: "Sink"
     states: "States"
-    index: "IndexPlace"
+    index: "IndexLocation"
 
 
 def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
@@ -117,7 +117,7 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
     try:
         settings = IndexerSettings.load(engine=engine, data_dir=data_dir, state_dir=state_dir)
     except SettingsError as error:
-        stop(Ending.USAGE, str(error))
+        stop(ExitCode.USAGE, str(error))
     for line in (*unknown_variables(IndexerSettings), *settings.cautions()):
         tell(line)
     return settings
@@ -136,14 +136,14 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
         SinkError: the engine does not answer.
     """
     from indexer.state.states import States
-    from shop_directory.acceptance import EmbeddedPlace, OpenSearchPlace
+    from shop_directory.acceptance import EmbeddedLocation, OpenSearchLocation
 
-    index: IndexPlace
+    index: IndexLocation
     if settings.engine == "embedded":
         from indexer.sinks.embedded.sink import EmbeddedSink
 
         sink: Sink = EmbeddedSink(settings.data_dir)
-        index = EmbeddedPlace(settings.data_dir)
+        index = EmbeddedLocation(settings.data_dir)
     else:
         from indexer.sinks.opensearch.announcing import TypeaheadOptions
         from indexer.sinks.opensearch.sink import OpenSearchSink
@@ -160,7 +160,7 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
                 settings.typeaheads, settings.typeahead_readers, settings.typeahead_rate_mb * 1024**2
             ),
         )
-        index = OpenSearchPlace(
+        index = OpenSearchLocation(
             settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
         )
     try:
@@ -185,7 +185,7 @@ def source_of(
     """
     if not sql:
         if mapping is not None:
-            stop(Ending.USAGE, "--mapping goes with --sql.")
+            stop(ExitCode.USAGE, "--mapping goes with --sql.")
         from indexer.records.problems import CatalogueError
         from indexer.sources.ndjson import NdjsonCatalogue
 
@@ -196,9 +196,9 @@ def source_of(
             )
         return NdjsonCatalogue(catalogue or SAMPLE, lenient=lenient, changes=changes)
     if catalogue is not None or changes is not None:
-        stop(Ending.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
+        stop(ExitCode.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
     if settings.sql_url is None:
-        stop(Ending.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
+        stop(ExitCode.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
     from indexer.sources.sql.catalogue import SqlCatalogue
     from indexer.sources.sql.mapping import load_mapping
 

@@ -24,7 +24,7 @@ from indexer.commands.parts import (
     source_of,
 )
 from indexer.jobs.pace import VERIFY_RATE
-from shop_directory.settings.exit_codes import Ending
+from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from indexer.reconcile.live import Verified
@@ -76,7 +76,7 @@ def verify_command(
     wire = {"generation": done.generation, **done.found.as_wire()}
     print(json.dumps(wire) if as_json else _as_text(done))
     if done.found.left:
-        raise typer.Exit(Ending.DIFFERENT)
+        raise typer.Exit(ExitCode.DIFFERENT)
 
 
 def _as_text(done: "Verified") -> str:

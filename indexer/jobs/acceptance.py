@@ -12,17 +12,17 @@ from typing import Final
 from pydantic import ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from indexer.jobs.acceptance_line import GoldenLine
+from indexer.jobs.acceptance_line import AcceptanceLine
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.shop import reasons
 from indexer.sinks.failures import SinkError
 from shop_directory.acceptance import (
     ANSWERS_ENTRY,
     ANSWERS_GROUP,
+    AcceptanceFailure,
+    AcceptanceQuery,
     Answers,
     AnswersUnavailableError,
-    GoldenFailure,
-    GoldenQuery,
     OpenAnswers,
 )
 
@@ -35,7 +35,7 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _LENIENT: Final = " (--lenient passes over unknown fields)"
 
 
-class GoldenFileError(CatalogueError):
+class AcceptanceFileError(CatalogueError):
     """Golden queries are wrong by themselves; `problems` lists them."""
 
     def __init__(self, problems: ProblemLog) -> None:
@@ -43,10 +43,10 @@ class GoldenFileError(CatalogueError):
         self.problems = problems
 
 
-class GoldenQueriesFailedError(SinkError):
+class AcceptanceFailedError(SinkError):
     """Answers of the new generation do not hold what they must; `failures` has all of them, the text the first."""
 
-    def __init__(self, failures: Sequence[GoldenFailure], asked: int) -> None:
+    def __init__(self, failures: Sequence[AcceptanceFailure], asked: int) -> None:
         failed = len({failure.place for failure in failures})
         named = "; ".join(f"{failure.place}: {failure.reason}" for failure in failures[:_NAMED])
         more = f"; and {len(failures) - _NAMED} more" if len(failures) > _NAMED else ""
@@ -54,25 +54,25 @@ class GoldenQueriesFailedError(SinkError):
         self.failures = tuple(failures)
 
 
-def read_golden(path: Path) -> tuple[GoldenQuery, ...]:
+def read_acceptance(path: Path) -> tuple[AcceptanceQuery, ...]:
     """Read a file of golden queries: NDJSON, one query a line.
 
     Raises:
-        GoldenFileError: lines are wrong; all of the file was looked at.
+        AcceptanceFileError: lines are wrong; all of the file was looked at.
         CatalogueError: the file cannot be read, holds no query or too many.
     """
     problems = ProblemLog()
-    queries: list[GoldenQuery] = []
+    queries: list[AcceptanceQuery] = []
     for number, raw in _lines(path):
         try:
-            queries.append(GoldenLine.model_validate(strict_loads(raw)).placed(f"{path.name}:{number}"))
+            queries.append(AcceptanceLine.model_validate(strict_loads(raw)).placed(f"{path.name}:{number}"))
         except NotStrictJsonError as error:
             problems.add(Problem(path.name, number, None, f"the line {error}"))
         except ValidationError as error:
             found = [(field, reason.removesuffix(_LENIENT)) for field, reason in reasons(error)]
             problems.add(*(Problem(path.name, number, field, reason) for field, reason in found))
     if problems.count:
-        raise GoldenFileError(problems)
+        raise AcceptanceFileError(problems)
     return tuple(queries)
 
 
@@ -92,11 +92,11 @@ def installed_answers(entry: str = ANSWERS_ENTRY) -> OpenAnswers:
     return opened
 
 
-def check_golden(queries: Sequence[GoldenQuery], answers: Answers) -> None:
+def check_acceptance(queries: Sequence[AcceptanceQuery], answers: Answers) -> None:
     """Ask the golden queries of a generation.
 
     Raises:
-        GoldenQueriesFailedError: an answer does not hold what it must.
+        AcceptanceFailedError: an answer does not hold what it must.
         SinkError: the generation did not answer; nothing is known.
     """
     try:
@@ -104,7 +104,7 @@ def check_golden(queries: Sequence[GoldenQuery], answers: Answers) -> None:
     except AnswersUnavailableError as error:
         raise SinkError(f"the golden queries were not answered: {error}") from error
     if failures:
-        raise GoldenQueriesFailedError(failures, len(queries))
+        raise AcceptanceFailedError(failures, len(queries))
 
 
 def _lines(path: Path) -> list[tuple[int, bytes]]:

@@ -18,8 +18,8 @@ from shop_directory.acceptance import (
     MAX_FIND_QUERY,
     MAX_FIND_WORDS,
     MAX_SUGGEST_QUERY,
-    GoldenQuery,
-    GoldenTool,
+    AcceptanceQuery,
+    AcceptanceTool,
 )
 
 _ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -47,7 +47,7 @@ _Shops = Annotated[
 ]
 
 
-class GoldenLine(BaseModel):
+class AcceptanceLine(BaseModel):
     """A golden query as an operator writes it. A field is checked against those above it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -61,10 +61,10 @@ class GoldenLine(BaseModel):
     absent: _Shops = ()
     minimum_total: Annotated[int, Field(ge=1)] | None = None
 
-    def placed(self, place: str) -> GoldenQuery:
+    def placed(self, place: str) -> AcceptanceQuery:
         """The query that stands at a place."""
-        tool = GoldenTool(self.tool)
-        return GoldenQuery(
+        tool = AcceptanceTool(self.tool)
+        return AcceptanceQuery(
             place=place,
             tool=tool,
             query=self.query,
@@ -80,17 +80,17 @@ class GoldenLine(BaseModel):
     @classmethod
     def _as_callers_may(cls, query: str, info: ValidationInfo) -> str:
         tool = info.data.get("tool")
-        most = MAX_SUGGEST_QUERY if tool == GoldenTool.SUGGEST else MAX_FIND_QUERY
+        most = MAX_SUGGEST_QUERY if tool == AcceptanceTool.SUGGEST else MAX_FIND_QUERY
         if tool is not None and len(query) > most:
             raise ValueError(f"is longer than {most} characters")
-        if tool == GoldenTool.FIND_SHOP and len(query_forms(query).words) > MAX_FIND_WORDS:
+        if tool == AcceptanceTool.FIND_SHOP and len(query_forms(query).words) > MAX_FIND_WORDS:
             raise ValueError(f"has more than {MAX_FIND_WORDS} words")
         return query
 
     @field_validator("category", "minimum_total")
     @classmethod
     def _of_find_shop(cls, value: str | int | None, info: ValidationInfo) -> str | int | None:
-        if value is not None and info.data.get("tool") == GoldenTool.SUGGEST:
+        if value is not None and info.data.get("tool") == AcceptanceTool.SUGGEST:
             raise ValueError("is for find_shop only")
         return value
 
@@ -113,6 +113,6 @@ class GoldenLine(BaseModel):
     def _states_something(self) -> Self:
         if not (self.expect or self.absent or self.minimum_total):
             raise ValueError("states nothing to check: give expect, absent or minimum_total")
-        if len(set(self.expect)) > (self.within or FIRST_PAGE[GoldenTool(self.tool)]):
+        if len(set(self.expect)) > (self.within or FIRST_PAGE[AcceptanceTool(self.tool)]):
             raise ValueError("expects more shops than within allows")
         return self

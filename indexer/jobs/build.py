@@ -30,8 +30,8 @@ from indexer.progress import Advance, stage
 from indexer.projection.generation import Projected, Projector
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.lease import Lease, holding
 from indexer.sinks.failures import IndexLostError, SinkError
+from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import GenerationWriter, Sink
 from indexer.sources.protocol import Source
 from indexer.state.states import States

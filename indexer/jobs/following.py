@@ -17,8 +17,8 @@ from indexer.jobs.operations import TELL_EVERY_S, StatusTeller
 from indexer.jobs.pace import MICRO_BATCH
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.lease import LeaseHeldError, holding
 from indexer.sinks.failures import SinkError
+from indexer.sinks.lease import LeaseHeldError, holding
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State, StateError

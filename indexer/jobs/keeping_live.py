@@ -15,8 +15,8 @@ from indexer.jobs.catching_up import NOTHING, Follower
 from indexer.jobs.operations import StatusTeller
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.lease import LeaseLostError
 from indexer.sinks.failures import SinkError
+from indexer.sinks.lease import LeaseLostError
 from indexer.sinks.protocol import Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State

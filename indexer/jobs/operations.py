@@ -26,7 +26,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
     """The accounts that a state knows, by provider, then account."""
-    return tuple(map(_account, state.belongings.accounts()))
+    return tuple(map(_account, state.related_records.accounts()))
 
 
 def write_accounts(state: State, editor: GenerationEditor) -> None:

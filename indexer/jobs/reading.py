@@ -102,7 +102,7 @@ def read_catalogue(
     lost, lost_domain = state.shops.lost_domains(NOTED)
     return ReadCounts(
         read={kind: read for kind, (read, _) in counted.items()},
-        left_out={kind: state.belongings.left_out(kind) for kind in source.kinds()[1:]},
+        left_out={kind: state.related_records.left_out(kind) for kind in source.kinds()[1:]},
         superseded=counted["shops"][1],
         public=state.shops.count(),
         lost=lost,
@@ -114,7 +114,7 @@ def read_catalogue(
 def _putter(kind: str, state: State) -> Callable[[Any, int], bool]:
     if kind == "shops":
         return state.shops.put
-    return lambda record, line: state.belongings.put(kind, record, line)
+    return lambda record, line: state.related_records.put(kind, record, line)
 
 
 def _ticking(put: Callable[[Any, int], bool], tick: Callable[[], None]) -> Callable[[Any, int], bool]:

@@ -18,11 +18,11 @@ from indexer.jobs.keeping_live import KeptLive, LiveFollower
 from indexer.jobs.operations import hand_over
 from indexer.jobs.update import update
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.lease import Lease, holding
 from indexer.sinks.failures import SinkError
+from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import ChangeSource
-from indexer.state.changing import write_belonging, write_shop
+from indexer.state.changing import write_related, write_shop
 from indexer.state.schema import Origin, Presence
 from indexer.state.state import State, database_uri
 from indexer.state.states import States
@@ -140,14 +140,14 @@ def _take_since(state: State, states: States, newer: str) -> int:
     db.execute("ATTACH DATABASE ? AS newer", (database_uri(states.path(newer), "ro"),))
     try:
         shops = [shop_id for (shop_id,) in db.execute(_SHOPS_SINCE)]
-        belongings = list(db.execute(_BELONGINGS_SINCE))
+        related_records = list(db.execute(_BELONGINGS_SINCE))
     finally:
         db.execute("DETACH DATABASE newer")
     with states.open(newer) as known, state.transaction():
         for shop_id in shops:
             if (row := known.shops.row(shop_id)) is not None:
                 write_shop(state, row)
-        for kind, key in belongings:
-            if (found := known.belongings.row(kind, key)) is not None:
-                write_belonging(state, found)
-    return len(shops) + len(belongings)
+        for kind, key in related_records:
+            if (found := known.related_records.row(kind, key)) is not None:
+                write_related(state, found)
+    return len(shops) + len(related_records)

@@ -13,7 +13,7 @@ from index_mappings.documents import DOCUMENTS
 from indexer.jobs.operations import write_accounts
 from indexer.projection.generation import Projector
 from indexer.sinks.protocol import GenerationEditor
-from indexer.state.pending import ACCOUNTS, UNSEATED
+from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
 from indexer.state.state import State
 
 _BATCH: Final = 1_000
@@ -61,7 +61,7 @@ def update(
         return Updated(0, 0, 0, editor.stamp.sequence)
     written = removed = refused = 0
     projector = Projector(state)
-    for shop_ids in state.pending.batches(UNSEATED, _BATCH):
+    for shop_ids in state.pending.batches(REMOVED_SHOPS, _BATCH):
         gone = [shop_id for shop_id in shop_ids if state.shops.public(shop_id) is None]
         for kind in _OF_SHOPS:
             check()

@@ -36,16 +36,18 @@ class Projector:
 
     def __init__(self, state: State) -> None:
         self._shops = state.shops
-        self._belongings = state.belongings
+        self._related_records = state.related_records
 
     def all(self) -> tuple[Projected, ...]:
         """All kinds, as of now."""
-        shops, belongings = self._shops, self._belongings
+        shops, related_records = self._shops, self._related_records
         return (
             Projected("shops", shops.count(), self._all_shops, shops.public_ids),
             Projected("categories", self._count_categories(), self._categories, self._slugs),
-            Projected("coupons", belongings.count("coupons"), self._coupons, lambda: belongings.keys("coupons")),
-            Projected("offers", belongings.count("offers"), self._offers, lambda: belongings.keys("offers")),
+            Projected(
+                "coupons", related_records.count("coupons"), self._coupons, lambda: related_records.keys("coupons")
+            ),
+            Projected("offers", related_records.count("offers"), self._offers, lambda: related_records.keys("offers")),
             Projected("facts", shops.count(), self._all_facts, shops.public_ids),
         )
 
@@ -68,24 +70,26 @@ class Projector:
 
     def _all_shops(self) -> Iterator[ShopDocument]:
         for shop, has_offers, has_redirects in self._shops.winners_and_ties():
-            offers, total = self._belongings.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
-            yield project_shop(shop, offers, total, self._belongings.redirects(shop.domain) if has_redirects else ())
+            offers, total = self._related_records.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
+            yield project_shop(
+                shop, offers, total, self._related_records.redirects(shop.domain) if has_redirects else ()
+            )
 
     def _all_facts(self) -> Iterator[FactsDocument]:
-        return (project_facts(*known) for known in self._belongings.facts())
+        return (project_facts(*known) for known in self._related_records.facts())
 
     def _shop(self, shop: ShopRecord) -> ShopDocument:
-        offers, total = self._belongings.newest_offers(shop.id, HEAD_OFFERS)
-        return project_shop(shop, offers, total, self._belongings.redirects(shop.domain))
+        offers, total = self._related_records.newest_offers(shop.id, HEAD_OFFERS)
+        return project_shop(shop, offers, total, self._related_records.redirects(shop.domain))
 
     def _facts(self, shop: ShopRecord) -> FactsDocument:
-        return project_facts(shop, self._belongings.shipping(shop.id), self._belongings.trust(shop.id))
+        return project_facts(shop, self._related_records.shipping(shop.id), self._related_records.trust(shop.id))
 
     def _coupons(self) -> Iterator[CouponDocument]:
-        return (project_coupon(coupon, shop) for coupon, shop in self._belongings.coupons())
+        return (project_coupon(coupon, shop) for coupon, shop in self._related_records.coupons())
 
     def _offers(self) -> Iterator[OfferDocument]:
-        return (project_offer(offer, shop, program) for offer, shop, program in self._belongings.offers())
+        return (project_offer(offer, shop, program) for offer, shop, program in self._related_records.offers())
 
     def _categories(self) -> Iterator[CategoryDocument]:
         return map(project_category, self._shops.categories())
@@ -97,14 +101,14 @@ class Projector:
         return sum(1 for _ in self._shops.categories())
 
     def _coupon(self, key: str) -> CouponDocument | None:
-        row = self._belongings.row("coupons", key)
+        row = self._related_records.row("coupons", key)
         if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
             return None
         return project_coupon(CouponRecord.model_validate_json(row.text), shop)
 
     def _offer(self, key: str) -> OfferDocument | None:
-        row = self._belongings.row("offers", key)
+        row = self._related_records.row("offers", key)
         if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
             return None
-        program = self._belongings.program(shop.id)
+        program = self._related_records.program(shop.id)
         return project_offer(OfferRecord.model_validate_json(row.text), shop, program)

@@ -20,7 +20,7 @@ from indexer.reconcile.pages import Finding, compare_page
 from indexer.reconcile.state import StateFaults, check_state, doubt_nothing, settle_state
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.state.pending import UNSEATED
+from indexer.state.pending import REMOVED_SHOPS
 from indexer.state.state import State
 
 PAGE: Final = 1_000
@@ -173,7 +173,7 @@ class Comparison:
             for finding in findings:
                 self.state.pending.add(finding.kind, finding.id)
                 if finding.shop_id is not None:
-                    self.state.pending.add(UNSEATED, finding.shop_id)
+                    self.state.pending.add(REMOVED_SHOPS, finding.shop_id)
         refused = self._update()
         return replace(found, repaired=found.total - refused, refused=refused)
 
@@ -240,10 +240,10 @@ def check_place(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Found
     Raises:
         SinkError: which generation is live can't be told, or the engine failed.
     """
-    astray = sink.misplaced()
+    astray = sink.alias_drift()
     left = astray
     if astray and repair:
         check()
-        sink.realign()
-        left = sink.misplaced()
+        sink.repair_aliases()
+        left = sink.alias_drift()
     return Found.of(((Fault.WRONG_GENERATION, kind) for kind in astray), repaired=len(astray) - len(left))

@@ -15,8 +15,8 @@ from indexer.reconcile.findings import Found
 from indexer.reconcile.generation import PAGE, Comparison, Place, Time, check_place
 from indexer.reconcile.source import compare_source, read_anew
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.lease import holding
 from indexer.sinks.failures import SinkError
+from indexer.sinks.lease import holding
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import Source
 from indexer.state.state import State, StateError
@@ -104,7 +104,7 @@ class _Job:
         started = self._passing.now()
         with holding(self._lease, "verify", self._options.wait):
             found = check_place(self._sink, repair=self._options.repair, check=self._lease.check)
-            if found.left and STAMP in self._sink.misplaced():
+            if found.left and STAMP in self._sink.alias_drift():
                 return Verified(None, found)
             generation = self._live()
         with self._states.open(generation) as state:

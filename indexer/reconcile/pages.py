@@ -154,7 +154,7 @@ def _unwanted(state: State, kind: str, document_id: str) -> Finding:
     if kind in {"shops", "facts"}:
         owner = None if state.shops.row(document_id) is None else document_id
     elif kind != "categories":
-        row = state.belongings.row(kind, document_id)
+        row = state.related_records.row(kind, document_id)
         owner = None if row is None else row.owner
     return Finding(Fault.GHOST if owner is None else Fault.NOT_PUBLIC, kind, document_id, owner)
 

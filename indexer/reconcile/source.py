@@ -19,8 +19,8 @@ from indexer.reconcile.findings import Fault, FaultCount, Found
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source
-from indexer.state.changing import write_belonging, write_shop
-from indexer.state.related import BelongingRow
+from indexer.state.changing import write_related, write_shop
+from indexer.state.related import RelatedRow
 from indexer.state.schema import Origin, Presence
 from indexer.state.shops import ShopRow
 from indexer.state.state import State
@@ -173,9 +173,9 @@ def _put(state: State, fresh: State, kind: str, key: str, *, gone: bool) -> None
         if shop is not None:
             write_shop(state, shop)
         return
-    row = fresh.belongings.row(kind, key)
-    before = state.belongings.row(kind, key)
+    row = fresh.related_records.row(kind, key)
+    before = state.related_records.row(kind, key)
     if row is None and before is not None and gone:
-        row = BelongingRow(kind, key, before.order, Origin.CATALOGUE, 0, Presence.MISSING, None, None, None, None)
+        row = RelatedRow(kind, key, before.order, Origin.CATALOGUE, 0, Presence.MISSING, None, None, None, None)
     if row is not None:
-        write_belonging(state, row)
+        write_related(state, row)

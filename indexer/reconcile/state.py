@@ -63,7 +63,7 @@ _DOUBTFUL: Final = (
     ) SELECT 'shops', id FROM linked JOIN winners USING (domain)
     """,
 )
-_UNSEATED: Final = """
+_REMOVED_SHOPS: Final = """
 INSERT OR IGNORE INTO pending SELECT 'unseated', id FROM temp.differing_shops WHERE id NOT IN (SELECT id FROM winners)
 """
 
@@ -106,5 +106,5 @@ def settle_state(state: State) -> None:
     with state.transaction():
         state.shops.settle()
         db.execute("INSERT OR IGNORE INTO pending SELECT kind, id FROM temp.doubtful")
-        db.execute(_UNSEATED)
+        db.execute(_REMOVED_SHOPS)
         db.execute("DELETE FROM temp.doubtful")

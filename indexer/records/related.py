@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from indexer.records.checkout_urls import template_fault
-from indexer.records.shop import CountryCodes, Host, Moment, Name, Record, RecordId, ShopRecord, Slug, Source, clean
+from indexer.records.shop import CountryCodes, Host, Name, Record, RecordId, ShopRecord, Slug, Source, Timestamp, clean
 from indexer.records.values import (
     BlockedCountries,
     Channels,
@@ -39,7 +39,7 @@ class CouponRecord(Record):
     valid_from: Start = None
     valid_until: End = None
     verification_status: Literal["verified_applied", "verified_rejected", "unverified"]
-    last_verified_at: Moment = None
+    last_verified_at: Timestamp = None
     blocked_channels: Channels = ()
     blocked_countries: BlockedCountries = ()
     source: Source | None = None
@@ -83,7 +83,7 @@ class ShippingRecord(Record):
     destinations_exhaustive: bool | None = None
     delivery_time: DeliveryTimePart | None = None
     free_shipping_threshold: MoneyPart | None = None
-    checked_at: Moment = None
+    checked_at: Timestamp = None
     source: Literal["policy_page", "structured_data"] | None = None
 
     @property
@@ -102,7 +102,7 @@ class TrustRecord(Record):
     ]  # fmt: skip
     value: TrustValue | None = None
     source: Source | None = None
-    checked_at: Moment = None
+    checked_at: Timestamp = None
 
     @property
     def key(self) -> str:
@@ -148,7 +148,7 @@ class RedirectRecord(Record):
 
     from_domain: Host
     to_domain: Host
-    observed_at: Moment = None
+    observed_at: Timestamp = None
     source: Source | None = None
 
     @property
@@ -165,9 +165,9 @@ class ResourceAccountRecord(Record):
     unit: Label | None = None
     used: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    resets_at: Moment = None
+    resets_at: Timestamp = None
     status: Label | None = None
-    observed_at: Moment = None
+    observed_at: Timestamp = None
 
     @property
     def key(self) -> str:

@@ -126,7 +126,7 @@ Host = Annotated[
     AfterValidator(_host),
 ]
 Source = Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
-Moment = Annotated[
+Timestamp = Annotated[
     datetime | None, Field(description="A date and time as in RFC 3339, with its offset."), BeforeValidator(rfc3339)
 ]
 CountryCodes = Annotated[
@@ -147,7 +147,7 @@ class Record(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
-    updated_at: Moment = None
+    updated_at: Timestamp = None
 
     @property
     def version_kind(self) -> str | None:

@@ -11,6 +11,7 @@ from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.lease import Lease
 
+
 class Role(Enum):
     """What a generation is."""
 
@@ -205,14 +206,14 @@ class Sink(Protocol):
     def retire(self, generation: str, at: datetime) -> None:
         """Note since when a generation is not live any more."""
 
-    def misplaced(self) -> tuple[str, ...]:
+    def alias_drift(self) -> tuple[str, ...]:
         """What does not lead to the live generation: kinds whose alias is astray, and `stamp` if it is another one's.
 
         Raises:
             SinkError: among others, which generation is live can't be told any more.
         """
 
-    def realign(self) -> None:
+    def repair_aliases(self) -> None:
         """Lead everything to the live generation, all aliases in one step; call it under the lease."""
 
     def drop(self, generation: str) -> None:

@@ -158,10 +158,10 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
         raise CatalogueError(f"there is no catalogue at {path}: give a directory of NDJSON files or one file of shops")
     files: dict[str, Path] = {}
     for file in sorted(path.iterdir()):
-        ending = next((ending for ending in _ENDINGS if file.name.endswith(ending)), None)
-        if ending is None or not file.is_file():
+        exit_code = next((exit_code for exit_code in _ENDINGS if file.name.endswith(exit_code)), None)
+        if exit_code is None or not file.is_file():
             continue
-        kind = file.name.removesuffix(ending)
+        kind = file.name.removesuffix(exit_code)
         if kind in files:
             raise CatalogueError(f"{files[kind].name} and {file.name} hold the same type: remove one of them")
         if kind in RECORDS:

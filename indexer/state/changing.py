@@ -10,8 +10,8 @@ from typing import Final
 
 from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import Change
-from indexer.state.pending import ACCOUNTS, UNSEATED
-from indexer.state.related import BelongingRow
+from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
+from indexer.state.related import RelatedRow
 from indexer.state.schema import Origin, Presence, Standing
 from indexer.state.shops import ShopRow
 from indexer.state.state import State
@@ -44,29 +44,29 @@ def write_shop(state: State, row: ShopRow) -> None:
     _Changing(state).replace_shop(row)
 
 
-def write_belonging(state: State, row: BelongingRow) -> None:
+def write_related(state: State, row: RelatedRow) -> None:
     """The same for a belonging."""
-    _Changing(state).replace_belonging(row)
+    _Changing(state).replace_related(row)
 
 
 class _Changing:
     def __init__(self, state: State) -> None:
         self._db = state.connection
         self._shops = state.shops
-        self._belongings = state.belongings
+        self._related_records = state.related_records
         self._pending = state.pending
 
     def apply(self, change: Change) -> bool:
         if change.type == "shops":
             return self._apply_to_shop(change)
-        known = self._belongings.row(change.type, change.key)
+        known = self._related_records.row(change.type, change.key)
         if change.record is None:
-            row = BelongingRow.tombstone(change.type, change.key, change.order)
+            row = RelatedRow.tombstone(change.type, change.key, change.order)
         else:
-            row = BelongingRow.of(change.type, change.record, change.order, Origin.CHANGE, 0)
+            row = RelatedRow.of(change.type, change.record, change.order, Origin.CHANGE, 0)
         if known is not None and _standing(row, hides=False) <= _standing(known, hides=False):
             return False
-        self.replace_belonging(row, known)
+        self.replace_related(row, known)
         return True
 
     def _apply_to_shop(self, change: Change) -> bool:
@@ -87,9 +87,9 @@ class _Changing:
         for domain in {row.domain, None if known is None else known.domain} - {None}:
             self._seat(str(domain))
 
-    def replace_belonging(self, row: BelongingRow, known: BelongingRow | None = None) -> None:
-        known = known or self._belongings.row(row.type, row.key)
-        self._belongings.write(row)
+    def replace_related(self, row: RelatedRow, known: RelatedRow | None = None) -> None:
+        known = known or self._related_records.row(row.type, row.key)
+        self._related_records.write(row)
         owners = {owner for owner in (row.owner, known.owner if known else None) if owner is not None}
         if row.type == "redirects":
             ends = {end for end in (row.other, known.other if known else None) if end is not None}
@@ -103,9 +103,9 @@ class _Changing:
         if row.type in (*_OWNED_KINDS, ACCOUNTS):
             self._pending.add(row.type, row.key)
         for owner in owners:
-            self._touch_by_belonging(row.type, owner)
+            self._touch_by_related(row.type, owner)
 
-    def _touch_by_belonging(self, kind: str, owner: str) -> None:
+    def _touch_by_related(self, kind: str, owner: str) -> None:
         match kind:
             case "offers":
                 self._pending.add("shops", owner)  # it shows its newest ones (A1)
@@ -127,7 +127,7 @@ class _Changing:
         self._db.execute("INSERT INTO winners VALUES (?, ?, ?, ?)", (shop_id, rank, domain, line))
         self._count_categories(shop_id, 1)
         self._touch_shop(shop_id)
-        self._touch_domains({domain, *self._belongings.linked_domains(domain)})
+        self._touch_domains({domain, *self._related_records.linked_domains(domain)})
 
     def _unseat(self, shop_id: str) -> None:
         """Take a shop's domain, if it has one."""
@@ -137,8 +137,8 @@ class _Changing:
         self._count_categories(shop_id, -1)
         self._db.execute("DELETE FROM winners WHERE id = ?", (shop_id,))
         self._touch_shop(shop_id)
-        self._pending.add(UNSEATED, shop_id)
-        self._touch_domains({row[0], *self._belongings.linked_domains(row[0])})
+        self._pending.add(REMOVED_SHOPS, shop_id)
+        self._touch_domains({row[0], *self._related_records.linked_domains(row[0])})
 
     def _touch_shop(self, shop_id: str) -> None:
         self._pending.add("shops", shop_id)
@@ -163,7 +163,7 @@ class _Changing:
         self._db.execute("DELETE FROM category_names WHERE shops <= 0")
 
 
-def _standing(row: ShopRow | BelongingRow, *, hides: bool) -> Standing:
+def _standing(row: ShopRow | RelatedRow, *, hides: bool) -> Standing:
     if row.presence is Presence.THERE:
         return Standing(row.order, int(hides), row.text or "")
     if row.presence is Presence.MISSING:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 # Not a kind of document: shops that are no longer public, whose coupons and offers go whatever the state knows of them.
-UNSEATED: Final = "unseated"
+REMOVED_SHOPS: Final = "unseated"
 # Nor is this: what the operations document says of outside accounts, which is written as a whole.
 ACCOUNTS: Final = "resource_accounts"
 

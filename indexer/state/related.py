@@ -62,7 +62,7 @@ class ShopKey:
 
 
 @dataclass(frozen=True, slots=True)
-class BelongingRow:
+class RelatedRow:
     """What the state knows of a belonging.
 
     Attributes:
@@ -88,7 +88,7 @@ class BelongingRow:
     text: str | None
 
     @classmethod
-    def of(cls, kind: str, record: Record, order: Order, origin: Origin, line: int) -> "BelongingRow":
+    def of(cls, kind: str, record: Record, order: Order, origin: Origin, line: int) -> "RelatedRow":
         """The row of a record."""
         key: str = record.key  # type: ignore[attr-defined]  # every record but a change has one
         owner, other = _ends(record)
@@ -96,12 +96,12 @@ class BelongingRow:
         return cls(kind, key, order, origin, line, Presence.THERE, owner, other, rank, record.model_dump_json())
 
     @classmethod
-    def tombstone(cls, kind: str, key: str, order: Order) -> "BelongingRow":
+    def tombstone(cls, kind: str, key: str, order: Order) -> "RelatedRow":
         """The row of a belonging that a change deleted."""
         return cls(kind, key, order, Origin.CHANGE, 0, Presence.DELETED, None, None, None, None)
 
 
-class StateBelongings:
+class StateRelatedRecords:
     """The records of shops."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -116,7 +116,7 @@ class StateBelongings:
         Raises:
             KeyTwiceError: the key came before, and the versions do not differ.
         """
-        row = BelongingRow.of(kind, record, order_of(record), Origin.CATALOGUE, line)
+        row = RelatedRow.of(kind, record, order_of(record), Origin.CATALOGUE, line)
         if self._db.execute(_PUT, _columns(row)).rowcount:
             return True
         asked = "SELECT kind, number, line FROM belongings WHERE type = ? AND key = ?"
@@ -128,18 +128,18 @@ class StateBelongings:
             self.write(row)
         return False
 
-    def write(self, row: BelongingRow) -> None:
+    def write(self, row: RelatedRow) -> None:
         """Keep a row in the place of any with its key."""
         self._db.execute(_WRITE, _columns(row))
 
-    def row(self, kind: str, key: str) -> BelongingRow | None:
+    def row(self, kind: str, key: str) -> RelatedRow | None:
         """What is known of a belonging, whoever owns it."""
         found = self._db.execute("SELECT * FROM belongings WHERE type = ? AND key = ?", (kind, key)).fetchone()
         if found is None:
             return None
         _, _, order_kind, number, origin, line, presence, owner, other, rank, text = found
         order = order_from(order_kind, number)
-        return BelongingRow(kind, key, order, Origin(origin), line, Presence(presence), owner, other, rank, text)
+        return RelatedRow(kind, key, order, Origin(origin), line, Presence(presence), owner, other, rank, text)
 
     def count(self, kind: str) -> int:
         """How many records of a kind belong to public shops."""
@@ -246,7 +246,7 @@ def _shop(text: str) -> ShopRecord:
     return ShopRecord.model_validate_json(text)
 
 
-def _columns(row: BelongingRow) -> tuple[object, ...]:
+def _columns(row: RelatedRow) -> tuple[object, ...]:
     order, number = row.order
     return (
         row.type, row.key, order, number, row.origin, row.line, row.presence, row.owner, row.other, row.rank, row.text,

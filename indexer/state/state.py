@@ -16,7 +16,7 @@ from urllib.parse import quote
 from indexer.disk_space import raise_if_full
 from indexer.records.problems import CatalogueError
 from indexer.state.pending import Pending
-from indexer.state.related import StateBelongings
+from indexer.state.related import StateRelatedRecords
 from indexer.state.schema import INDEXES, SCHEMA, STATE_VERSION
 from indexer.state.shops import StateShops
 
@@ -40,7 +40,7 @@ class State:
         self.path = path
         self._db = db
         self.shops = StateShops(db)
-        self.belongings = StateBelongings(db)
+        self.related_records = StateRelatedRecords(db)
         self.pending = Pending(db)
 
     @classmethod

@@ -73,8 +73,8 @@ class States:
 
     def drop(self, generation: str) -> None:
         """Remove a generation's state, as far as it is there."""
-        for ending in ("", "-journal", "-wal", "-shm"):
-            Path(f"{self.path(generation)}{ending}").unlink(missing_ok=True)
+        for exit_code in ("", "-journal", "-wal", "-shm"):
+            Path(f"{self.path(generation)}{exit_code}").unlink(missing_ok=True)
 
     def remove_torn(self, now: datetime) -> None:
         """Remove what a reading anew that was killed has left; one at work has no lease, so the age tells."""

@@ -17,8 +17,8 @@ from typing import Final
 
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, is_token_text
-from service.runtime.metrics import NOTHING_MEASURED, Measures
-from service.runtime.request_context import for_nobody_in_particular, time_left
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.request_context import detached_from_request, time_left
 from service.runtime.store_waits import patience, wait_for_store
 
 BELIEVED_SECONDS: Final = 1.5
@@ -95,7 +95,7 @@ class TokenVerifier:
         *,
         timeout: float = _ANSWER_SECONDS,
         capacity: int = _CAPACITY,
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
     ) -> None:
         """Verify against a store.
 
@@ -104,13 +104,13 @@ class TokenVerifier:
             clock: both times.
             timeout: seconds after which a store that has not answered is away.
             capacity: how many confirmed tokens, and how many refused texts, are remembered at most.
-            measures: are told of each look into the memory and of each look-up.
+            metrics: are told of each look into the memory and of each look-up.
         """
         self._store = store
         self._clock = clock
         self._timeout = timeout
         self._capacity = capacity
-        self._measures = measures
+        self._metrics = metrics
         # Apart, so that a flood of invented tokens never pushes out a confirmed one.
         self._confirmed: OrderedDict[SecretHash, _Answer] = OrderedDict()
         self._refused: OrderedDict[SecretHash, _Answer] = OrderedDict()
@@ -123,7 +123,7 @@ class TokenVerifier:
             return Refused()
         secret = hash_of(text)
         answer = self._remembered(secret, BELIEVED_SECONDS)
-        self._measures.cache("tokens", hit=answer is not None)
+        self._metrics.cache("tokens", hit=answer is not None)
         if answer is None:
             answer = await self._asked(secret) or self._remembered(secret, GRACE_SECONDS)
         if answer is None:
@@ -173,7 +173,7 @@ class TokenVerifier:
             if self._is_away:
                 self._retry_at = now + _RETRY_SECONDS
             # Others join it: neither the deadline of its first caller nor that one's going away ends it.
-            with for_nobody_in_particular():
+            with detached_from_request():
                 task = self._asking[secret] = asyncio.create_task(self._ask(secret))
             task.add_done_callback(lambda _: self._asking.pop(secret, None))
         return task
@@ -212,7 +212,7 @@ class TokenVerifier:
             outcome = "ok"
             return token
         finally:
-            self._measures.store_call("tokens", "find", outcome, self._clock.steady() - began)
+            self._metrics.store_call("tokens", "find", outcome, self._clock.steady() - began)
 
     def _expired(self, token: Token) -> bool:
         return token.expires_at is not None and self._clock.wall() >= token.expires_at

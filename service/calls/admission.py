@@ -19,7 +19,7 @@ from service.limits.headers import Headers, quota_headers, quota_pattern
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
 from service.limits.protocol import Decision, Limiter, LimiterUnavailable
 from service.runtime.caller import Caller
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 
 _KNOWN_ADDRESSES: Final = 16_384
 
@@ -40,10 +40,10 @@ class Admitted:
 class AddressQuota:
     """The quota of addresses in one bucket, decided without waiting."""
 
-    def __init__(self, limiter: Limiter, quota: Quota, measures: Measures) -> None:
+    def __init__(self, limiter: Limiter, quota: Quota, metrics: Metrics) -> None:
         self._limiter = limiter
         self._quota = quota
-        self._measures = measures
+        self._metrics = metrics
         self._key = lru_cache(_KNOWN_ADDRESSES)(lambda address: quota_key(quota.bucket, None, address))
         self._policy_header, self._pattern = quota_pattern(quota)
         self._allowed = 0
@@ -62,7 +62,7 @@ class AddressQuota:
             return None
         headers = self._policy_header, (b"ratelimit", self._pattern % (decision.remaining, decision.reset_seconds))
         if not decision.allowed:
-            self._measures.quota(self._quota.bucket, "refused")
+            self._metrics.quota(self._quota.bucket, "refused")
             raise QuotaExceededError(decision.retry_after or 1, headers)
         self._allowed += 1
         return headers
@@ -70,7 +70,7 @@ class AddressQuota:
     def flush_metrics(self) -> None:
         """Report the calls that were allowed since the last time: one report for many costs as much as for one."""
         if self._allowed:
-            self._measures.quota(self._quota.bucket, "allowed", self._allowed)
+            self._metrics.quota(self._quota.bucket, "allowed", self._allowed)
             self._allowed = 0
 
 
@@ -82,12 +82,12 @@ class Admission:
         verifier: TokenVerifier,
         limiter: Limiter,
         policy: QuotaPolicy,
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
     ) -> None:
         self._verifier = verifier
         self._limiter = limiter
         self._policy = policy
-        self._measures = measures
+        self._metrics = metrics
 
     async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
         """Let a call go on.
@@ -143,12 +143,12 @@ class Admission:
         decision = self._limiter.take(quota_key(bucket, None, address), quota)
         if decision is None or not decision.allowed:
             return None
-        self._measures.quota(bucket, "allowed")
+        self._metrics.quota(bucket, "allowed")
         return quota_headers(quota, decision)
 
     def addresses(self, bucket: Bucket) -> "AddressQuota":
         """The quota of addresses in one bucket."""
-        return AddressQuota(self._limiter, self._policy.quota(bucket, None), self._measures)
+        return AddressQuota(self._limiter, self._policy.quota(bucket, None), self._metrics)
 
     async def count_refused(self, caller: Caller) -> None:
         """Count a refused token or key as a read of the address (Q2)."""
@@ -177,5 +177,5 @@ class Admission:
             decision = await self._limiter.hit(key, quota, units)
         except LimiterUnavailable as error:
             raise BackendUnavailableError("Reports can't be taken just now; try again in 1 second.") from error
-        self._measures.quota(quota.bucket, "allowed" if decision.allowed else "refused")
+        self._metrics.quota(quota.bucket, "allowed" if decision.allowed else "refused")
         return decision

@@ -25,7 +25,7 @@ from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import begun, current, time_left, working_on
+from service.runtime.request_context import begun, bind_request, current, time_left
 from service.runtime.wire import encode
 from service.search.protocol import Snapshot
 from service.tools.context import ToolContext
@@ -158,7 +158,7 @@ class Dispatcher:
         """
         if current() is not None:
             return await self._called(name, arguments, caller, admit)
-        with working_on(begun(caller.request_id, self._timeout)):
+        with bind_request(begun(caller.request_id, self._timeout)):
             return await self._called(name, arguments, caller, admit)
 
     async def _called(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None) -> Outcome:

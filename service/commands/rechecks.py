@@ -18,7 +18,7 @@ from service.commands.recheck_output import recheck_lines, report_line, waiting_
 from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueKind, open_queue
 from service.reports.protocol import ReportQueue
-from shop_directory.settings.exit_codes import Ending, problem, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _Answer = TypeVar("_Answer")
@@ -143,7 +143,7 @@ def ack(
     left = [entry_id for entry_id in ids if entry_id not in done]
     _print([json.dumps({"acknowledged": done, "not_held": left})] if as_json else done)
     if left:
-        _stop(Ending.UNMET, f"Not held by {worker}: {', '.join(left)}.")
+        _stop(ExitCode.BAD_INPUT, f"Not held by {worker}: {', '.join(left)}.")
 
 
 @rechecks.command()
@@ -172,7 +172,7 @@ def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]
     try:
         settings = StoreSettings.load(_OPTIONS, **context.obj)
     except SettingsError as error:
-        _stop(Ending.USAGE, str(error))
+        _stop(ExitCode.USAGE, str(error))
 
     async def opened() -> _Answer:
         queue = open_queue(settings.queue_settings)
@@ -184,7 +184,7 @@ def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]
     try:
         return asyncio.run(opened())
     except ReportsUnavailable as error:
-        _stop(Ending.UNAVAILABLE, f"The reports are not available: {error}.")
+        _stop(ExitCode.UNAVAILABLE, f"The reports are not available: {error}.")
 
 
 def _print(lines: Sequence[str]) -> None:
@@ -192,6 +192,6 @@ def _print(lines: Sequence[str]) -> None:
         print(line)
 
 
-def _stop(ending: Ending, message: str) -> NoReturn:
-    print(problem(ending, message), file=sys.stderr)
-    raise typer.Exit(ending)
+def _stop(exit_code: ExitCode, message: str) -> NoReturn:
+    print(problem(exit_code, message), file=sys.stderr)
+    raise typer.Exit(exit_code)

@@ -18,7 +18,7 @@ import typer
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from shop_directory.settings.exit_codes import Ending, problem, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
 
 if TYPE_CHECKING:
     from service.settings.stores import StoreSettings
@@ -174,7 +174,7 @@ def revoke_command(
         typer.echo("Revoked. It stops counting within 2 seconds.")
     if not revoked:
         # The id is not repeated: somebody may have pasted the token itself.
-        _stop(Ending.UNMET, "There is no token of this id; `list` shows the ids.")
+        _stop(ExitCode.BAD_INPUT, "There is no token of this id; `list` shows the ids.")
 
 
 def _with_store(context: typer.Context, work: Callable[[TokenStore], Awaitable[T]]) -> T:
@@ -184,11 +184,11 @@ def _with_store(context: typer.Context, work: Callable[[TokenStore], Awaitable[T
     try:
         settings = StoreSettings.load(_OPTIONS, **context.obj)
     except SettingsError as error:
-        _stop(Ending.USAGE, str(error))
+        _stop(ExitCode.USAGE, str(error))
     try:
         return asyncio.run(_asked(settings, work))
     except TokensUnavailable as error:
-        _stop(Ending.UNAVAILABLE, f"Nothing was done: the token store does not answer ({error}).")
+        _stop(ExitCode.UNAVAILABLE, f"Nothing was done: the token store does not answer ({error}).")
 
 
 async def _asked(settings: "StoreSettings", work: Callable[[TokenStore], Awaitable[T]]) -> T:
@@ -203,13 +203,13 @@ async def _asked(settings: "StoreSettings", work: Callable[[TokenStore], Awaitab
 def _name(name: str) -> str:
     trimmed = name.strip()
     if not trimmed or len(trimmed) > _MAX_NAME or not trimmed.isprintable():
-        _stop(Ending.USAGE, f"--name must be 1 to {_MAX_NAME} printable characters.")
+        _stop(ExitCode.USAGE, f"--name must be 1 to {_MAX_NAME} printable characters.")
     return trimmed
 
 
 def _quota_class(name: str) -> str:
     if _CLASS.fullmatch(name) is None:
-        _stop(Ending.USAGE, "--class must be a lower-case letter and up to 31 more letters, digits or hyphens.")
+        _stop(ExitCode.USAGE, "--class must be a lower-case letter and up to 31 more letters, digits or hyphens.")
     return name
 
 
@@ -224,9 +224,9 @@ def _expiry(text: str | None) -> int | None:
         moment = datetime.fromisoformat(text)
         ends = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        _stop(Ending.USAGE, "--expires must be a span such as 90d or 12h, or a time such as 2030-01-31T00:00:00Z.")
+        _stop(ExitCode.USAGE, "--expires must be a span such as 90d or 12h, or a time such as 2030-01-31T00:00:00Z.")
     if ends <= now:
-        _stop(Ending.USAGE, "--expires must lie ahead.")
+        _stop(ExitCode.USAGE, "--expires must lie ahead.")
     return ends
 
 
@@ -241,6 +241,6 @@ def _ends(shown: Token) -> str:
     return datetime.fromtimestamp(shown.expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _stop(ending: Ending, message: str) -> NoReturn:
-    typer.echo(problem(ending, message), err=True)
-    raise typer.Exit(ending)
+def _stop(exit_code: ExitCode, message: str) -> NoReturn:
+    typer.echo(problem(exit_code, message), err=True)
+    raise typer.Exit(exit_code)

@@ -9,12 +9,12 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.http.responses import under_way_of
+from service.http.responses import requests_in_flight_of
 from service.runtime.call_log import NO_ROUTE, call_ended
 from service.runtime.caller import Channel
-from service.runtime.metrics import Measures
-from service.runtime.request_context import UnderWay
-from service.runtime.tracing import UNTRACED, Door, of_headers
+from service.runtime.metrics import Metrics
+from service.runtime.request_context import RequestContext
+from service.runtime.tracing import UNTRACED, Transport, of_headers
 
 MCP_PATH: Final = "/mcp"
 SUGGEST_PATH: Final = "/suggest"
@@ -43,18 +43,18 @@ def route_words(tools: Iterable[str]) -> dict[str, str]:
 class ObservedCalls:
     """Wraps the front door."""
 
-    def __init__(self, app: ASGIApp, routes: Mapping[str, str], measures: Measures, traces: Door = UNTRACED) -> None:
+    def __init__(self, app: ASGIApp, routes: Mapping[str, str], metrics: Metrics, traces: Transport = UNTRACED) -> None:
         """Wrap an application.
 
         Args:
             app: what answers; it writes into the scope what it knows of the request.
             routes: the word for each path; any other path has none, so that no caller invents one.
-            measures: count the calls.
+            metrics: count the calls.
             traces: begin a span for each call of a tool and of /suggest; /mcp knows more of its own and does so itself.
         """
         self._app = app
         self._routes = routes
-        self._measures = measures
+        self._metrics = metrics
         self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,7 +62,7 @@ class ObservedCalls:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request, path = under_way_of(scope), scope["path"]
+        request, path = requests_in_flight_of(scope), scope["path"]
         if path == SUGGEST_PATH or path.startswith(_TOOLS):
             self._trace(request, scope)
         status: int | None = None
@@ -78,9 +78,9 @@ class ObservedCalls:
         finally:
             channel = Channel.MCP if path == MCP_PATH else Channel.REST
             route = self._routes.get(path, NO_ROUTE)
-            call_ended(self._measures, request, channel=channel.value, route=route, status=status)
+            call_ended(self._metrics, request, channel=channel.value, route=route, status=status)
 
-    def _trace(self, request: UnderWay, scope: Scope) -> None:
+    def _trace(self, request: RequestContext, scope: Scope) -> None:
         path, method = scope["path"], scope["method"]
         # No caller invents the names of spans.
         if path not in self._routes or method not in _METHODS:

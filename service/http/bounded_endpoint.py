@@ -11,7 +11,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, OverloadedError, ServiceError
-from service.http.responses import Answer, problem_answer, under_way_of
+from service.http.responses import Answer, problem_answer, requests_in_flight_of
 from service.runtime.overload import Gate, Place
 from service.runtime.wire import header
 
@@ -40,7 +40,7 @@ class Gated:
             timeout: seconds that a request may take.
             refused: makes the answer of what is too much.
             interrupted: whether the endpoint may be cancelled when its caller leaves; one that may not stops its own
-                work by `UnderWay.left`.
+                work by `RequestContext.left`.
         """
         self.app = app
         self._gate = gate
@@ -50,7 +50,7 @@ class Gated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or say that it is one too many."""
-        request = under_way_of(scope)
+        request = requests_in_flight_of(scope)
         try:
             self._gate.check()
             if scope["method"] == "POST" and not _announced_too_large(scope):

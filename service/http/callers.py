@@ -10,15 +10,15 @@ from service.runtime.wire import header
 TOKEN_HEADER = b"x-api-token"
 
 
-def http_caller(scope: Scope, channel: Channel, believed: Proxies) -> Caller:
+def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
     """The caller of a request.
 
     Args:
         scope: of ASGI.
         channel: the door.
-        believed: the configured proxies.
+        trusted: the configured proxies.
     """
     peer = scope.get("client")
-    origin = origin_of(peer[0] if peer else None, scope["headers"], believed)
+    origin = origin_of(peer[0] if peer else None, scope["headers"], trusted)
     token = header(scope["headers"], TOKEN_HEADER)
     return Caller(channel, request_id_of(scope), token or None, origin.address, origin.country)

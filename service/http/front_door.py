@@ -12,10 +12,10 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import InternalError
-from service.http.responses import Answer, Headers, problem_answer, under_way_of
+from service.http.responses import Answer, Headers, problem_answer, requests_in_flight_of
 from service.http.security_headers import completed, security_headers
 from service.runtime.draining import Draining
-from service.runtime.request_context import LEFT, working_on
+from service.runtime.request_context import LEFT, bind_request
 from service.runtime.wire import header
 
 SUGGEST_PATH: Final = "/suggest"
@@ -69,7 +69,7 @@ class FrontDoor:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = under_way_of(scope)
+        request = requests_in_flight_of(scope)
         request_id = request.request_id
         common: Headers = ((b"x-request-id", request_id.encode()),)
         if self._draining.begun:
@@ -89,7 +89,7 @@ class FrontDoor:
             await _preflight(scope).send(send_with_common)
             return
         try:
-            with working_on(request):
+            with bind_request(request):
                 await self._straight.get(scope["path"], self._app)(scope, receive, send_with_common)
         except asyncio.CancelledError:
             if not request.gone:

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from index_mappings.generations import Stamp
 from service.errors import MethodNotAllowedError, ServiceError
 from service.runtime.caller import new_request_id
-from service.runtime.request_context import UnderWay, begun, current
+from service.runtime.request_context import RequestContext, begun, current
 from service.runtime.wire import JSON, encode
 
 PROBLEM_JSON: Final = b"application/problem+json"
@@ -78,9 +78,9 @@ class Endpoint:
         await answer.send(send, head_only=scope["method"] == "HEAD")
 
 
-def under_way_of(scope: Scope) -> UnderWay:
+def requests_in_flight_of(scope: Scope) -> RequestContext:
     """What the door wrote down of the request."""
-    request: UnderWay | None = scope.get(UNDER_WAY)
+    request: RequestContext | None = scope.get(UNDER_WAY)
     if request is None:
         request = scope[UNDER_WAY] = begun(new_request_id())
     return request
@@ -88,7 +88,7 @@ def under_way_of(scope: Scope) -> UnderWay:
 
 def request_id_of(scope: Scope) -> str:
     """The id that the request was given at the door."""
-    return under_way_of(scope).request_id
+    return requests_in_flight_of(scope).request_id
 
 
 def json_answer(document: dict[str, Any], headers: Headers = ()) -> Answer:

@@ -13,7 +13,7 @@ from typing import Final
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, LimiterUnavailable
 from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import time_left
 from service.runtime.store_waits import patience, store_answer, wait_for_store
 
@@ -28,7 +28,7 @@ class FallbackLimiter:
         self,
         shared: Limiter,
         local: Limiter,
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
         *,
         retry_seconds: float = _RETRY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -38,19 +38,19 @@ class FallbackLimiter:
         Args:
             shared: the one that counts for all workers.
             local: decides while the shared one is away.
-            measures: are told of each time that the shared one is asked, and of each decision that the local one made.
+            metrics: are told of each time that the shared one is asked, and of each decision that the local one made.
             retry_seconds: how long a lost limiter is left alone.
             clock: seconds that never go back.
         """
         self._shared = shared
         self._local = local
-        self._measures = measures
+        self._metrics = metrics
         self._retry_seconds = retry_seconds
         self._clock = clock
         self._away = False
         self._retry_at = 0.0
         self._tasks: set[asyncio.Task[Decision | None]] = set()
-        self._reports = Circuit("limiter", (LimiterUnavailable,), measures, clock)
+        self._reports = Circuit("limiter", (LimiterUnavailable,), metrics, clock)
 
     @property
     def degraded(self) -> bool:
@@ -65,7 +65,7 @@ class FallbackLimiter:
             return None
         decision = self._local.take(key, quota)
         if decision is not None:
-            self._measures.quota(quota.bucket, "local")
+            self._metrics.quota(quota.bucket, "local")
         return decision
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
@@ -85,7 +85,7 @@ class FallbackLimiter:
             self._retry_at = self._clock() + self._retry_seconds
             self._start(key, quota, cost)
         decision = await self._local.hit(key, quota, cost)
-        self._measures.quota(quota.bucket, "local")
+        self._metrics.quota(quota.bucket, "local")
         return decision
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ class FallbackLimiter:
             outcome = "ok"
             return decision
         finally:
-            self._measures.store_call("limiter", "hit", outcome, time.monotonic() - began)
+            self._metrics.store_call("limiter", "hit", outcome, time.monotonic() - began)
 
     def _lost(self, error: LimiterUnavailable) -> None:
         self._retry_at = self._clock() + self._retry_seconds

@@ -25,16 +25,16 @@ from starlette.types import Message, Receive, Scope, Send
 from service.calls.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
 from service.http.callers import http_caller
-from service.http.responses import Answer, Headers, method_not_allowed, under_way_of
+from service.http.responses import Answer, Headers, method_not_allowed, requests_in_flight_of
 from service.limits.policy import Bucket
-from service.mcp_server.error_rewriting import Retelling
+from service.mcp_server.error_rewriting import ErrorRewriter
 from service.mcp_server.fast_path import PlainCall, ShortWay
 from service.mcp_server.handling import QUOTA, Call, quota_of
 from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call
 from service.mcp_server.spans import CALL, COMPLETE, begin_span
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
-from service.runtime.tracing import UNTRACED, Door
+from service.runtime.tracing import UNTRACED, Transport
 from service.runtime.wire import is_json, read_body
 
 _BAD_REQUEST: Final = 400
@@ -52,25 +52,25 @@ class McpEndpoint:
         self,
         sessions: StreamableHTTPSessionManager,
         dispatcher: Dispatcher,
-        believed: Proxies,
+        trusted: Proxies,
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
         *,
-        traces: Door = UNTRACED,
+        traces: Transport = UNTRACED,
     ) -> None:
         """Guard a session manager.
 
         Args:
             sessions: the SDK's; running for as long as requests come.
             dispatcher: says who may call, and how often.
-            believed: the proxies that tell whose call it is.
+            trusted: the proxies that tell whose call it is.
             allowed_hosts: values of Host that are served; `name:*` is any port or none.
             allowed_origins: values of Origin that are served, alike; a request without Origin is no browser's.
             traces: begin a span for each message.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher
-        self._believed = believed
+        self._trusted = trusted
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
         self._traces = traces
@@ -89,13 +89,15 @@ class McpEndpoint:
         tool = called_tool(message)
         known = tool if tool is not None and self._dispatcher.knows(tool) else None
         meta = (message.get("params") or {}).get("_meta")
-        begin_span(self._traces, under_way_of(scope), message["method"], known, meta=meta, headers=scope["headers"])
+        begin_span(
+            self._traces, requests_in_flight_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
+        )
         plain = self._short.read(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
             # The SDK says so, in the caller's era; nobody is asked for a token before that (R5).
-            await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send))
+            await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(scope, send))
             return
-        caller = http_caller(scope, Channel.MCP, self._believed)
+        caller = http_caller(scope, Channel.MCP, self._trusted)
         # A caller who types into an argument sends as many requests as on /suggest.
         otherwise = Bucket.SUGGEST if message["method"] == COMPLETE else Bucket.READS
         admit = await self._dispatcher.admit(tool, caller, otherwise=otherwise)
@@ -105,11 +107,11 @@ class McpEndpoint:
             await _problem(admit, message.get("id")).send(send)
             return
         if plain is not None:
-            await self._answer(plain, Call(caller, admit, under_way_of(scope)), admit.headers, send)
+            await self._answer(plain, Call(caller, admit, requests_in_flight_of(scope)), admit.headers, send)
             return
         scope[_ADMIT] = admit
         scope[QUOTA] = admit.headers
-        await self._sessions.handle_request(scope, _replay(body, receive), Retelling(scope, send))
+        await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(scope, send))
 
     async def _answer(self, plain: PlainCall, call: Call, headers: Headers, send: Send) -> None:
         """Answer a plain call; nothing is sent to a caller who has left."""
@@ -162,12 +164,12 @@ async def _read(scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]] 
         return Answer(_BAD_REQUEST, error.body())
 
 
-def call_over_http(believed: Proxies) -> Callable[[Any], Call]:
+def call_over_http(trusted: Proxies) -> Callable[[Any], Call]:
     """Tells whose request over HTTP it is, and whether it was admitted, from the SDK's context."""
 
     def call(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
         scope = context.request.scope
-        return Call(http_caller(scope, Channel.MCP, believed), scope.get(_ADMIT), under_way_of(scope))
+        return Call(http_caller(scope, Channel.MCP, trusted), scope.get(_ADMIT), requests_in_flight_of(scope))
 
     return call
 

@@ -11,7 +11,7 @@ from service.mcp_server.messages import retold
 _BAD_REQUEST: Final = 400
 
 
-class Retelling:
+class ErrorRewriter:
     """Sends what the SDK sends, but the body of an error that is its own in our words."""
 
     def __init__(self, scope: Scope, send: Send) -> None:

@@ -20,8 +20,8 @@ from service.mcp_server.spans import begin_span
 from service.runtime.call_log import NO_ROUTE, REFUSED, call_ended
 from service.runtime.caller import Caller
 from service.runtime.metrics import NOTHING_MEASURED
-from service.runtime.request_context import LEFT, UnderWay, begun, current, working_on
-from service.runtime.tracing import UNTRACED, Door
+from service.runtime.request_context import LEFT, RequestContext, begun, bind_request, current
+from service.runtime.tracing import UNTRACED, Transport
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Call:
 
     caller: Caller
     admit: Admit | None = None
-    request: UnderWay | None = None
+    request: RequestContext | None = None
 
 
 Context = ServerRequestContext[Any, Any]
@@ -73,7 +73,7 @@ def note_outcome(outcome: str) -> None:
         request.outcome = outcome
 
 
-def refused(request: UnderWay) -> None:
+def refused(request: RequestContext) -> None:
     """Write down that a request ends with an error of ours, where nothing better is known of it."""
     if request.outcome is None:
         request.outcome = REFUSED
@@ -94,7 +94,7 @@ class Working:
     """Does the work of messages for those who sent them."""
 
     def __init__(
-        self, dispatcher: Dispatcher, call_of: CallOf, timeout: float = _TIMEOUT, traces: Door = UNTRACED
+        self, dispatcher: Dispatcher, call_of: CallOf, timeout: float = _TIMEOUT, traces: Transport = UNTRACED
     ) -> None:
         """Make ready.
 
@@ -121,7 +121,7 @@ class Working:
         # The SDK's task outlives the request's: without a word of ours it would work on for a caller who has left.
         with (
             CancelScope() as scope,
-            working_on(call.request or begun(call.caller.request_id, self._timeout)) as request,
+            bind_request(call.request or begun(call.caller.request_id, self._timeout)) as request,
         ):
             request.left.append(scope.cancel)
             if call.request is None:
@@ -151,7 +151,7 @@ class Working:
         return admit
 
 
-def _told(call: Call, request: UnderWay) -> None:
+def _told(call: Call, request: RequestContext) -> None:
     """Tell of a call that came by no door that does."""
     if call.request is None:
         call_ended(NOTHING_MEASURED, request, channel=call.caller.channel.value, route=NO_ROUTE)

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
-from service.http.responses import under_way_of
+from service.http.responses import requests_in_flight_of
 from service.mcp_server.completion import Completing
 from service.mcp_server.handling import (
     OWN,
@@ -45,7 +45,7 @@ from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
 from service.mcp_server.schemas import input_schema, output_schema
 from service.runtime.request_context import current
-from service.runtime.tracing import UNTRACED, Door
+from service.runtime.tracing import UNTRACED, Transport
 from service.suggest.responder import SuggestResponder
 from service.tools.tool import Tool
 
@@ -79,7 +79,7 @@ def build_server(
     call_of: CallOf,
     *,
     timeout: float = 1.8,
-    traces: Door = UNTRACED,
+    traces: Transport = UNTRACED,
     public_url: str | None = None,
 ) -> Server[Any]:
     """Make the server of one door.
@@ -191,7 +191,7 @@ async def _only_our_words(ctx: Context, call_next: CallNext) -> HandlerResult:
     except OwnError:
         if ctx.request is not None:
             ctx.request.scope[OWN] = True
-            refused(under_way_of(ctx.request.scope))
+            refused(requests_in_flight_of(ctx.request.scope))
         raise
     except MCPError as error:
         retold = in_our_words(error.error.code, error.error.data)

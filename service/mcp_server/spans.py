@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from service.runtime.request_context import UnderWay
-from service.runtime.tracing import Door, of_headers
+from service.runtime.request_context import RequestContext
+from service.runtime.tracing import Transport, of_headers
 
 CALL: Final = "tools/call"
 COMPLETE: Final = "completion/complete"
@@ -29,8 +29,8 @@ _METHODS: Final = frozenset(
 
 
 def begin_span(
-    traces: Door,
-    request: UnderWay,
+    traces: Transport,
+    request: RequestContext,
     method: str,
     tool: str | None,
     *,

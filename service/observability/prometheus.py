@@ -130,7 +130,7 @@ class _Timed:
         return list(zip(map(floatToGoString, (*BUCKETS, math.inf)), accumulate(self._counts), strict=True))
 
 
-class PrometheusMeasures:
+class PrometheusMetrics:
     """Counts and times in a registry of its own."""
 
     def __init__(self, routes: Iterable[str]) -> None:
@@ -177,57 +177,57 @@ class PrometheusMeasures:
             self._stands(part, "closed")
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         observe = self._answered.of(route, outcome).observe
         for each in seconds:
             observe(each)
 
     def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._engine.of(operation, outcome).observe(seconds)
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._stores.of(store, operation, outcome).observe(seconds)
 
     def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._count(self._caches.of(cache, "hit" if hit else "miss"), times)
 
     def quota(self, bucket: str, decision: str, times: int = 1) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._count(self._quotas.of(bucket, decision), times)
 
     def circuit(self, part: str, state: str) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._changes.of(part, state).inc()
         self._stands(part, state)
 
     def under_way(self, change: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._under_way.inc(change)
 
     def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._fetches.of(outcome).observe(seconds)
         self._fetched.inc(size)
 
     def typeahead_folder(self, files: int, size: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._folder_files.set(files)
         self._folder_bytes.set(size)
 
     def typeahead_open(self, segments: int, size: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._open_segments.set(segments)
         self._open_bytes.set(size)
 
     def index_checked(self, size: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._checked.inc(size)
 
     def index_damaged(self, scopes: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         self._damaged.set(scopes)
 
     def families(self) -> list[Metric]:

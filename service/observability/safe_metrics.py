@@ -1,106 +1,106 @@
-"""Measures that can't break an answer: a fault of theirs is logged, and the call goes on uncounted."""
+"""Metrics that can't break an answer: a fault of theirs is logged, and the call goes on uncounted."""
 
 import logging
 from typing import Final
 
-from service.runtime.metrics import Measures
+from service.runtime.metrics import Metrics
 
 _LOG: Final = logging.getLogger(__name__)
 
 
-class UnfailingMeasures:
-    """Measures around measures."""
+class SafeMetrics:
+    """Metrics around measures."""
 
-    def __init__(self, measures: Measures) -> None:
+    def __init__(self, metrics: Metrics) -> None:
         """Guard some measures.
 
         Args:
-            measures: whatever they raise is caught here.
+            metrics: whatever they raise is caught here.
         """
-        self._measures = measures
+        self._metrics = metrics
         self._told = False
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.answered(route, outcome, *seconds)
+            self._metrics.answered(route, outcome, *seconds)
         except Exception:  # noqa: BLE001 - what counts a call must not end it
             self._fault()
 
     def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.engine_call(operation, outcome, seconds)
+            self._metrics.engine_call(operation, outcome, seconds)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.store_call(store, operation, outcome, seconds)
+            self._metrics.store_call(store, operation, outcome, seconds)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.cache(cache, hit=hit, times=times)
+            self._metrics.cache(cache, hit=hit, times=times)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def quota(self, bucket: str, decision: str, times: int = 1) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.quota(bucket, decision, times)
+            self._metrics.quota(bucket, decision, times)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def circuit(self, part: str, state: str) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.circuit(part, state)
+            self._metrics.circuit(part, state)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def under_way(self, change: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.under_way(change)
+            self._metrics.under_way(change)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.typeahead_fetched(outcome, size, seconds)
+            self._metrics.typeahead_fetched(outcome, size, seconds)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def typeahead_folder(self, files: int, size: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.typeahead_folder(files, size)
+            self._metrics.typeahead_folder(files, size)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def typeahead_open(self, segments: int, size: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.typeahead_open(segments, size)
+            self._metrics.typeahead_open(segments, size)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def index_checked(self, size: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.index_checked(size)
+            self._metrics.index_checked(size)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
     def index_damaged(self, scopes: int) -> None:
-        """As `Measures`."""
+        """As `Metrics`."""
         try:
-            self._measures.index_damaged(scopes)
+            self._metrics.index_damaged(scopes)
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 

@@ -8,14 +8,14 @@ from prometheus_client.metrics_core import Metric
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus
-from service.operations.health import Away, Situation
+from service.operations.health import Away, HealthSnapshot
 from service.operations.state import ServiceState
 from service.operations.state_document import moment
 from service.reports.protocol import Waiting
 from service.search.protocol import Generations
 
 
-def standing_families(service: ServiceState, situation: Situation) -> list[Metric]:
+def standing_families(service: ServiceState, situation: HealthSnapshot) -> list[Metric]:
     """The families.
 
     Args:

@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from service.runtime.tracing import UNTRACED, Door, TracedDoor
+from service.runtime.tracing import UNTRACED, TracedTransport, Transport
 
 _FLUSH_MS: Final = 2_000
 
@@ -23,11 +23,11 @@ class Traces:
     """Where calls are traced.
 
     Attributes:
-        door: begins their spans.
+        transport: begins their spans.
         provider: of the spans; None where nothing is traced.
     """
 
-    door: Door
+    transport: Transport
     provider: TracerProvider | None
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ def open_traces(service: str, version: str, processor: SpanProcessor | None = No
     # Not the global one: applications in one process don't share it, and no library begins spans that nobody asked for.
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
-    return Traces(TracedDoor(provider.get_tracer(service, version)), provider)
+    return Traces(TracedTransport(provider.get_tracer(service, version)), provider)
 
 
 def _named(service: str) -> Resource:

@@ -29,7 +29,7 @@ class Away:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class HealthSnapshot:
     """What was found at one time.
 
     Attributes:
@@ -56,10 +56,10 @@ class Questions:
         self._reports = reports
         self._timeout = timeout
 
-    async def situation(self) -> Situation:
+    async def situation(self) -> HealthSnapshot:
         """Ask all of them at once."""
         generations, queue = await asyncio.gather(self.generations(), self._asked(lambda: self._reports.waiting(1)))
-        return Situation(generations, queue)
+        return HealthSnapshot(generations, queue)
 
     async def generations(self) -> Generations | Away:
         """Ask the search engine alone."""

@@ -12,7 +12,7 @@ SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
 Reason = Literal[
     "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_told", "fault"
 ]  # fmt: skip
-Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Seconds = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 FlagValue = bool | int | float | str | None | dict[str, Count] | dict[str, dict[str, Count]]
@@ -48,8 +48,8 @@ class ServiceState(_Told):
     name: str
     version: str = Field(description="Of the interface.")
     commit: str | None = Field(description="Of the build; null when it does not know.")
-    built_at: Moment | None = Field(description="When the build was made; null when it does not know.")
-    started_at: Moment = Field(description="When this process opened its parts.")
+    built_at: Timestamp | None = Field(description="When the build was made; null when it does not know.")
+    started_at: Timestamp = Field(description="When this process opened its parts.")
     pid: Count = Field(description="Of the worker that answered; each has its own caches and circuits.")
 
 
@@ -60,7 +60,7 @@ class GenerationState(_Told):
     schema_version: Count
     readable: bool = Field(description="Whether this service reads that schema version.")
     sequence: Count = Field(description="Rises with each change of the data.")
-    built_at: Moment = Field(description="When its data was last changed.")
+    built_at: Timestamp = Field(description="When its data was last changed.")
     age_seconds: Seconds | None = Field(description="Since then, by this machine's clock; null when it can't be read.")
     shops: Count | None = Field(description="Public shops in it; null when it does not say.")
     counts: dict[str, Count] = Field(description="Documents by kind.")
@@ -104,9 +104,11 @@ class FollowerState(_Part):
     source: str | None = Field(None, description="What kind of changes it reads.")
     position: str | None = Field(None, description="How far into them it is, in the source's terms.")
     waiting: Count | None = Field(None, description="Changes known to wait; null where the source can't tell.")
-    caught_up_at: Moment | None = Field(None, description="When nothing more waited last; null before the first time.")
+    caught_up_at: Timestamp | None = Field(
+        None, description="When nothing more waited last; null before the first time."
+    )
     lag_seconds: Seconds | None = Field(None, description="Since then; it grows too when the follower has died.")
-    told_at: Moment | None = Field(None, description="When the follower said all this.")
+    told_at: Timestamp | None = Field(None, description="When the follower said all this.")
 
 
 class ConsumersState(_Told):
@@ -127,9 +129,9 @@ class AccountState(_Told):
     remaining: float | None = Field(
         description="limit - used; below 0 when more is used than there is; null unless both are stated."
     )
-    resets_at: Moment | None = Field(description="When the count begins anew.")
+    resets_at: Timestamp | None = Field(description="When the count begins anew.")
     status: str | None = Field(description="In the catalogue's words.")
-    observed_at: Moment | None = Field(description="When all this was seen.")
+    observed_at: Timestamp | None = Field(description="When all this was seen.")
 
 
 class AccountsState(_Part):
@@ -141,7 +143,7 @@ class AccountsState(_Part):
 class OpsState(_Told):
     """The state of the service for those who run it."""
 
-    asked_at: Moment
+    asked_at: Timestamp
     service: ServiceState
     shops: ShopsState
     catalogue: CatalogueState

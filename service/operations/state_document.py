@@ -12,7 +12,7 @@ from typing import Final
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
-from service.operations.health import Away, Situation
+from service.operations.health import Away, HealthSnapshot
 from service.operations.state import (
     AccountsState,
     AccountState,
@@ -42,7 +42,7 @@ class About:
     flags: Mapping[str, FlagValue]
 
 
-def ops_state(about: About, situation: Situation, now: datetime) -> OpsState:
+def ops_state(about: About, situation: HealthSnapshot, now: datetime) -> OpsState:
     """The whole document."""
     found = situation.generations
     away = found.reason if isinstance(found, Away) else None

@@ -7,7 +7,7 @@ from typing import TypeVar
 from service.reports.failures import Reason, ReportsUnavailable
 from service.reports.protocol import Recheck, Report, ReportQueue, Waiting
 from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.store_waits import store_answer
 
 T = TypeVar("T")
@@ -16,11 +16,11 @@ T = TypeVar("T")
 class GuardedQueue:
     """A queue that is not asked while it fails."""
 
-    def __init__(self, queue: ReportQueue, measures: Measures = NOTHING_MEASURED) -> None:
+    def __init__(self, queue: ReportQueue, metrics: Metrics = NOTHING_MEASURED) -> None:
         """Guard a queue; it belongs to this one."""
         self._queue = queue
-        self._measures = measures
-        self._circuit = Circuit("reports", (ReportsUnavailable,), measures)
+        self._metrics = metrics
+        self._circuit = Circuit("reports", (ReportsUnavailable,), metrics)
         # Of the last failure.
         self._reason = Reason.NO_ANSWER
 
@@ -73,4 +73,4 @@ class GuardedQueue:
             outcome = "ok"
             return answer
         finally:
-            self._measures.store_call("reports", operation, outcome, time.monotonic() - began)
+            self._metrics.store_call("reports", operation, outcome, time.monotonic() - began)

@@ -22,7 +22,7 @@ from service.http.responses import Answer, Asked, Endpoint, Headers, json_answer
 from service.limits.policy import Bucket
 from service.observability.exposition import exposed
 from service.observability.processes import process_families
-from service.observability.prometheus import PrometheusMeasures
+from service.observability.prometheus import PrometheusMetrics
 from service.observability.resources import resource_families
 from service.observability.scrape_gauges import standing_families
 from service.operations.health import Away, Questions
@@ -43,18 +43,18 @@ _NO_ACCOUNTS: Final = "The search engine does not tell of the accounts just now;
 class OpsKey:
     """Who may ask."""
 
-    def __init__(self, key: SecretStr | None, admission: Admission, believed: Proxies) -> None:
+    def __init__(self, key: SecretStr | None, admission: Admission, trusted: Proxies) -> None:
         """Configure the key.
 
         Args:
             key: None leaves the endpoints open.
             admission: counts the calls.
-            believed: the proxies that tell whose call it is.
+            trusted: the proxies that tell whose call it is.
         """
         # Hashes are of one length, so comparing them tells nothing of the key's.
         self._key = None if key is None else sha256(key.get_secret_value().strip().encode()).digest()
         self._admission = admission
-        self._believed = believed
+        self._trusted = trusted
 
     async def check(self, asked: Asked) -> Headers:
         """Let a request pass.
@@ -66,7 +66,7 @@ class OpsKey:
             OpsKeyRequiredError: a key is configured, and the request has another one or none.
             QuotaExceededError: none is configured, and the caller's reads are used up.
         """
-        caller = http_caller(asked.scope, Channel.REST, self._believed)
+        caller = http_caller(asked.scope, Channel.REST, self._trusted)
         if self._key is None:
             return (await self._admission.admit(caller, Bucket.READS)).headers
         given = header(asked.headers, OPS_KEY_HEADER)
@@ -100,7 +100,7 @@ def resources_endpoint(key: OpsKey, questions: Questions) -> Endpoint:
     return _behind(key, answer)
 
 
-def metrics_endpoint(key: OpsKey, questions: Questions, about: About, measures: PrometheusMeasures) -> Endpoint:
+def metrics_endpoint(key: OpsKey, questions: Questions, about: About, metrics: PrometheusMetrics) -> Endpoint:
     """GET /metrics: what has been counted, and what stands just now; a part that is away is `up` 0."""
 
     async def answer(asked: Asked) -> Answer:
@@ -108,19 +108,19 @@ def metrics_endpoint(key: OpsKey, questions: Questions, about: About, measures: 
         accept = header(asked.headers, b"accept")
         # Files of other workers and of the system are read for it.
         written = await asyncio.to_thread(
-            lambda: exposed([*measures.families(), *standing, *process_families(measures.workers())], accept)
+            lambda: exposed([*metrics.families(), *standing, *process_families(metrics.workers())], accept)
         )
         return Answer(200, written.body, written.media_type)
 
     return _behind(key, answer)
 
 
-def operations_routes(key: OpsKey, questions: Questions, about: About, measures: PrometheusMeasures) -> list[BaseRoute]:
+def operations_routes(key: OpsKey, questions: Questions, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
     """The three routes. They stand beside the gate: whoever is on call must get in when nobody else does."""
     return [
         Route(STATE_PATH, endpoint=state_endpoint(key, questions, about)),
         Route(RESOURCES_PATH, endpoint=resources_endpoint(key, questions)),
-        Route(METRICS_PATH, endpoint=metrics_endpoint(key, questions, about, measures)),
+        Route(METRICS_PATH, endpoint=metrics_endpoint(key, questions, about, metrics)),
     ]
 
 

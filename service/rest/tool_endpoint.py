@@ -13,11 +13,11 @@ from service.runtime.wire import JSON, decode_object, header, is_json, read_body
 from service.tools.request import invalid, shown_name
 
 
-def tool_endpoint(dispatcher: Dispatcher, name: str, believed: Proxies) -> Endpoint:
+def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoint:
     """The endpoint of one tool; `believed` proxies tell whose call it is."""
 
     async def answer(asked: Asked) -> Answer:
-        caller = http_caller(asked.scope, Channel.REST, believed)
+        caller = http_caller(asked.scope, Channel.REST, trusted)
         outcome = await dispatcher.call(name, partial(_arguments, asked), caller)
         headers = (*stamp_headers(outcome.stamp), *outcome.headers)
         if outcome.error is not None:

@@ -94,37 +94,37 @@ def proxies(
     return Proxies(networks, UNIX in named, header, country or None)
 
 
-def origin_of(peer: str | None, headers: _RawHeaders, believed: Proxies) -> Origin:
+def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origin:
     """Where a call comes from; never raises.
 
     Args:
         peer: the address at the other end of the connection; None or blank for a Unix socket.
         headers: as received, names in lower case.
-        believed: the configured proxies.
+        trusted: the configured proxies.
     """
     address = _address_of_peer(peer) if peer else None
     own = UNKNOWN if address is None else str(address)
-    if not (_is_trusted(address, believed) if peer else believed.unix):
+    if not (_is_trusted(address, trusted) if peer else trusted.unix):
         return Origin(own, None)
     headers = tuple(headers)
-    return Origin(_forwarded(headers, believed) or own, _country(headers, believed))
+    return Origin(_forwarded(headers, trusted) or own, _country(headers, trusted))
 
 
-def is_trusted_peer(peer: str, believed: Proxies) -> bool:
+def is_trusted_peer(peer: str, trusted: Proxies) -> bool:
     """Whether the address at the other end of a connection is that of a configured proxy."""
-    return _is_trusted(_address_of_peer(peer), believed)
+    return _is_trusted(_address_of_peer(peer), trusted)
 
 
-def _forwarded(headers: _RawHeaders, believed: Proxies) -> str | None:
+def _forwarded(headers: _RawHeaders, trusted: Proxies) -> str | None:
     """The right-most address that is no proxy's; the left-most one when all are; None when that can't be read."""
-    whole = ",".join(_values(headers, believed.header.value))
+    whole = ",".join(_values(headers, trusted.header.value))
     found: str | None = None
-    for number, hop in enumerate(_hops(whole[-_MAX_HEADER:], believed.header)):
+    for number, hop in enumerate(_hops(whole[-_MAX_HEADER:], trusted.header)):
         address = None if hop is None or number == _MAX_HOPS else _address(hop)
         if address is None:
             return None
         found = str(address)
-        if not _is_trusted(address, believed):
+        if not _is_trusted(address, trusted):
             break
     return found
 
@@ -189,14 +189,14 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 _address_of_peer = lru_cache(_REMEMBERED_PEERS)(_address)
 
 
-def _is_trusted(address: IPv4Address | IPv6Address | None, believed: Proxies) -> bool:
-    return address is not None and any(address in network for network in believed.networks)
+def _is_trusted(address: IPv4Address | IPv6Address | None, trusted: Proxies) -> bool:
+    return address is not None and any(address in network for network in trusted.networks)
 
 
-def _country(headers: _RawHeaders, believed: Proxies) -> str | None:
-    if believed.country_header is None:
+def _country(headers: _RawHeaders, trusted: Proxies) -> str | None:
+    if trusted.country_header is None:
         return None
-    values = _values(headers, believed.country_header)
+    values = _values(headers, trusted.country_header)
     code = values[0].strip(" \t").upper() if len(values) == 1 else ""
     return code if code in COUNTRY_CODES else None
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.runtime.metrics import Measures
-from service.runtime.request_context import LEFT, UnderWay
+from service.runtime.metrics import Metrics
+from service.runtime.request_context import LEFT, RequestContext
 
 OK: Final = "ok"
 EVENT: Final = "call"
@@ -52,20 +52,22 @@ class EndedCall:
     engine_seconds: float = 0.0
 
 
-def call_ended(measures: Measures, request: UnderWay, *, channel: str, route: str, status: int | None = None) -> None:
+def call_ended(
+    metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None
+) -> None:
     """Count a call and write its line.
 
     Args:
-        measures: count it.
+        metrics: count it.
         request: what is known of it; its `outcome` is completed.
         channel: the door.
-        route: as `Measures.answered` names it.
+        route: as `Metrics.answered` names it.
         status: of HTTP, where it was answered over HTTP; None without an answer, and over stdio.
     """
     route = request.tool or route
     outcome = request.outcome = _outcome(request, status)
     seconds = time.monotonic() - request.began
-    measures.answered(route, outcome, seconds)
+    metrics.answered(route, outcome, seconds)
     for done in request.ended:
         done()
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
@@ -83,14 +85,14 @@ def call_ended(measures: Measures, request: UnderWay, *, channel: str, route: st
     _write(level, [_line(ended, channel, route, seconds)])
 
 
-def calls_ended(measures: Measures, calls: Sequence[EndedCall], *, channel: str, route: str) -> None:
+def calls_ended(metrics: Metrics, calls: Sequence[EndedCall], *, channel: str, route: str) -> None:
     """The same for calls that were answered over HTTP together, of one route.
 
     Args:
-        measures: count them.
+        metrics: count them.
         calls: in the order in which they were answered, just now.
         channel: the door.
-        route: as `Measures.answered` names it.
+        route: as `Metrics.answered` names it.
     """
     now = time.monotonic()
     taken: dict[str, list[float]] = {}
@@ -104,7 +106,7 @@ def calls_ended(measures: Measures, calls: Sequence[EndedCall], *, channel: str,
             taken[outcome] = [seconds]
         lines.append(_line(call, channel, route, seconds))
     for outcome, seconds_of in taken.items():
-        measures.answered(route, outcome, *seconds_of)
+        metrics.answered(route, outcome, *seconds_of)
     if _LOG.isEnabledFor(logging.INFO):
         _write(logging.INFO, lines)
 
@@ -139,7 +141,7 @@ def _write(level: int, lines: list[dict[str, Any]]) -> None:
         _LOG.log(level, event, extra=line)
 
 
-def _outcome(request: UnderWay, status: int | None) -> str:
+def _outcome(request: RequestContext, status: int | None) -> str:
     if request.gone:
         return LEFT
     if request.outcome is not None:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Circuit:
         self,
         part: str,
         failures: tuple[type[Exception], ...],
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Close the circuit.
@@ -43,12 +43,12 @@ class Circuit:
         Args:
             part: its name in the measures.
             failures: the exceptions that say that the part fails; any other one is an answer.
-            measures: are told of each change.
+            metrics: are told of each change.
             clock: seconds that never go back.
         """
         self._part = part
         self._failures = failures
-        self._measures = measures
+        self._metrics = metrics
         self._clock = clock
         # When each recent call ended, and whether it failed.
         self._calls: deque[tuple[float, bool]] = deque()
@@ -93,7 +93,7 @@ class Circuit:
             raise CircuitOpen
         # Before it is asked: nobody else may try meanwhile.
         self._probe_at = self._clock() + _PROBE_EVERY_S
-        self._measures.circuit(self._part, "half_open")
+        self._metrics.circuit(self._part, "half_open")
         return True
 
     def end(self, *, probing: bool, failed: bool) -> None:
@@ -107,7 +107,7 @@ class Circuit:
             self._note(failed=failed)
         elif failed:
             self._probe_at = self._clock() + _PROBE_EVERY_S
-            self._measures.circuit(self._part, "open")
+            self._metrics.circuit(self._part, "open")
         else:
             self._close()
 
@@ -119,7 +119,7 @@ class Circuit:
             self._failed -= self._calls.popleft()[1]
         if failed and len(self._calls) >= _ENOUGH_CALLS and self._failed >= _OPEN_SHARE * len(self._calls):
             if not self._open:
-                self._measures.circuit(self._part, "open")
+                self._metrics.circuit(self._part, "open")
             self._open = True
             self._probe_at = now + _PROBE_EVERY_S
 
@@ -127,4 +127,4 @@ class Circuit:
         self._open = False
         self._calls.clear()
         self._failed = 0
-        self._measures.circuit(self._part, "closed")
+        self._metrics.circuit(self._part, "closed")

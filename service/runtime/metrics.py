@@ -6,7 +6,7 @@ Every label is one of a few words that the code knows; never a query, a shop, a 
 from typing import Final, Protocol
 
 
-class Measures(Protocol):
+class Metrics(Protocol):
     """Counts and times; no method raises or waits."""
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
@@ -64,8 +64,8 @@ class Measures(Protocol):
         """So many generations, or typeaheads of one, are not answered from, as a file of theirs is damaged."""
 
 
-class NothingMeasured:
-    """Measures that nobody reads: stdio, tests, commands."""
+class NoMetrics:
+    """Metrics that nobody reads: stdio, tests, commands."""
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
         """Not kept."""
@@ -104,4 +104,4 @@ class NothingMeasured:
         """Not kept."""
 
 
-NOTHING_MEASURED: Final = NothingMeasured()
+NOTHING_MEASURED: Final = NoMetrics()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from service.errors import OverloadedError
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 
 # Requests that wait for stores work on nothing, but go on all together when the stores answer.
 _WAITING_PER_PLACE: Final = 4
@@ -18,15 +18,15 @@ _WAITING_PER_PLACE: Final = 4
 class Gate:
     """Lets so many requests work at once."""
 
-    def __init__(self, most: int, measures: Measures = NOTHING_MEASURED) -> None:
+    def __init__(self, most: int, metrics: Metrics = NOTHING_MEASURED) -> None:
         """Open the gate.
 
         Args:
             most: requests at once.
-            measures: are told of each that enters and leaves.
+            metrics: are told of each that enters and leaves.
         """
         self._most = most
-        self._measures = measures
+        self._metrics = metrics
         self._under_way = 0
         self._given_back = 0
         self._in_turn = 0
@@ -72,12 +72,12 @@ class Gate:
         """
         self.check()
         self._under_way += 1
-        self._measures.under_way(1)
+        self._metrics.under_way(1)
 
     def leave(self) -> None:
         """Give a place back."""
         self._under_way -= 1
-        self._measures.under_way(-1)
+        self._metrics.under_way(-1)
 
     def give_back(self) -> bool:
         """Give a place back for a while; whether that could be done, as only so many may wait outside."""
@@ -91,7 +91,7 @@ class Gate:
         """End what `give_back` began; it works even when all places are taken: what was begun is not thrown away."""
         self._given_back -= 1
         self._under_way += 1
-        self._measures.under_way(1)
+        self._metrics.under_way(1)
 
 
 class Place:

@@ -21,7 +21,7 @@ LEFT: Final = "left"
 
 
 @dataclass(slots=True)
-class UnderWay:
+class RequestContext:
     """One request.
 
     Attributes:
@@ -72,16 +72,16 @@ class UnderWay:
             stop()
 
 
-def begun(request_id: str, timeout: float = math.inf) -> UnderWay:
+def begun(request_id: str, timeout: float = math.inf) -> RequestContext:
     """A request that begins now and may take so many seconds."""
     now = time.monotonic()
-    return UnderWay(request_id, now, now + timeout)
+    return RequestContext(request_id, now, now + timeout)
 
 
-_CURRENT: Final[ContextVar[UnderWay | None]] = ContextVar("the request under way", default=None)
+_CURRENT: Final[ContextVar[RequestContext | None]] = ContextVar("the request under way", default=None)
 
 
-def current() -> UnderWay | None:
+def current() -> RequestContext | None:
     """The request that the running task works for; None outside of any."""
     return _CURRENT.get()
 
@@ -92,15 +92,15 @@ def time_left(most: float) -> float:
     return most if request is None else min(most, request.remaining())
 
 
-class working_on:  # noqa: N801 - a context; a class, as each key press makes one: `contextmanager` takes several times as long
+class bind_request:  # noqa: N801 - a context; a class, as each key press makes one: `contextmanager` takes several times as long
     """Everything within is done for this request."""
 
     __slots__ = ("_mark", "_request")
 
-    def __init__(self, request: UnderWay) -> None:
+    def __init__(self, request: RequestContext) -> None:
         self._request = request
 
-    def __enter__(self) -> UnderWay:
+    def __enter__(self) -> RequestContext:
         self._mark = _CURRENT.set(self._request)
         return self._request
 
@@ -109,7 +109,7 @@ class working_on:  # noqa: N801 - a context; a class, as each key press makes on
 
 
 @contextmanager
-def for_nobody_in_particular() -> Iterator[None]:
+def detached_from_request() -> Iterator[None]:
     """What is done within is shared by many requests: no single one's deadline bounds it."""
     mark = _CURRENT.set(None)
     try:

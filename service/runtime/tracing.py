@@ -13,7 +13,7 @@ from opentelemetry import context as span_context
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from service.runtime.request_context import UnderWay, current
+from service.runtime.request_context import RequestContext, current
 
 Carried = Callable[[], Mapping[str, Any]]
 
@@ -29,30 +29,30 @@ def of_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
 
 
-class Door(Protocol):
+class Transport(Protocol):
     """Where calls come in."""
 
-    def begin(self, request: UnderWay, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
+    def begin(self, request: RequestContext, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
         """The running task now works for this call, until the request's end."""
 
 
-class UntracedDoor:
+class UntracedTransport:
     """A door that nobody traces."""
 
-    def begin(self, request: UnderWay, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
+    def begin(self, request: RequestContext, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
         """Nothing is kept."""
 
 
-UNTRACED: Final = UntracedDoor()
+UNTRACED: Final = UntracedTransport()
 
 
-class TracedDoor:
+class TracedTransport:
     """A door that begins a server span for each call."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
-    def begin(self, request: UnderWay, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
+    def begin(self, request: RequestContext, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
         """The running task now works for this call, until the request's end.
 
         Args:
@@ -72,7 +72,7 @@ class TracedDoor:
         span_context.attach(set_span_in_context(span))
 
 
-def _end(span: Span, request: UnderWay) -> None:
+def _end(span: Span, request: RequestContext) -> None:
     outcome = request.outcome or "none"
     span.set_attribute("shop_directory.outcome", outcome)
     if request.generation is not None:

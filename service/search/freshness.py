@@ -8,8 +8,8 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NOTHING_MEASURED, Measures
-from service.runtime.request_context import for_nobody_in_particular
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.request_context import detached_from_request
 from service.search.failures import BackendUnavailable, GenerationDamaged, NotReadable, OtherSchema
 
 # The engine answers, and what is live may not be answered from: the stamp confirmed before is of no use either.
@@ -27,16 +27,16 @@ class LiveStamp:
         self,
         load: Callable[[], Awaitable[Stamp]],
         clock: Callable[[], float] = time.monotonic,
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
     ) -> None:
         """Wrap a look-up.
 
         Args:
             load: asks the engine; raises BackendUnavailable when it does not answer.
             clock: seconds, monotonic.
-            measures: are told how often the last answer does.
+            metrics: are told how often the last answer does.
         """
-        self._measures = measures
+        self._metrics = metrics
         self._load = load
         self._clock = clock
         self._confirmed: tuple[float, Stamp] | None = None
@@ -55,7 +55,7 @@ class LiveStamp:
         """
         if (stamp := self.cached()) is not None:
             return stamp
-        self._measures.cache("stamp", hit=False)
+        self._metrics.cache("stamp", hit=False)
         try:
             return await self.reload()
         except _UNUSABLE:
@@ -77,7 +77,7 @@ class LiveStamp:
         age = self._clock() - confirmed[0]
         if age >= FRESH_SECONDS and (age >= BOUND_SECONDS or not self._is_asked_for):
             return None
-        self._measures.cache("stamp", hit=True)
+        self._metrics.cache("stamp", hit=True)
         return confirmed[1]
 
     async def reload(self) -> Stamp:
@@ -86,7 +86,7 @@ class LiveStamp:
         After one that failed only one request waits for the next: the others would all be late to learn the same.
         """
         if not self._is_asked_for or self._under_way is None:
-            with for_nobody_in_particular():
+            with detached_from_request():
                 self._under_way = asyncio.create_task(self._look_up())
         elif self._failed:
             raise BackendUnavailable("the stamp could not be read just now, and is being asked for again")

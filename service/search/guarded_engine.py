@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
 from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import current
 from service.runtime.tracing import asking
 from service.search.engine import Ask, Engine, Hit, Page
@@ -30,19 +30,19 @@ _GONE: Final = (GenerationGone, GenerationDamaged, NotReadable)
 class GuardedEngine:
     """An engine that is not asked while it fails."""
 
-    def __init__(self, engine: Engine, system: str, measures: Measures = NOTHING_MEASURED) -> None:
+    def __init__(self, engine: Engine, system: str, metrics: Metrics = NOTHING_MEASURED) -> None:
         """Guard an engine; it belongs to this one.
 
         Args:
             engine: what is asked.
             system: its name in traces.
-            measures: are told of every call.
+            metrics: are told of every call.
         """
         self._engine = engine
         self._system = system
-        self._measures = measures
-        self._stamp = Circuit("stamp", (BackendUnavailable,), measures)
-        self._searches = Circuit("search", (BackendUnavailable,), measures)
+        self._metrics = metrics
+        self._stamp = Circuit("stamp", (BackendUnavailable,), metrics)
+        self._searches = Circuit("search", (BackendUnavailable,), metrics)
 
     async def live(self) -> Stamp:
         """The stamp of the live generation, asked now."""
@@ -83,26 +83,26 @@ class GuardedEngine:
     def _asked(self, operation: str) -> "_Asked":
         """One call to the engine, as a context; BackendUnavailable where it is left alone just now."""
         circuit = self._stamp if operation == "stamp" else self._searches
-        return _Asked(operation, circuit, self._system, self._measures)
+        return _Asked(operation, circuit, self._system, self._metrics)
 
 
 class _Asked:
     """One call: refused by an open circuit, traced, timed, counted, and charged to the current request."""
 
-    __slots__ = ("_began", "_circuit", "_measures", "_operation", "_probing", "_span", "_system")
+    __slots__ = ("_began", "_circuit", "_metrics", "_operation", "_probing", "_span", "_system")
 
-    def __init__(self, operation: str, circuit: Circuit, system: str, measures: Measures) -> None:
+    def __init__(self, operation: str, circuit: Circuit, system: str, metrics: Metrics) -> None:
         self._operation = operation
         self._circuit = circuit
         self._system = system
-        self._measures = measures
+        self._metrics = metrics
 
     def __enter__(self) -> None:
         self._began = time.perf_counter()
         try:
             self._probing = self._circuit.begin()
         except CircuitOpen:
-            self._measures.engine_call(self._operation, "refused", time.perf_counter() - self._began)
+            self._metrics.engine_call(self._operation, "refused", time.perf_counter() - self._began)
             raise BackendUnavailable("the engine failed just now and is left alone for a second") from None
         self._span = asking(self._system, self._operation)
         self._span.__enter__()
@@ -117,7 +117,7 @@ class _Asked:
             self._circuit.end(probing=self._probing, failed=isinstance(error, BackendUnavailable) and not gone)
         seconds = time.perf_counter() - self._began
         outcome = "ok" if error is None else "gone" if gone else "unavailable"
-        self._measures.engine_call(self._operation, outcome, seconds)
+        self._metrics.engine_call(self._operation, outcome, seconds)
         if (request := current()) is not None:
             request.engine_calls += 1
             request.engine_seconds += seconds

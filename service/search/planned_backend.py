@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.documents import Category
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import current
 from service.search.engine import Engine
 from service.search.failures import BackendUnavailable
@@ -35,7 +35,7 @@ class PlannedBackend:
         self,
         engine: Engine,
         category_cap: int = CATEGORY_CAP,
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read nothing yet.
@@ -43,12 +43,12 @@ class PlannedBackend:
         Args:
             engine: what is asked; the backend closes it.
             category_cap: how many categories a word may mean (M5).
-            measures: count how often the cached stamp is used.
+            metrics: count how often the cached stamp is used.
             clock: seconds, monotonic.
         """
         self._engine = engine
         self._cap = category_cap
-        self._live = LiveStamp(engine.live, clock, measures)
+        self._live = LiveStamp(engine.live, clock, metrics)
         self._opener = TypeaheadOpener(engine, clock)
         self._ready: PlannedSnapshot | None = None
 
@@ -133,15 +133,15 @@ class PlannedSnapshot:
         self.stamp = stamp
         self._typeahead = typeahead
         self._finding = None if typeahead is None else Finding(engine, stamp, typeahead, category_cap)
-        belongings = Belongings(engine, stamp)
-        self.shop = belongings.shop
-        self.shops = belongings.shops
-        self.coupons = belongings.coupons
-        self.facts = belongings.facts
-        self.trust = belongings.trust
-        self.offer = belongings.offer
-        self.merge_candidates = belongings.merge_candidates
-        self.merge_effects = belongings.merge_effects
+        related_records = Belongings(engine, stamp)
+        self.shop = related_records.shop
+        self.shops = related_records.shops
+        self.coupons = related_records.coupons
+        self.facts = related_records.facts
+        self.trust = related_records.trust
+        self.offer = related_records.offer
+        self.merge_candidates = related_records.merge_candidates
+        self.merge_effects = related_records.merge_effects
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M8)."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
-from service.runtime.request_context import for_nobody_in_particular
+from service.runtime.request_context import detached_from_request
 from service.search.engine import Engine
 from service.search.failures import BackendUnavailable, GenerationDamaged, TypeaheadUnavailable
 from service.search.protocol import TypeaheadState
@@ -68,7 +68,7 @@ class TypeaheadOpener:
         if self._failed_at is not None and self._clock() - self._failed_at < RETRY_SECONDS:
             return
         self._began = self._clock()
-        with for_nobody_in_particular():
+        with detached_from_request():
             self._attempt = asyncio.create_task(self._open(stamp))
 
     async def wait(self, at_most: float | None) -> None:

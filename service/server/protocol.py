@@ -14,7 +14,7 @@ from service.http.security_headers import security_headers
 from service.runtime.call_log import NO_ROUTE, call_ended
 from service.runtime.caller import Channel, new_request_id
 from service.runtime.metrics import NOTHING_MEASURED
-from service.runtime.request_context import UnderWay, begun
+from service.runtime.request_context import RequestContext, begun
 from service.runtime.wire import encode
 from service.server.coalescing_transport import CoalescingTransport
 from service.server.connections import Connection, ConnectionBounds, ConnectionTable
@@ -84,7 +84,7 @@ class BoundedProtocol(HttpToolsProtocol):
         running.disconnected = True
         running.message_event.set()
         request = running.scope.get(UNDER_WAY)
-        if isinstance(request, UnderWay):
+        if isinstance(request, RequestContext):
             request.caller_left()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the server says

@@ -149,11 +149,11 @@ def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
 @contextmanager
 def _draining(draining: Draining, seconds: float) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-    servers_own = signal.getsignal(signal.SIGTERM)
+    default_headers = signal.getsignal(signal.SIGTERM)
 
     def end(signal_number: int, frame: FrameType | None) -> None:
-        if callable(servers_own):
-            servers_own(signal_number, frame)
+        if callable(default_headers):
+            default_headers(signal_number, frame)
 
     def begin(signal_number: int, frame: FrameType | None) -> None:
         if draining.begun:
@@ -167,7 +167,7 @@ def _draining(draining: Draining, seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, servers_own)
+        signal.signal(signal.SIGTERM, default_headers)
 
 
 class _Workers(Multiprocess):

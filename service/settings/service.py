@@ -12,7 +12,7 @@ from service.runtime.build_stamp import is_commit, is_time
 from service.settings.connections import MOST_CONNECTIONS, MOST_OF_AN_ADDRESS
 from service.settings.origins import OriginPatterns, Origins, PublicUrl
 from service.settings.stores import StoreSettings
-from shop_directory.settings.locations import PlaceSettings
+from shop_directory.settings.locations import LocationSettings
 from shop_directory.settings.reading import PREFIX, CommaSeparated, SettingsError, variable
 
 __all__ = ["PREFIX", "Settings", "SettingsError", "load_settings"]
@@ -31,7 +31,7 @@ def _when(well_formed: Callable[[str], bool]) -> AfterValidator:
     return AfterValidator(check)
 
 
-class Settings(StoreSettings, PlaceSettings):
+class Settings(StoreSettings, LocationSettings):
     """All settings. Titles say what they are for; descriptions go on after "must be"."""
 
     host: Annotated[

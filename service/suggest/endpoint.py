@@ -5,7 +5,7 @@ from typing import Final
 from starlette.types import Scope
 
 from service.http.callers import http_caller
-from service.http.responses import Answer, Asked, Endpoint, problem_answer, stamp_headers, under_way_of
+from service.http.responses import Answer, Asked, Endpoint, problem_answer, requests_in_flight_of, stamp_headers
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
 from service.runtime.wire import JSON, entity_tags, header
@@ -43,4 +43,4 @@ def answer_of(response: Suggestions | Refused) -> Answer:
 def _request_of(scope: Scope, trusted: Proxies) -> SuggestRequest:
     caller = http_caller(scope, Channel.REST, trusted)
     tags = entity_tags(header(scope["headers"], b"if-none-match"))
-    return SuggestRequest(scope["query_string"], under_way_of(scope), caller.address, caller.token, tags)
+    return SuggestRequest(scope["query_string"], requests_in_flight_of(scope), caller.address, caller.token, tags)

@@ -22,9 +22,9 @@ from service.runtime.addresses import Proxies, origin_of
 from service.runtime.call_log import OK, EndedCall, calls_ended
 from service.runtime.caller import Channel, new_request_id
 from service.runtime.draining import Draining
-from service.runtime.metrics import Measures
+from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
-from service.runtime.request_context import UnderWay, begun
+from service.runtime.request_context import RequestContext, begun
 from service.runtime.wire import entity_tags
 from service.search.protocol import Snapshot
 from service.suggest.batched_writer import BatchedWriter
@@ -86,7 +86,7 @@ class SuggestFastPath:
         trusted: Proxies,
         gate: Gate,
         draining: Draining,
-        measures: Measures,
+        metrics: Metrics,
         common: Headers,
         timeout: float,
     ) -> None:
@@ -97,7 +97,7 @@ class SuggestFastPath:
             trusted: the configured proxies.
             gate: where it is full, nothing is searched for.
             draining: once it has begun, the application says that its answer is the connection's last.
-            measures: count the calls.
+            metrics: count the calls.
             common: headers of every answer of this path.
             timeout: seconds that a request may take.
         """
@@ -105,7 +105,7 @@ class SuggestFastPath:
         self._trusted = trusted
         self._gate = gate
         self._draining = draining
-        self._measures = measures
+        self._metrics = metrics
         self._timeout = timeout
         self._common = common
         self._suggestion_lines = header_lines((CACHE_CONTROL, *common))
@@ -175,9 +175,11 @@ class SuggestFastPath:
     def _log(self, calls: Sequence[EndedCall]) -> None:
         self._snapshot = None
         self._responder.flush_metrics()
-        calls_ended(self._measures, calls, channel=Channel.REST.value, route=Bucket.SUGGEST.value)
+        calls_ended(self._metrics, calls, channel=Channel.REST.value, route=Bucket.SUGGEST.value)
 
-    def _raw(self, context: UnderWay, response: Suggestions | Refused, default_headers: DefaultHeaders) -> RawResponse:
+    def _raw(
+        self, context: RequestContext, response: Suggestions | Refused, default_headers: DefaultHeaders
+    ) -> RawResponse:
         if isinstance(response, Refused):
             # A refusal at a full gate has to cost as little as possible.
             overloaded = isinstance(response.error, OverloadedError)
@@ -192,7 +194,7 @@ class SuggestFastPath:
         return RawResponse(wire, _ended(context, 200))
 
     def _problem(
-        self, context: UnderWay, answer: Answer, default_headers: DefaultHeaders, rest: bytes | None = None
+        self, context: RequestContext, answer: Answer, default_headers: DefaultHeaders, rest: bytes | None = None
     ) -> RawResponse:
         context.outcome = answer.outcome
         line = f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n".encode()
@@ -221,7 +223,7 @@ def header_lines(headers: Headers) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-def _ended(context: UnderWay, status: int) -> EndedCall:
+def _ended(context: RequestContext, status: int) -> EndedCall:
     return EndedCall(
         context.request_id,
         context.began,

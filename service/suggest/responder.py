@@ -17,9 +17,9 @@ from service.errors import OverloadedError, ServiceError
 from service.limits.headers import Headers
 from service.limits.policy import Bucket
 from service.runtime.caller import Caller, Channel
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.overload import Gate
-from service.runtime.request_context import UnderWay, working_on
+from service.runtime.request_context import RequestContext, bind_request
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import Snapshot, Suggested, SuggestQuery
 from service.suggest.cache import CachedResponse, ResponseCache
@@ -45,7 +45,7 @@ class SuggestRequest:
     """
 
     raw: bytes
-    context: UnderWay
+    context: RequestContext
     address: str
     token: str | None = None
     tags: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class SuggestResponder:
     """Decides what a suggest request is answered."""
 
     def __init__(
-        self, live: LiveData, admission: Admission, cache_mb: int, measures: Measures = NOTHING_MEASURED
+        self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NOTHING_MEASURED
     ) -> None:
         """Start with an empty cache.
 
@@ -101,13 +101,13 @@ class SuggestResponder:
             live: the live generation.
             admission: counts the requests.
             cache_mb: mebibytes that cached responses may take; 0 caches nothing.
-            measures: count hits of the caches.
+            metrics: count hits of the caches.
         """
         self._live = live
         self._admission = admission
         self._quota = admission.addresses(Bucket.SUGGEST)
         self._cache = ResponseCache(cache_mb * _MEBIBYTE)
-        self._measures = measures
+        self._metrics = metrics
         self._hits = 0
 
     def current(self) -> Snapshot | None:
@@ -178,7 +178,7 @@ class SuggestResponder:
     def flush_metrics(self) -> None:
         """Report cache hits and counted requests since the last time: one report for many costs as much as for one."""
         if self._hits:
-            self._measures.cache("suggest", hit=True, times=self._hits)
+            self._metrics.cache("suggest", hit=True, times=self._hits)
             self._hits = 0
         self._quota.flush_metrics()
 
@@ -216,7 +216,7 @@ class SuggestResponder:
         if not tags:
             return False
         hit = "*" in tags or tag.decode() in tags
-        self._measures.cache("etag", hit=hit)
+        self._metrics.cache("etag", hit=hit)
         return hit
 
     def _searched(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
@@ -224,9 +224,9 @@ class SuggestResponder:
         key = _results_key(parsed.query) if cache.enabled else None
         results = cache.results(stamp, key)
         if cache.enabled:
-            self._measures.cache("suggest", hit=results is not None)
+            self._metrics.cache("suggest", hit=results is not None)
         if results is None:
-            with working_on(request.context):
+            with bind_request(request.context):
                 results = encode_results(snapshot.suggest(parsed.query))
             cache.put_results(stamp, key, results)
         response = CachedResponse.of(tag, encode_query(parsed), results)

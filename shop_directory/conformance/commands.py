@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import typer
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.settings.exit_codes import Ending, problem, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
 
 if TYPE_CHECKING:
     from shop_directory.conformance.rule import Rule
@@ -83,7 +83,7 @@ def check(
     try:
         found = asyncio.run(run(wish, rules, told=_tell_wait))
     except NobodyThereError as error:
-        _stop(Ending.UNAVAILABLE, str(error))
+        _stop(ExitCode.UNAVAILABLE, str(error))
     _report(found, credentials, as_json=as_json)
 
 
@@ -102,9 +102,9 @@ def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> No
     else:
         print_run(found, secrets, Console())
     if found.of(Outcome.FAILED):
-        raise typer.Exit(Ending.UNMET)
+        raise typer.Exit(ExitCode.BAD_INPUT)
     if found.unfinished:
-        _stop(Ending.UNAVAILABLE, "Not every rule could be asked to its end; the reasons stand beside them.")
+        _stop(ExitCode.UNAVAILABLE, "Not every rule could be asked to its end; the reasons stand beside them.")
 
 
 def _list(rules: "Sequence[Rule]", *, as_json: bool) -> None:
@@ -126,7 +126,7 @@ def _chosen(only: str | None) -> "tuple[Rule, ...]":
         return RULES
     wanted = {rule_id.strip() for rule_id in only.split(",")}
     if wanted - {rule.id for rule in RULES}:
-        _stop(Ending.USAGE, "--only names a rule that there is not; --list shows those that there are.")
+        _stop(ExitCode.USAGE, "--only names a rule that there is not; --list shows those that there are.")
     return tuple(rule for rule in RULES if rule.id in wanted)
 
 
@@ -138,9 +138,9 @@ def _address(url: str | None) -> str:
     except ValueError:
         is_address = False
     if not is_address:
-        _stop(Ending.USAGE, "URL must be the address of a service, such as https://shops.example.")
+        _stop(ExitCode.USAGE, "URL must be the address of a service, such as https://shops.example.")
     if "@" in found.netloc or found.query or found.fragment:
-        _stop(Ending.USAGE, "URL must have no credentials, no query and no fragment.")
+        _stop(ExitCode.USAGE, "URL must have no credentials, no query and no fragment.")
     return found.geturl().rstrip("/")
 
 
@@ -148,10 +148,10 @@ def _header(option: str, value: str | None) -> str | None:
     """A credential as a header can carry it; a blank one is none."""
     trimmed = (value or "").strip()
     if not (trimmed.isascii() and trimmed.isprintable()):
-        _stop(Ending.USAGE, f"{option} must be printable ASCII.")
+        _stop(ExitCode.USAGE, f"{option} must be printable ASCII.")
     return trimmed or None
 
 
-def _stop(ending: Ending, message: str) -> NoReturn:
-    typer.echo(problem(ending, message), err=True)
-    raise typer.Exit(ending)
+def _stop(exit_code: ExitCode, message: str) -> NoReturn:
+    typer.echo(problem(exit_code, message), err=True)
+    raise typer.Exit(exit_code)

@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import Final
 
 
-class Ending(IntEnum):
+class ExitCode(IntEnum):
     """The exit codes; their names in lower case are the codes of problems in JSON."""
 
     DONE = 0
-    UNMET = 1
+    BAD_INPUT = 1
     USAGE = 2
     UNAVAILABLE = 3
     BUSY = 4
@@ -28,17 +28,17 @@ class Ending(IntEnum):
     CLOSED_PIPE = 141
 
 
-MEANINGS: Final[Mapping[Ending, str]] = MappingProxyType(
+MEANINGS: Final[Mapping[ExitCode, str]] = MappingProxyType(
     {
-        Ending.DONE: "done",
-        Ending.UNMET: "what is there does not do, such as an unusable catalogue",
-        Ending.USAGE: "an unknown command or option, a wrong value or setting",
-        Ending.UNAVAILABLE: "an engine, a store or a service does not answer, or failed",
-        Ending.BUSY: "another job is at work",
-        Ending.REFUSED: "what was built is not fit to be published",
-        Ending.DIFFERENT: "index and source differ, and nothing was repaired",
-        Ending.INTERRUPTED: "interrupted by Ctrl-C",
-        Ending.CLOSED_PIPE: "whoever read the output has stopped reading",
+        ExitCode.DONE: "done",
+        ExitCode.BAD_INPUT: "what is there does not do, such as an unusable catalogue",
+        ExitCode.USAGE: "an unknown command or option, a wrong value or setting",
+        ExitCode.UNAVAILABLE: "an engine, a store or a service does not answer, or failed",
+        ExitCode.BUSY: "another job is at work",
+        ExitCode.REFUSED: "what was built is not fit to be published",
+        ExitCode.DIFFERENT: "index and source differ, and nothing was repaired",
+        ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+        ExitCode.CLOSED_PIPE: "whoever read the output has stopped reading",
     }
 )
 
@@ -57,11 +57,11 @@ def problems_as_json(*, asked: bool) -> bool:
     return asked
 
 
-def problem(ending: Ending, message: str) -> str:
+def problem(exit_code: ExitCode, message: str) -> str:
     """What standard error says of a problem.
 
     Args:
-        ending: how the command ends.
+        exit_code: how the command ends.
         message: a sentence for people that says what to do.
 
     Returns:
@@ -69,7 +69,7 @@ def problem(ending: Ending, message: str) -> str:
     """
     if not _as_json.get():
         return _as_typed(message)
-    return json.dumps({"error": {"code": ending.name.lower(), "message": message}}, ensure_ascii=False)
+    return json.dumps({"error": {"code": exit_code.name.lower(), "message": message}}, ensure_ascii=False)
 
 
 def is_run_by_make() -> bool:

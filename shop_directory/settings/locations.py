@@ -24,7 +24,7 @@ def _urls(urls: tuple[str, ...]) -> tuple[str, ...]:
     return urls
 
 
-class PlaceSettings(EnvironmentSettings):
+class LocationSettings(EnvironmentSettings):
     """Where generations are."""
 
     engine: Annotated[

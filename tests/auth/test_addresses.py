@@ -14,8 +14,8 @@ FORWARDED = proxies(["10.0.0.0/8", "2001:db8:ffff::/48"], ForwardingHeader.FORWA
 COUNTRY = proxies(["10.0.0.0/8"], country_header="X-Edge-Country")
 
 
-def address(peer: str | None, believed: Proxies, *values: str, name: bytes = b"x-forwarded-for") -> str:
-    return origin_of(peer, [(name, value.encode("latin-1")) for value in values], believed).address
+def address(peer: str | None, trusted: Proxies, *values: str, name: bytes = b"x-forwarded-for") -> str:
+    return origin_of(peer, [(name, value.encode("latin-1")) for value in values], trusted).address
 
 
 @pytest.mark.rule("Q3")
@@ -120,7 +120,7 @@ def test_forwarded_is_read_from_its_right_end_too(values: list[str], caller: str
 @pytest.mark.rule("Q3")
 def test_the_header_that_the_proxies_do_not_write_is_not_read() -> None:
     both = [(b"forwarded", b"for=198.51.100.1"), (b"x-forwarded-for", b"203.0.113.9"), (b"x-real-ip", b"198.51.100.2")]
-    assert [origin_of(EDGE, both, believed).address for believed in (CHAIN, FORWARDED)] == [
+    assert [origin_of(EDGE, both, trusted).address for trusted in (CHAIN, FORWARDED)] == [
         "203.0.113.9",
         "198.51.100.1",
     ]
@@ -129,7 +129,7 @@ def test_the_header_that_the_proxies_do_not_write_is_not_read() -> None:
 
 @pytest.mark.rule("Q3")
 def test_a_unix_socket_is_a_proxy_only_where_it_is_configured() -> None:
-    found = [address(peer, believed, "203.0.113.9") for peer in (None, "") for believed in (CHAIN, FORWARDED)]
+    found = [address(peer, trusted, "203.0.113.9") for peer in (None, "") for trusted in (CHAIN, FORWARDED)]
     assert found == ["203.0.113.9", "unknown", "203.0.113.9", "unknown"]
 
 
@@ -190,11 +190,11 @@ PEERS = st.one_of(st.none(), st.text(), st.ip_addresses().map(str), st.sampled_f
 
 
 @pytest.mark.rule("Q3")
-@given(peer=PEERS, headers=HEADERS, believed=st.sampled_from([CHAIN, FORWARDED, COUNTRY, proxies([])]))
+@given(peer=PEERS, headers=HEADERS, trusted=st.sampled_from([CHAIN, FORWARDED, COUNTRY, proxies([])]))
 def test_no_header_raises_and_every_address_is_canonical(
-    peer: str | None, headers: list[tuple[bytes, bytes]], believed: Proxies
+    peer: str | None, headers: list[tuple[bytes, bytes]], trusted: Proxies
 ) -> None:
-    found = origin_of(peer, headers, believed)
+    found = origin_of(peer, headers, trusted)
     assert found.address == "unknown" or found.address == str(ip_address(found.address))
     assert "%" not in found.address
 
@@ -202,8 +202,8 @@ def test_no_header_raises_and_every_address_is_canonical(
 @pytest.mark.rule("Q3")
 @given(peer=st.ip_addresses().filter(lambda peer: not str(peer).startswith(("10.", "2001:db8:ffff:"))), headers=HEADERS)
 def test_no_header_of_an_untrusted_peer_changes_anything(peer: object, headers: list[tuple[bytes, bytes]]) -> None:
-    for believed in (CHAIN, FORWARDED, COUNTRY):
-        assert origin_of(str(peer), headers, believed) == origin_of(str(peer), [], believed)
+    for trusted in (CHAIN, FORWARDED, COUNTRY):
+        assert origin_of(str(peer), headers, trusted) == origin_of(str(peer), [], trusted)
 
 
 @pytest.mark.rule("Q3")

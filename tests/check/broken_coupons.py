@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.check.at_all_doors import answering, rewriting
+from tests.check.at_all_transports import answering, rewriting
 from tests.check.breaking import Answered, Breakage, Document
 
 _COUPONS: Final = "/tool/list_coupons"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.check.at_all_doors import answering, hearing, rewriting
+from tests.check.at_all_transports import answering, hearing, rewriting
 from tests.check.breaking import Answered, Breakage, Document
 
 _FIND: Final = "/tool/find_shop"

@@ -5,7 +5,7 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.check.at_all_doors import answering, hearing, rewriting
+from tests.check.at_all_transports import answering, hearing, rewriting
 from tests.check.breaking import Answered, Breakage, Changed, Document
 
 _RESOLVE: Final = "/tool/resolve_checkout_url"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.check.at_all_doors import answering, hearing, rewriting
+from tests.check.at_all_transports import answering, hearing, rewriting
 from tests.check.breaking import Answered, Asked, Breakage, Changed, Document
 
 _CODE: Final = "/tool/report_code"

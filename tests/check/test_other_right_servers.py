@@ -15,7 +15,7 @@ from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.rule import Outcome
-from tests.check.at_all_doors import rewriting
+from tests.check.at_all_transports import rewriting
 from tests.check.breaking import ANY, Answered, Asked, Changed, Document, answering
 from tests.check.broken_mcp import MCP, saying
 from tests.check.stage import Stage, living, staged

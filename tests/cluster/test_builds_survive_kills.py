@@ -23,7 +23,7 @@ from indexer.jobs.catching_up import Follower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import holding
 from indexer.sinks.memory.sink import MemorySink
-from indexer.sinks.opensearch.bulk_sender import Errands
+from indexer.sinks.opensearch.bulk_sender import BulkSender
 from indexer.sinks.opensearch.editing import OpenSearchEditor
 from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.sink import OpenSearchSink
@@ -34,19 +34,19 @@ from tests.cluster.nodes import asked, make_whole, manager, others
 from tests.real.opensearch import OpenSearchCluster, OpenSearchNode
 
 # A moment is the n-th call of a method: the node dies while it runs.
-Moment = tuple[type, str, int]
-BUILDING: Final[dict[str, Moment]] = {
-    "writing": (Errands, "send", 6),
+Timestamp = tuple[type, str, int]
+BUILDING: Final[dict[str, Timestamp]] = {
+    "writing": (BulkSender, "send", 6),
     "sealing": (OpenSearchWriter, "seal", 1),
     "publishing": (OpenSearchSink, "publish", 1),
     "merging": (OpenSearchWriter, "merge", 1),
     "creating": (OpenSearchWriter, "create", 1),
-    "beginning to write": (Errands, "send", 1),
+    "beginning to write": (BulkSender, "send", 1),
     "verifying": (OpenSearchReader, "held", 2),
     "reading back": (OpenSearchReader, "read", 1),
     "retiring": (OpenSearchSink, "retire", 1),
 }
-FOLLOWING: Final[dict[str, Moment]] = {
+FOLLOWING: Final[dict[str, Timestamp]] = {
     "showing": (OpenSearchEditor, "show", 1),
     "writing changes": (OpenSearchEditor, "write", 1),
     "removing": (OpenSearchEditor, "remove_of_shops", 1),
@@ -68,7 +68,7 @@ Wire = dict[str, dict[str, dict[str, Any]]]
 
 
 @contextmanager
-def struck(moment: Moment, strike: Callable[[], None]) -> Iterator[threading.Event]:
+def struck(moment: Timestamp, strike: Callable[[], None]) -> Iterator[threading.Event]:
     """Strike while a method runs; yields what says that it has happened."""
     owner, name, wanted = moment
     real, calls, done = getattr(owner, name), iter(range(1, 1_000_000)), threading.Event()

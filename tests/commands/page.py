@@ -31,7 +31,9 @@ _HEADS: Final = "| name | value | default | what it is for |\n| --- | --- | --- 
 
 def commands_page() -> str:
     """The whole page, in Markdown."""
-    codes = [f"| {ending.value} | `{ending.name.lower()}` | {meaning} |" for ending, meaning in MEANINGS.items()]
+    codes = [
+        f"| {exit_code.value} | `{exit_code.name.lower()}` | {meaning} |" for exit_code, meaning in MEANINGS.items()
+    ]
     parts = ["\n".join([_INTRODUCTION, *codes])]
     for told in all_told():
         parts += _section(told)

@@ -14,8 +14,8 @@ from mcp import Client
 
 from service.app import create_app
 from service.settings.service import Settings
-from tests.e2e.doors import mcp_doors
 from tests.e2e.served import get, post, served
+from tests.e2e.transports import mcp_transports
 from tests.worlds import embedded_world
 
 
@@ -25,8 +25,8 @@ async def places(tool: str, folder: Path) -> dict[str, Any]:
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
         answer = post(base, f"/tool/{tool}", {})
         found: dict[str, Any] = {"REST": answer.json}
-        async with mcp_doors(base, index) as doors:
-            for name, client in doors.items():
+        async with mcp_transports(base, index) as transports:
+            for name, client in transports.items():
                 found[name] = await _over_mcp(client, tool)
         document = get(base, "/openapi.json").json
         found["OpenAPI"] = document["paths"][f"/tool/{tool}"]["post"]["operationId"] == tool

@@ -88,7 +88,7 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
     """Before a service: answers 503 that many times, to be asked again after a second, and then hands everything on."""
     left = [refusals]
 
-    class Door(BaseHTTPRequestHandler):
+    class Transport(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             if left[0]:
@@ -113,7 +113,7 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
             """Nothing is to be told."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Transport)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -12,12 +12,12 @@ from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
 from service.http.front_door import FrontDoor
-from service.http.responses import request_id_of, under_way_of
+from service.http.responses import request_id_of, requests_in_flight_of
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
 from service.mcp_server.fast_path import PlainCall
 from service.mcp_server.server import build_server
 from service.runtime.addresses import proxies
-from service.runtime.request_context import UnderWay
+from service.runtime.request_context import RequestContext
 from service.suggest.responder import SuggestResponder
 
 MODERN: Final = "2026-07-28"
@@ -62,10 +62,10 @@ class BothWays:
         """The answers of the short way and of the SDK."""
         return await _asked(self.short, headers, body), await _asked(self.sdk, headers, body)
 
-    def begin(self, headers: Lines, body: bytes) -> tuple[UnderWay, Awaitable[list[Message]]]:
+    def begin(self, headers: Lines, body: bytes) -> tuple[RequestContext, Awaitable[list[Message]]]:
         """Begin a request on the short way: what the door knows of it, and everything that will be sent."""
         scope = _scope(headers)
-        return under_way_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
+        return requests_in_flight_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
 
 
 def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
@@ -74,12 +74,12 @@ def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any
 
 
 def _endpoint(dispatcher: Dispatcher) -> McpEndpoint:
-    believed = proxies(())
+    trusted = proxies(())
     # No test of plain calls completes anything: it is a responder over the same parts, as the service makes it.
     responder = SuggestResponder(dispatcher._live, dispatcher._admission, 0)
-    server = build_server(dispatcher, responder, "1", call_over_http(believed))
+    server = build_server(dispatcher, responder, "1", call_over_http(trusted))
     sessions = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
-    return McpEndpoint(sessions, dispatcher, believed, ["test"], ["http://test"])
+    return McpEndpoint(sessions, dispatcher, trusted, ["test"], ["http://test"])
 
 
 async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:

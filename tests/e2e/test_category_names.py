@@ -11,8 +11,8 @@ from mcp import Client
 
 from service.app import create_app
 from service.settings.service import Settings
-from tests.e2e.doors import mcp_doors, over_mcp, over_rest
 from tests.e2e.served import get, served
+from tests.e2e.transports import mcp_transports, over_mcp, over_rest
 from tests.worlds import embedded_world
 
 CATEGORIES: Final = (
@@ -57,7 +57,7 @@ async def test_a_search_by_another_name_of_a_category_is_answered_alike_over_eve
         "zine": ["shop_books", "shop_kitchen"], "novels": ["shop_books", "shop_kitchen"],
         "本": ["shop_books", "shop_kitchen"], "zines harbour": ["shop_books"], "geheimnisse": [], "mysteries": [],
     }  # fmt: skip
-    async with mcp_doors(base, index_directory) as clients:
+    async with mcp_transports(base, index_directory) as clients:
         for client in clients.values():
             await _ready(client)
         for query, ids in found.items():

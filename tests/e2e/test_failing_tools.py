@@ -11,12 +11,12 @@ import pytest
 from service.app import create_app
 from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
-from tests.e2e.doors import MODES, over_mcp, stdio_door
 from tests.e2e.raising import RAISING, SECRET
 from tests.e2e.rpc import Era, call
 from tests.e2e.sample import SampleService
 from tests.e2e.served import post, served
 from tests.e2e.test_probes_and_headers import UNAVAILABLE, FailingBackend
+from tests.e2e.transports import MODES, over_mcp, stdio_transport
 
 PROBLEM: Final = {
     "type": "urn:shop-directory:problem:internal_error",
@@ -86,7 +86,7 @@ def test_with_the_engine_away_every_tool_fails_and_none_is_empty(away: str, samp
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_fault_in_a_tool_is_an_internal_error_over_stdio(sample: SampleService, mode: str) -> None:
     variables = {**sample.variables, "SHOP_DIRECTORY_API_TOKEN": sample.token}
-    async with stdio_door(sample.index, mode, variables, module="tests.e2e.raising") as client:
+    async with stdio_transport(sample.index, mode, variables, module="tests.e2e.raising") as client:
         for tool, arguments in CALLS.items():
             told = await over_mcp(client, tool, arguments)
             assert (json.loads(told.text), told.structured, told.failed) == (PROBLEM, None, True)

@@ -11,10 +11,10 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from tests.e2e.callers import issue
-from tests.e2e.doors import mcp_doors, over_mcp, over_rest
 from tests.e2e.limited import limited
 from tests.e2e.rpc import Era, call, request
 from tests.e2e.served import Reply, get, post, served
+from tests.e2e.transports import mcp_transports, over_mcp, over_rest
 from tests.worlds import BOOKS_VIEW, embedded_world
 
 GET_SHOPS: Final = "/tool/get_shops"
@@ -58,8 +58,8 @@ async def test_every_transport_answers_each_reference_in_the_order_asked(tmp_pat
     }
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
         told = {"rest": over_rest(base, "get_shops", arguments)}
-        async with mcp_doors(base, index) as doors:
-            told |= {name: await over_mcp(client, "get_shops", arguments) for name, client in doors.items()}
+        async with mcp_transports(base, index) as transports:
+            told |= {name: await over_mcp(client, "get_shops", arguments) for name, client in transports.items()}
     assert {name: json.loads(answer.text) for name, answer in told.items()} == dict.fromkeys(told, expected)
     assert len({answer.stamp for answer in told.values()}) == 1
 

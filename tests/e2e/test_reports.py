@@ -14,10 +14,10 @@ from service.redis.access import RedisAccess
 from service.reports.failures import Reason
 from service.reports.opening import QueueSettings
 from tests.e2e.callers import issue
-from tests.e2e.doors import mcp_doors, over_mcp, over_rest
 from tests.e2e.reporting import Reporting, reporting_to
 from tests.e2e.rpc import Era, call
 from tests.e2e.served import Reply, get, post
+from tests.e2e.transports import mcp_transports, over_mcp, over_rest
 from tests.real.disks import small_disk
 from tests.real.redis import RedisServer
 
@@ -64,8 +64,8 @@ async def test_the_same_report_by_every_door_is_one_row_and_one_re_check(reporti
         over_rest(reporting.base, "report_code", {**CODE, "shop_domain": spelling}, x_api_token=reporting.token.text)
         for spelling in spellings
     ]
-    async with mcp_doors(reporting.base, reporting.index, reporting.token.text, reporting.variables) as doors:
-        told += [await over_mcp(client, "report_code", {**CODE, "code": "spring10"}) for client in doors.values()]
+    async with mcp_transports(reporting.base, reporting.index, reporting.token.text, reporting.variables) as transports:
+        told += [await over_mcp(client, "report_code", {**CODE, "code": "spring10"}) for client in transports.values()]
     assert [(answer.text.encode(), answer.failed) for answer in told] == [(TAKEN, False)] * 7
     assert await asyncio.to_thread(reporting.kept) == ([reporting.row("code", "invalid", "SPRING10")], 1)
 

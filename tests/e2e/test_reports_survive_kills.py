@@ -95,8 +95,8 @@ def service(own_redis: RedisServer, tmp_path: Path) -> Iterator[tuple[ServerProc
     command = ["/usr/bin/env", *(f"SHOP_DIRECTORY_{name}={value}" for name, value in settings.items())]
     command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
     process = ServerProcess("the service", command, tmp_path / "service.log")
-    with ExitStack() as ending:
-        ending.callback(process.stop)
+    with ExitStack() as exit_code:
+        exit_code.callback(process.stop)
         process.launch()
         yield process, f"http://127.0.0.1:{port}"
 

@@ -50,12 +50,12 @@ def test_a_revoked_token_is_refused_within_two_seconds_and_a_new_one_counts_at_o
 def test_a_token_ends_at_its_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wall, _ = _clocks(monkeypatch)
     settings = Settings(data_dir=embedded_world(tmp_path), token_file=tmp_path / "tokens.sqlite", request_timeout=10.0)
-    ending = issue(settings.token_file, expires_at=int(wall()) + 60)
+    exit_code = issue(settings.token_file, expires_at=int(wall()) + 60)
     with served(create_app(settings)) as base:
         wall.pass_seconds(59.999)
-        assert _trust(base, ending).status == 200
+        assert _trust(base, exit_code).status == 200
         wall.pass_seconds(0.001)
-        assert _trust(base, ending).told == (401, "application/problem+json", INVALID)
+        assert _trust(base, exit_code).told == (401, "application/problem+json", INVALID)
 
 
 @pytest.mark.rule("Q1", "E1.retry_after", "E2.wait")

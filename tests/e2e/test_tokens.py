@@ -14,9 +14,9 @@ from service.auth.secrets import new_token_text
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.e2e.callers import Untouchable, issue, revoke
-from tests.e2e.doors import MODES, stdio_door
 from tests.e2e.rpc import Era, call, request
 from tests.e2e.served import Reply, ask, get, post, served
+from tests.e2e.transports import MODES, stdio_transport
 from tests.worlds import embedded_world
 
 NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_offer", "resolve_conflict")
@@ -125,7 +125,7 @@ async def test_stdio_refuses_by_the_token_of_its_environment(
         "SHOP_DIRECTORY_API_TOKEN": guarded.texts[kind] or "",
     }
     # There is no index: a tool that ran would say that the backend is unavailable.
-    async with stdio_door(tmp_path / "no-index", mode, variables) as client:
+    async with stdio_transport(tmp_path / "no-index", mode, variables) as client:
         assert len((await client.list_tools()).tools) == len(REGISTRY)
         for tool in NEED_A_TOKEN:
             with pytest.raises(MCPError) as raised:

@@ -14,7 +14,7 @@ from service.tools.registry import REGISTRY
 from tests.e2e.generated_calls import Call, GeneratedCalls
 from tests.e2e.sample import SampleService
 from tests.e2e.served import post
-from tests.e2e.test_three_doors import CALLS
+from tests.e2e.test_three_transports import CALLS
 
 PACKAGE: Final = Path(__file__).parent / "typescript"
 UNKNOWN_TOOL: Final[tuple[str, dict[str, Any]]] = ("merge_shops", {})

@@ -36,7 +36,7 @@ _OVER_MCP: Final = (("find_shop", {"query": "lam", "limit": 20}), ("get_shop", {
 class Question:
     """One call: by `rest`, `mcp`, or `suggest`, where the tool is no matter."""
 
-    door: str
+    transport: str
     tool: str
     arguments: Mapping[str, Any]
 
@@ -73,10 +73,10 @@ class Asker:
 
     def ask(self, question: Question) -> Told:
         """Ask, and wait for the answer."""
-        if question.door == "mcp":
+        if question.transport == "mcp":
             return self._over_mcp(question)
         headers = {"x-api-token": self._token, "content-type": "application/json"}
-        if question.door == "suggest":
+        if question.transport == "suggest":
             self._connection.request("GET", f"/suggest?{urlencode(question.arguments)}", headers=headers)
         else:
             body = json.dumps(question.arguments)

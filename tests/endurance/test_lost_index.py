@@ -9,8 +9,8 @@ from opensearchpy import OpenSearch
 
 from index_mappings.generations import Stamp, index_name
 from indexer.jobs.build import BuildOptions, build
-from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.failures import IndexLostError
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.endurance.places import Place

@@ -30,14 +30,14 @@ class Question:
 
     Attributes:
         name: of the row.
-        door: rest, suggest, probe or mcp.
+        transport: rest, suggest, probe or mcp.
         tool: or path.
         arguments: those of a report are made anew for each report.
         era: of MCP.
     """
 
     name: str
-    door: str
+    transport: str
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     era: Era = Era.STATELESS
@@ -179,11 +179,11 @@ class Asker:
             more = {"code": code} if kind == "code" else {"subject_type": kind}
             arguments = {"shop_domain": shop, "reason": reason, **more}
         began = time.monotonic()
-        if question.door == "mcp":
+        if question.transport == "mcp":
             raw = json.dumps(arguments).encode()
             reply = call(self._base, question.era, question.tool, raw, x_api_token=token.text)
             return _over_mcp(reply, time.monotonic() - began)
-        if question.door == "rest":
+        if question.transport == "rest":
             reply = post(self._base, f"/tool/{question.tool}", arguments, x_api_token=token.text)
         else:
             query = f"?{urlencode(arguments)}" if arguments else ""

@@ -95,20 +95,20 @@ def _said(report: Report) -> Said:
 @contextmanager
 def ground_in(folder: Path) -> Iterator[Ground]:
     """Start everything in a folder; yields it when both services are ready."""
-    with ExitStack() as ending:
+    with ExitStack() as exit_code:
         node = _node(folder)
-        ending.callback(node.stop)
+        exit_code.callback(node.stop)
         node.launch()
-        redis = ending.enter_context(_redis(folder / "redis"))
+        redis = exit_code.enter_context(_redis(folder / "redis"))
         node.wait_until_green()
         sink = OpenSearchSink([node.url], PREFIX, letters=folder / "letters")
         build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
         sink.close()
-        relays = ending.enter_context(relays_to(node.url, redis.url))
+        relays = exit_code.enter_context(relays_to(node.url, redis.url))
         services = []
         for name, urls in {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}.items():
             process, base = _service(folder / name, *urls)
-            ending.callback(process.stop)
+            exit_code.callback(process.stop)
             process.launch()
             services.append((process, base))
         for process, base in services:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.fetching.files import Files
 
 pytestmark = pytest.mark.opensearch

@@ -18,7 +18,7 @@ from index_mappings.typeahead.announcement import Announcement
 from index_mappings.typeahead.chunks import CHUNK_BYTES
 from index_mappings.typeahead.manifest import SegmentUse, manifest_path
 from index_mappings.typeahead.segment import segment_path
-from service.runtime.metrics import NothingMeasured
+from service.runtime.metrics import NoMetrics
 from service.search.failures import GenerationGone, TypeaheadUnavailable
 from service.search.typeahead.fetch_failures import AWAY, DAMAGED, FULL, MISSING, READ_ONLY
 from service.search.typeahead.fetching import TypeaheadFetcher
@@ -283,7 +283,7 @@ async def test_a_cluster_that_goes_away_while_files_are_fetched_is_an_error_unti
 async def test_fetched_files_are_counted(files: Files, tmp_path: Path) -> None:
     name = files.manifest((files.segment(LARGE),))
     counted = _Counted()
-    async with files.fetcher(tmp_path / "folder", measures=counted) as fetcher:
+    async with files.fetcher(tmp_path / "folder", metrics=counted) as fetcher:
         files.remove_chunk(name)
         await _failure(fetcher, name)
         files.store.put(manifest_path(files.store.directory, name))
@@ -293,7 +293,7 @@ async def test_fetched_files_are_counted(files: Files, tmp_path: Path) -> None:
     assert counted.folder == (2, size + LARGE)
 
 
-class _Counted(NothingMeasured):
+class _Counted(NoMetrics):
     """What was counted of files."""
 
     def __init__(self) -> None:

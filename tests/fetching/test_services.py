@@ -17,9 +17,9 @@ from indexer.jobs.build import build
 from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.announcing import LOOK_S, MOST_WAIT_S, TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from service.app import create_app
@@ -28,7 +28,7 @@ from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SuggestQuery, TypeaheadState
 from service.search.typeahead.fetch_failures import DAMAGED, MISSING
-from service.search.typeahead.folder import FolderPlace
+from service.search.typeahead.folder import FolderLocation
 from service.settings.service import Settings
 from tests.catalogues import shop, write_catalogue_directory
 from tests.e2e.served import get, post, served, until_ready
@@ -116,7 +116,7 @@ async def world(opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
     with OpenSearch([opensearch_url]) as client:
         options = TypeaheadOptions(tmp_path / "states" / "typeahead", readers=1)
         sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters", typeahead=options)
-        place = FolderPlace(tmp_path / "fetched")
+        place = FolderLocation(tmp_path / "fetched")
         backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, place=place)
         states = States(tmp_path / "states", sink.place)
         yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
@@ -230,7 +230,7 @@ async def test_a_local_file_that_changed_is_fetched_again_at_the_next_start(worl
     await world.backend.close()
     (path,) = world.folder.glob("*.segment")
     path.write_bytes(bytes(path.stat().st_size))
-    backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, place=FolderPlace(world.folder))
+    backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, place=FolderLocation(world.folder))
     suggested = (await backend.snapshot()).suggest(SuggestQuery("ha", None, 20))
     assert [suggestion.shop.name for suggestion in suggested.shops] == ["Harbour"]
     await backend.close()

@@ -9,8 +9,8 @@ from index_mappings.typeahead.chunks import CHUNK_BYTES
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT
 from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from indexer.sinks.failures import IndexLostError
+from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from tests.fetching.files import GENERATION, Files
 
 pytestmark = pytest.mark.opensearch

@@ -27,7 +27,7 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSearchPlace:
+class OpenSearchLocation:
     """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
 
     url: str
@@ -41,13 +41,13 @@ def embedded(tmp_path: Path) -> Engine:
 
 
 @pytest.fixture
-def opensearch_place(opensearch_url: str) -> OpenSearchPlace:
+def opensearch_place(opensearch_url: str) -> OpenSearchLocation:
     """A place in the session's OpenSearch."""
-    return OpenSearchPlace(opensearch_url, f"test-{secrets.token_hex(6)}")
+    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
 
 
 @pytest.fixture
-def opensearch(opensearch_place: OpenSearchPlace, tmp_path: Path) -> Iterator[Engine]:
+def opensearch(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[Engine]:
     """OpenSearch; emptied at the end."""
     url, prefix = opensearch_place.url, opensearch_place.prefix
     sink = OpenSearchSink([url], prefix, letters=tmp_path / "states" / "dead-letters.ndjson")

@@ -14,7 +14,7 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, index_name
 from tests.catalogues import coupon, offer, shop
-from tests.following.conftest import Engine, OpenSearchPlace
+from tests.following.conftest import Engine, OpenSearchLocation
 from tests.following.places import Place
 
 LAMP = shop("Lamp", "lamp.internal", id="lamp", categories=["lamps"])
@@ -72,7 +72,7 @@ def test_an_older_upsert_after_a_delete_changes_nothing_however_much_later_it_co
 @pytest.mark.opensearch
 @pytest.mark.rule("G3")
 def test_an_index_that_forgot_its_deletes_and_was_closed_does_not_take_an_older_upsert(
-    opensearch: Engine, opensearch_place: OpenSearchPlace, tmp_path: Path
+    opensearch: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
 ) -> None:
     place = _built(opensearch, tmp_path)
     names = [index_name(opensearch_place.prefix, kind, place.live.generation) for kind in (*DOCUMENTS, STAMP)]

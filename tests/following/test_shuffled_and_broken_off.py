@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from indexer.sinks.protocol import GenerationEditor
-from tests.following.breaking import BreakingEditor, FallenError, Moment, falling_check
+from tests.following.breaking import BreakingEditor, FallenError, Timestamp, falling_check
 from tests.following.conftest import Engine
 from tests.following.places import Place, right, scanned
 from tests.following.statements import Story, by_type, how_many
@@ -25,7 +25,7 @@ def test_updates_shuffled_and_cut_by_restarts_and_falls_end_like_a_build_from_no
     said = story.statements(_CHANGES)
     place = Place(tmp_path / "followed", engine.sink, by_type(story.catalogue(said)))
     place.build()
-    moments = [*Moment] * 3
+    moments = [*Timestamp] * 3
     chance.shuffle(moments)
     for some in story.cuts(story.arrivals(said), _PIECE):
         place.say(some)
@@ -41,7 +41,7 @@ def test_updates_shuffled_and_cut_by_restarts_and_falls_end_like_a_build_from_no
     assert place.live.counts == expected.stamp.counts
 
 
-def _fall(place: Place, moment: Moment, chance: Random) -> None:
+def _fall(place: Place, moment: Timestamp, chance: Random) -> None:
     """Begin a micro-batch that does not come to its end."""
 
     def around(editor: GenerationEditor) -> GenerationEditor:
@@ -52,9 +52,9 @@ def _fall(place: Place, moment: Moment, chance: Random) -> None:
 
 
 @pytest.mark.rule("G3", "C1")
-@pytest.mark.parametrize("moment", list(Moment))
+@pytest.mark.parametrize("moment", list(Timestamp))
 def test_what_was_taken_before_a_fall_is_shown_by_the_next_step_without_any_new_change(
-    engine: Engine, tmp_path: Path, moment: Moment
+    engine: Engine, tmp_path: Path, moment: Timestamp
 ) -> None:
     chance = Random(7)  # noqa: S311 - a repeatable test
     story = Story(chance, shops=6)
@@ -74,7 +74,7 @@ def test_what_was_taken_before_a_fall_is_shown_by_the_next_step_without_any_new_
 
     done = place.step()
     assert (done.applied, done.older, done.updates) == (0, 0, 1)
-    assert place.live.sequence == before + (2 if moment is Moment.COMMITTED else 1)
+    assert place.live.sequence == before + (2 if moment is Timestamp.COMMITTED else 1)
     expected = right(tmp_path / "right", said)
     assert expected.told is not None
     assert place.scan() == scanned(expected)

@@ -7,7 +7,7 @@ import pytest
 from service.mcp_server.prompts import PROMPTS, mcp_prompt
 from service.mcp_server.resources import CATEGORIES, SHOP
 from tests.golden.golden import assert_golden
-from tests.golden.test_doors import REMINDER
+from tests.golden.test_transports import REMINDER
 
 
 @pytest.mark.rule("I3")

@@ -26,8 +26,8 @@ from service.settings.service import Settings
 from tests.catalogues import build_into, write_catalogue_directory
 from tests.e2e.served import served
 from tests.emptying import empty_place
-from tests.indistinguishable.doors import Service
 from tests.indistinguishable.subjects import Records
+from tests.indistinguishable.transports import Service
 
 GENERATION: Final = "20310101t000000000000-abcdef"
 BUILT_AT: Final = datetime(2031, 1, 1, tzinfo=UTC)

@@ -18,7 +18,6 @@ import pytest
 from service.runtime.call_log import CALL_FIELDS
 from service.tools.registry import REGISTRY
 from tests.indistinguishable.conftest import Opener, World, issued_token, projected
-from tests.indistinguishable.doors import Service, Whole, message, settled_text
 from tests.indistinguishable.subjects import (
     EMPTY,
     HIDDEN,
@@ -32,6 +31,7 @@ from tests.indistinguishable.subjects import (
     catalogue,
     typed,
 )
+from tests.indistinguishable.transports import Service, Whole, message, settled_text
 
 REPOSITORY: Final = Path(__file__).parents[2]
 NAMES_NO_SHOP: Final = {"list_categories"}
@@ -45,7 +45,7 @@ _INITIALIZE: Final = {
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
 
-Door = Callable[[Service, str, Mapping[str, Any]], Whole]
+Transport = Callable[[Service, str, Mapping[str, Any]], Whole]
 DOORS: Final = [Service.rest, Service.mcp_modern, Service.mcp_older]
 
 
@@ -76,28 +76,34 @@ def test_the_calls_name_a_shop_or_an_offer_to_every_tool_that_takes_one() -> Non
 
 
 @pytest.mark.rule("V1", "V2", "V1.dependents", "I6", "I55", "I57", "I60", "A8", "A9", "A12", "E5")
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("transport", DOORS)
 @pytest.mark.parametrize("hidden", HIDDEN, ids=lambda subject: subject.word)
-def test_a_hidden_shop_is_answered_with_the_bytes_of_an_unknown_one(world: World, door: Door, hidden: Subject) -> None:
+def test_a_hidden_shop_is_answered_with_the_bytes_of_an_unknown_one(
+    world: World, transport: Transport, hidden: Subject
+) -> None:
     for (tool, of_unknown), (_, of_hidden) in zip(calls(UNKNOWN), calls(hidden), strict=True):
-        unknown, answer = door(world.service, tool, of_unknown), door(world.service, tool, of_hidden)
+        unknown, answer = transport(world.service, tool, of_unknown), transport(world.service, tool, of_hidden)
         assert (tool, answer.settled(hidden.blanked)) == (tool, unknown.settled(UNKNOWN.blanked))
 
 
 @pytest.mark.rule("V2")
-@pytest.mark.parametrize("door", DOORS)
-def test_a_public_shop_is_answered_with_other_bytes_by_every_one_of_these_calls(world: World, door: Door) -> None:
+@pytest.mark.parametrize("transport", DOORS)
+def test_a_public_shop_is_answered_with_other_bytes_by_every_one_of_these_calls(
+    world: World, transport: Transport
+) -> None:
     for (tool, of_unknown), (_, of_public) in zip(calls(UNKNOWN), calls(PUBLIC), strict=True):
-        unknown, answer = door(world.service, tool, of_unknown), door(world.service, tool, of_public)
+        unknown, answer = transport(world.service, tool, of_unknown), transport(world.service, tool, of_public)
         assert (tool, answer.settled(PUBLIC.blanked).body) != (tool, unknown.settled(UNKNOWN.blanked).body)
 
 
 @pytest.mark.rule("I60", "A8", "V2", "I32")
-@pytest.mark.parametrize("door", DOORS)
-def test_trust_of_a_public_shop_that_nobody_measured_has_the_bytes_of_an_unknown_one(world: World, door: Door) -> None:
+@pytest.mark.parametrize("transport", DOORS)
+def test_trust_of_a_public_shop_that_nobody_measured_has_the_bytes_of_an_unknown_one(
+    world: World, transport: Transport
+) -> None:
     for reference, of_unknown in ((EMPTY.id, UNKNOWN.id), (EMPTY.domain, UNKNOWN.domain)):
-        empty = door(world.service, "get_trust", {"shop_domain": reference})
-        unknown = door(world.service, "get_trust", {"shop_domain": of_unknown})
+        empty = transport(world.service, "get_trust", {"shop_domain": reference})
+        unknown = transport(world.service, "get_trust", {"shop_domain": of_unknown})
         assert (empty.status, empty.settled(EMPTY.blanked)) == (200, unknown.settled(UNKNOWN.blanked))
         assert b"no_signals_collected" in empty.body
 
@@ -138,9 +144,9 @@ def test_the_log_tells_hidden_from_unknown_shops_by_nothing_and_names_neither(
 ) -> None:
     caplog.set_level(logging.INFO)
 
-    def said(door: Door, tool: str, arguments: Mapping[str, Any]) -> list[str]:
+    def said(transport: Transport, tool: str, arguments: Mapping[str, Any]) -> list[str]:
         caplog.clear()
-        door(world.service, tool, arguments)
+        transport(world.service, tool, arguments)
         # A call's line is written when its answer has been sent.
         until = time.monotonic() + 5.0
         while not any(record.name == "service.runtime.call_log" for record in caplog.records):
@@ -149,11 +155,11 @@ def test_the_log_tells_hidden_from_unknown_shops_by_nothing_and_names_neither(
         lines = [f"{record.levelname} {record.name} {record.getMessage()}{_extra(record)}" for record in caplog.records]
         return [_TIMES.sub("-", line) for line in lines if not _NO_CALL.search(line)]
 
-    for door in DOORS:
+    for transport in DOORS:
         for of_unknown, of_review, of_removed in zip(calls(UNKNOWN), *map(calls, HIDDEN), strict=True):
-            expected = said(door, *of_unknown)
+            expected = said(transport, *of_unknown)
             assert [line for line in expected if f"'route': '{of_unknown[0]}'" in line]
-            assert [said(door, *of_review), said(door, *of_removed)] == [expected, expected]
+            assert [said(transport, *of_review), said(transport, *of_removed)] == [expected, expected]
             assert UNKNOWN.blanked("\n".join(expected).encode()) == "\n".join(expected).encode()
 
 
@@ -178,9 +184,9 @@ def test_the_documents_are_the_same_with_and_without_hidden_shops(tmp_path: Path
 
 
 @pytest.mark.rule("V1", "V2", "I6", "I15", "M6", "M6.did_you_mean", "M10", "C1", "C2", "A12")
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("transport", DOORS)
 def test_no_total_list_or_tag_tells_whether_the_catalogue_holds_hidden_shops(
-    world: World, plain_world: World, door: Door
+    world: World, plain_world: World, transport: Transport
 ) -> None:
     asked: list[tuple[str, dict[str, Any]]] = [
         ("list_categories", {}),
@@ -194,7 +200,10 @@ def test_no_total_list_or_tag_tells_whether_the_catalogue_holds_hidden_shops(
         *(call for subject in (PUBLIC, EMPTY, UNKNOWN, *HIDDEN) for call in calls(subject)),
     ]
     for tool, arguments in asked:
-        with_hidden, without = door(world.service, tool, arguments), door(plain_world.service, tool, arguments)
+        with_hidden, without = (
+            transport(world.service, tool, arguments),
+            transport(plain_world.service, tool, arguments),
+        )
         assert (tool, with_hidden.settled(_as_it_is)) == (tool, without.settled(_as_it_is))
 
 

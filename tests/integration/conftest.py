@@ -15,7 +15,7 @@ from service.search.engine import Engine as PlannedEngine
 from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
-from service.search.typeahead.folder import FolderPlace
+from service.search.typeahead.folder import FolderLocation
 from tests.emptying import empty_place
 
 
@@ -35,7 +35,7 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSearchPlace:
+class OpenSearchLocation:
     """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
 
     url: str
@@ -43,17 +43,17 @@ class OpenSearchPlace:
 
 
 @pytest.fixture
-def opensearch_place(opensearch_url: str) -> OpenSearchPlace:
+def opensearch_place(opensearch_url: str) -> OpenSearchLocation:
     """A place in the session's OpenSearch."""
-    return OpenSearchPlace(opensearch_url, f"test-{secrets.token_hex(6)}")
+    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
 
 
 @pytest.fixture
-async def opensearch_engine(opensearch_place: OpenSearchPlace, tmp_path: Path) -> AsyncIterator[Engine]:
+async def opensearch_engine(opensearch_place: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
     """OpenSearch with nothing published; emptied at the end."""
     letters = tmp_path / "dead-letters.ndjson"
     sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix, letters=letters)
-    folder = FolderPlace(tmp_path / "fetched")
+    folder = FolderLocation(tmp_path / "fetched")
     reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0, place=folder)
     backend = PlannedBackend(reader)
     yield Engine(sink, backend, reader)

@@ -10,7 +10,7 @@ from index_mappings.generations import STAMP, alias_name, index_name, previous_a
 from indexer.sinks.failures import SinkError
 from tests.catalogues import shop
 from tests.conformance.asking import find, names
-from tests.integration.conftest import Engine, OpenSearchPlace
+from tests.integration.conftest import Engine, OpenSearchLocation
 from tests.integration.generations import Documents, projected, publish, sealed
 
 
@@ -56,7 +56,7 @@ async def test_of_two_first_publishers_the_second_fails(engine: Engine, document
 @pytest.mark.opensearch
 @pytest.mark.rule("G1.fence")
 async def test_an_overtaken_publisher_moves_no_alias(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, documents: Documents
 ) -> None:
     prefix = opensearch_place.prefix
     before: set[tuple[str, str]] = set()

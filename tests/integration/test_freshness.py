@@ -18,7 +18,7 @@ from service.search.failures import BackendUnavailable, NotReadable
 from service.search.freshness import LiveStamp
 from tests.catalogues import shop
 from tests.conformance.asking import find, names
-from tests.integration.conftest import Engine, OpenSearchPlace
+from tests.integration.conftest import Engine, OpenSearchLocation
 from tests.integration.generations import projected, publish
 
 _FIRST: Final = first_stamp("20260101t000000000000-aaaaaa", datetime(2026, 1, 1, tzinfo=UTC))
@@ -235,7 +235,7 @@ async def test_a_damaged_pointer_or_stamp_on_disk_is_a_failure(embedded_engine: 
 @pytest.mark.opensearch
 @pytest.mark.rule("E3", "G1")
 async def test_a_damaged_stamp_in_opensearch_is_a_failure(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, tmp_path: Path
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
 ) -> None:
     stamp = publish(opensearch_engine.sink, projected([shop("Lamp")], tmp_path))
     index = index_name(opensearch_place.prefix, STAMP, stamp.generation)

@@ -14,7 +14,7 @@ from indexer.jobs.retention import prune, remove_remains
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
 from tests.catalogues import shop
-from tests.integration.conftest import Engine, OpenSearchPlace
+from tests.integration.conftest import Engine, OpenSearchLocation
 from tests.integration.generations import Documents, projected, sealed
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
@@ -126,7 +126,7 @@ async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_n
 
 @pytest.mark.opensearch
 def test_the_status_of_a_cluster_is_told_as_that_of_a_directory(
-    opensearch_place: OpenSearchPlace, opensearch_engine: Engine, tmp_path: Path
+    opensearch_place: OpenSearchLocation, opensearch_engine: Engine, tmp_path: Path
 ) -> None:
     environment = {
         "SHOP_DIRECTORY_ENGINE": "opensearch",

@@ -17,13 +17,19 @@ from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp, index_name
 from indexer.commands.parts import SAMPLE
-from indexer.jobs.acceptance import GoldenQueriesFailedError, check_golden, read_golden
+from indexer.jobs.acceptance import AcceptanceFailedError, check_acceptance, read_acceptance
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.acceptance import GenerationAnswers, open_answers
-from shop_directory.acceptance import EmbeddedPlace, GoldenFailure, GoldenQuery, IndexPlace, OpenSearchPlace
+from shop_directory.acceptance import (
+    AcceptanceFailure,
+    AcceptanceQuery,
+    EmbeddedLocation,
+    IndexLocation,
+    OpenSearchLocation,
+)
 from tests.catalogues import build_into, shop
 from tests.emptying import empty_place
 from tests.integration import conftest
@@ -39,7 +45,7 @@ class Built:
     """Where a generation is written that nobody has published yet."""
 
     sink: Sink
-    place: IndexPlace
+    place: IndexLocation
     stamp: Stamp
 
 
@@ -62,13 +68,13 @@ def embedded(tmp_path: Path, documents: Documents) -> Built:
     """An unpublished generation beside a live one that holds no shop."""
     sink = EmbeddedSink(tmp_path / "index")
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
-    return Built(sink, EmbeddedPlace(tmp_path / "index"), sealed(sink, documents)[0])
+    return Built(sink, EmbeddedLocation(tmp_path / "index"), sealed(sink, documents)[0])
 
 
 @pytest.fixture
-def opensearch(opensearch_place: conftest.OpenSearchPlace, documents: Documents) -> Iterator[Built]:
+def opensearch(opensearch_place: conftest.OpenSearchLocation, documents: Documents) -> Iterator[Built]:
     """The same in a real OpenSearch."""
-    place = OpenSearchPlace((opensearch_place.url,), opensearch_place.prefix)
+    place = OpenSearchLocation((opensearch_place.url,), opensearch_place.prefix)
     sink = OpenSearchSink(place.urls, place.prefix)
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
     yield Built(sink, place, sealed(sink, documents)[0])
@@ -83,10 +89,10 @@ def built(request: pytest.FixtureRequest) -> Built:
     return found
 
 
-def _read(directory: Path, *lines: Mapping[str, Any]) -> tuple[GoldenQuery, ...]:
+def _read(directory: Path, *lines: Mapping[str, Any]) -> tuple[AcceptanceQuery, ...]:
     path = directory / "golden.ndjson"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return read_golden(path)
+    return read_acceptance(path)
 
 
 def _find(query: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
@@ -111,7 +117,7 @@ def test_queries_that_the_new_generation_answers_as_they_say_pass(built: Built, 
         _suggest("", expect=["lamp"], within=1),
     )
     assert open_answers(built.place, built.stamp).ask(queries) == ()
-    check_golden(queries, open_answers(built.place, built.stamp))
+    check_acceptance(queries, open_answers(built.place, built.stamp))
     live = built.sink.live()
     assert live is not None
     assert live.generation != built.stamp.generation
@@ -128,17 +134,17 @@ def test_each_thing_that_an_answer_does_not_hold_is_told_by_line_and_field(built
         _suggest("lmap", expect=["candle"], absent=["lamp"]),
     )
     failures = (
-        GoldenFailure("golden.ndjson:2", "expect.0 is not among the first 1, but in place 2"),
-        GoldenFailure("golden.ndjson:3", "expect.1 is not among the first 50"),
-        GoldenFailure("golden.ndjson:3", "absent.0 is in place 2"),
-        GoldenFailure("golden.ndjson:3", "minimum_total is 3, but there are 2"),
-        GoldenFailure("golden.ndjson:4", "expect.0 is not among the first 50"),
-        GoldenFailure("golden.ndjson:5", "category is carried by no shop"),
-        GoldenFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
-        GoldenFailure("golden.ndjson:6", "absent.0 is in place 1"),
+        AcceptanceFailure("golden.ndjson:2", "expect.0 is not among the first 1, but in place 2"),
+        AcceptanceFailure("golden.ndjson:3", "expect.1 is not among the first 50"),
+        AcceptanceFailure("golden.ndjson:3", "absent.0 is in place 2"),
+        AcceptanceFailure("golden.ndjson:3", "minimum_total is 3, but there are 2"),
+        AcceptanceFailure("golden.ndjson:4", "expect.0 is not among the first 50"),
+        AcceptanceFailure("golden.ndjson:5", "category is carried by no shop"),
+        AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
+        AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 1"),
     )
-    with pytest.raises(GoldenQueriesFailedError, match=r"^5 of 6 golden queries failed: golden\.ndjson:2: ") as raised:
-        check_golden(queries, open_answers(built.place, built.stamp))
+    with pytest.raises(AcceptanceFailedError, match=r"^5 of 6 golden queries failed: golden\.ndjson:2: ") as raised:
+        check_acceptance(queries, open_answers(built.place, built.stamp))
     assert raised.value.failures == failures
 
 
@@ -155,8 +161,8 @@ def test_an_expected_shop_under_review_fails_as_an_unknown_one_and_is_named_nowh
             _suggest(name, expect=[f"{name}.internal"]),
             _find("lamp", expect=["lamp", name]),
         )
-        with pytest.raises(GoldenQueriesFailedError) as raised:
-            check_golden(queries, open_answers(built.place, built.stamp))
+        with pytest.raises(AcceptanceFailedError) as raised:
+            check_acceptance(queries, open_answers(built.place, built.stamp))
         told.append(str(raised.value))
     assert told[0] == (
         "3 of 3 golden queries failed: golden.ndjson:1: expect.0 is not among the first 50;"
@@ -182,17 +188,17 @@ def test_absent_and_expect_count_to_the_end_of_their_page_and_no_further(tmp_pat
         _suggest("lamp", expect=["s009"], absent=["s008"]),
         _suggest("lamp", expect=["s020"], within=20, absent=["s009"]),
     )
-    assert open_answers(EmbeddedPlace(tmp_path / "index"), stamp).ask(queries) == (
-        GoldenFailure("golden.ndjson:2", "expect.0 is not among the first 50"),
-        GoldenFailure("golden.ndjson:2", "absent.0 is in place 50"),
-        GoldenFailure("golden.ndjson:4", "expect.0 is not among the first 100"),
-        GoldenFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
-        GoldenFailure("golden.ndjson:6", "absent.0 is in place 8"),
+    assert open_answers(EmbeddedLocation(tmp_path / "index"), stamp).ask(queries) == (
+        AcceptanceFailure("golden.ndjson:2", "expect.0 is not among the first 50"),
+        AcceptanceFailure("golden.ndjson:2", "absent.0 is in place 50"),
+        AcceptanceFailure("golden.ndjson:4", "expect.0 is not among the first 100"),
+        AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
+        AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 8"),
     )
 
 
 def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing(built: Built, tmp_path: Path) -> None:
-    if isinstance(built.place, EmbeddedPlace):
+    if isinstance(built.place, EmbeddedLocation):
         shutil.rmtree(generation_directory(built.place.root, built.stamp.generation))
     else:
         with OpenSearch(list(built.place.urls)) as client:
@@ -200,31 +206,31 @@ def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing
     # Every one of them would pass on an empty answer.
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]), _suggest("lamp", absent=["candle"]))
     with pytest.raises(SinkError, match=r"^the golden queries were not answered: .* no longer there$") as raised:
-        check_golden(queries, GenerationAnswers(built.place, built.stamp, patience=0.5))
-    assert not isinstance(raised.value, GoldenQueriesFailedError)
+        check_acceptance(queries, GenerationAnswers(built.place, built.stamp, patience=0.5))
+    assert not isinstance(raised.value, AcceptanceFailedError)
 
 
 @pytest.mark.opensearch
 def test_an_engine_in_trouble_is_asked_again_until_patience_ends(opensearch: Built, tmp_path: Path) -> None:
-    assert isinstance(opensearch.place, OpenSearchPlace)
+    assert isinstance(opensearch.place, OpenSearchLocation)
     index = index_name(opensearch.place.prefix, "shops", opensearch.stamp.generation)
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
     with OpenSearch(list(opensearch.place.urls)) as client:
         client.indices.close(index=index)
         with pytest.raises(SinkError, match=r"were not answered: a search in .* failed"):
-            check_golden(queries, GenerationAnswers(opensearch.place, opensearch.stamp, patience=0.5))
+            check_acceptance(queries, GenerationAnswers(opensearch.place, opensearch.stamp, patience=0.5))
         mended = Timer(1.0, client.indices.open, kwargs={"index": index})
         mended.start()
-        check_golden(queries, open_answers(opensearch.place, opensearch.stamp))
+        check_acceptance(queries, open_answers(opensearch.place, opensearch.stamp))
         assert mended.finished.is_set()
         mended.join()
 
 
 def test_a_cluster_that_is_away_is_an_error(embedded: Built, tmp_path: Path) -> None:
-    away = OpenSearchPlace(("http://127.0.0.1:9",), "nobody")
+    away = OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
     with pytest.raises(SinkError, match="the search engine does not answer while its files are fetched"):
-        check_golden(queries, GenerationAnswers(away, embedded.stamp, patience=0.5))
+        check_acceptance(queries, GenerationAnswers(away, embedded.stamp, patience=0.5))
 
 
 @pytest.mark.rule("G4.schema")
@@ -232,7 +238,7 @@ def test_a_generation_of_another_schema_version_is_not_asked(embedded: Built, tm
     other = replace(embedded.stamp, schema_version=SCHEMA_VERSION + 1)
     queries = _read(tmp_path, _find("lamp", expect=["lamp"]))
     with pytest.raises(SinkError, match=f"it has schema version {SCHEMA_VERSION + 1}, the service reads"):
-        check_golden(queries, open_answers(embedded.place, other))
+        check_acceptance(queries, open_answers(embedded.place, other))
 
 
 def test_the_example_of_the_page_holds_for_the_sample_catalogue(tmp_path: Path) -> None:
@@ -240,6 +246,6 @@ def test_the_example_of_the_page_holds_for_the_sample_catalogue(tmp_path: Path) 
     path = tmp_path / "golden.ndjson"
     path.write_text(example, encoding="utf-8")
     stamp = build_into(EmbeddedSink(tmp_path / "index"), SAMPLE).stamp
-    queries = read_golden(path)
+    queries = read_acceptance(path)
     assert len(queries) == 6
-    assert open_answers(EmbeddedPlace(tmp_path / "index"), stamp).ask(queries) == ()
+    assert open_answers(EmbeddedLocation(tmp_path / "index"), stamp).ask(queries) == ()

@@ -15,9 +15,9 @@ from typing import Any, Final
 import pytest
 
 from indexer.sinks.embedded.lease import EmbeddedLease
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, LeaseLostError, holding
 from indexer.sinks.memory.lease import MemoryLease, MemoryLock
-from indexer.sinks.failures import SinkError
 from tests.integration.leases import LeasePlace, held_by_us, opensearch_lease, race, told
 
 TURNS: Final = int(os.environ.get("SHOP_DIRECTORY_LEASE_TURNS", "4"))
@@ -117,13 +117,13 @@ def test_a_job_waits_as_long_as_it_may_and_gets_in_as_soon_as_the_other_ends(ask
         second.acquire("rollback", 0.4)
     assert 0.4 <= time.monotonic() - started < 0.4 + AT_ONCE_S
 
-    ending = threading.Timer(0.4, first.release)
+    exit_code = threading.Timer(0.4, first.release)
     started = time.monotonic()
-    ending.start()
+    exit_code.start()
     second.acquire("rollback", PATIENCE_S)
     assert 0.4 <= time.monotonic() - started < 0.4 + 2 * AT_ONCE_S
     second.check()
-    ending.join()
+    exit_code.join()
     second.release()
 
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 import pytest
 from opensearchpy import OpenSearch
 
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, holding
 from indexer.sinks.lease_holder import LeaseHolder
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.failures import SinkError
 from tests.integration.leases import LeasePlace, held_by_us, opensearch_lease, told
 from tests.real.plugin import NodeFactory
 from tests.real.process import free_ports

@@ -22,7 +22,7 @@ from tests.catalogues import build_into, shop, write_catalogue
 from tests.e2e.served import get, post, served
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import OpenSearchPlace
+    from tests.integration.conftest import OpenSearchLocation
 
 NO_INDEX: Final = (
     "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
@@ -51,7 +51,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Empty:
     if request.param == "embedded":
         folder = tmp_path / "no index here"
         return Empty(Settings(data_dir=folder, **stores), str(folder), lambda: EmbeddedSink(folder))
-    place: OpenSearchPlace = request.getfixturevalue("opensearch_place")
+    place: OpenSearchLocation = request.getfixturevalue("opensearch_place")
     urls, folder = (place.url,), tmp_path / "typeahead"
     settings = Settings(
         engine="opensearch", opensearch_urls=urls, index_prefix=place.prefix, typeahead_dir=folder, **stores

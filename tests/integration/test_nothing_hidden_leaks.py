@@ -65,7 +65,7 @@ def _world() -> list[dict[str, Any]]:
     ]
 
 
-def _belongings(mark: str, owner: str, domain: str) -> dict[str, list[dict[str, Any]]]:
+def _related_records(mark: str, owner: str, domain: str) -> dict[str, list[dict[str, Any]]]:
     """A record of each type that belongs to a shop, with a canary in every field that holds free text."""
     url = f"https://{domain}/{mark}url"
     template = f"https://{mark}net.internal/{mark}template?to={{url}}"
@@ -110,7 +110,7 @@ def _catalogue(*, public: bool) -> dict[str, list[dict[str, Any]]]:
     # The loser's domain is a public shop's: a redirect from there is nothing of the loser's.
     owners = {line["id"]: f"{CANARY}lost.internal" if "@" in line["domain"] else line["domain"] for line in shops[2:]}
     for number, (owner, domain) in enumerate(owners.items()):
-        for kind, lines in _belongings(f"{CANARY}b{number}", owner, domain).items():
+        for kind, lines in _related_records(f"{CANARY}b{number}", owner, domain).items():
             found.setdefault(kind, []).extend(lines)
     found["categories"] = [
         *(_named(category["slug"]) for line in shops[2:] for category in line["categories"]),

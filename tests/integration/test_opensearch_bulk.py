@@ -18,8 +18,8 @@ from index_mappings.opensearch import mapping, settings
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.opensearch.bulk_loading import BulkLoader, Loaded, Pace
 from indexer.sinks.failures import IndexLostError, SinkError
+from indexer.sinks.opensearch.bulk_loading import BulkLoader, Loaded, Pace
 from tests.catalogues import shop
 from tests.integration.bulk_relay import THROUGH, Relay, Sent, Spoil, relay_to
 from tests.real.process import free_ports

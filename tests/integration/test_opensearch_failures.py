@@ -24,7 +24,7 @@ from service.search.planned_backend import snapshot_of
 from service.search.protocol import CouponQuery, SearchBackend, Snapshot
 from tests.catalogues import coupon, offer, shipping, shop, trust
 from tests.conformance.asking import find, names, suggest
-from tests.integration.conftest import Engine, OpenSearchPlace
+from tests.integration.conftest import Engine, OpenSearchLocation
 from tests.integration.generations import Documents, projected, publish
 from tests.real.plugin import NodeFactory
 
@@ -187,7 +187,7 @@ async def test_a_search_that_ran_out_of_time_is_never_a_part_of_the_answer(
 
 @pytest.mark.rule("E3", "C2.one_generation")
 async def test_a_deleted_index_is_a_generation_that_is_gone(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, documents)
     snapshot = await opensearch_engine.backend.snapshot()
@@ -201,7 +201,7 @@ async def test_a_deleted_index_is_a_generation_that_is_gone(
 
 @pytest.mark.rule("E3", "A6.whole", "I58")
 async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, documents)
     snapshot = await opensearch_engine.backend.snapshot()
@@ -217,7 +217,7 @@ async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
 
 @pytest.mark.rule("E3", "G1")
 async def test_an_alias_on_two_generations_says_nothing(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     first, second = (publish(opensearch_engine.sink, documents) for _ in range(2))
     assert (await opensearch_engine.backend.snapshot()).stamp == second
@@ -235,7 +235,7 @@ async def test_an_alias_on_two_generations_says_nothing(
 
 @pytest.mark.rule("E3")
 async def test_a_request_past_the_time_limit_is_a_failure(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, documents)
     hasty = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=0.000_1)

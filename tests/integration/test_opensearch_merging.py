@@ -25,7 +25,7 @@ from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.catalogues import coupon, shop, write_catalogue_directory
 from tests.emptying import empty_place
-from tests.integration.conftest import OpenSearchPlace, opensearch_place
+from tests.integration.conftest import OpenSearchLocation, opensearch_place
 
 SHOPS: Final = 120
 SEVERAL: Final = 5
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.opensearch
 
 
 @pytest.fixture
-def place(opensearch_place: OpenSearchPlace) -> Iterator[OpenSearchPlace]:
+def place(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearchLocation]:
     """A place that is empty again at the end."""
     yield opensearch_place
     empty_place([opensearch_place.url], opensearch_place.prefix)
@@ -58,7 +58,7 @@ def catalogue(tmp_path: Path) -> NdjsonCatalogue:
     return NdjsonCatalogue(write_catalogue_directory(tmp_path / "catalogue", shops=shops, coupons=coupons))
 
 
-def _segments(place: OpenSearchPlace, generation: str) -> dict[str, list[int]]:
+def _segments(place: OpenSearchLocation, generation: str) -> dict[str, list[int]]:
     """Of each kind, how many segments each copy of its index has that searches look into."""
     with OpenSearch([place.url]) as client:
         names = {kind: index_name(place.prefix, kind, generation) for kind in DOCUMENTS}
@@ -109,7 +109,7 @@ def _spoiled(node: str, part: str, answer: tuple[int, bytes]) -> Iterator[str]:
             thread.join()
 
 
-def _built(url: str, place: OpenSearchPlace, catalogue: NdjsonCatalogue, tmp_path: Path) -> str:
+def _built(url: str, place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path) -> str:
     """Build and publish; returns the generation."""
     sink = OpenSearchSink([url], place.prefix, letters=tmp_path / "letters", pace=PACE)
     try:
@@ -124,7 +124,7 @@ def _built(url: str, place: OpenSearchPlace, catalogue: NdjsonCatalogue, tmp_pat
 
 @pytest.mark.rule("G1")
 def test_a_build_leaves_one_segment_of_each_kind(
-    place: OpenSearchPlace, catalogue: NdjsonCatalogue, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     generation = _built(place.url, place, catalogue, tmp_path)
     assert _segments(place, generation) == {kind: [1] for kind in DOCUMENTS} | {"offers": [0]}
@@ -132,7 +132,7 @@ def test_a_build_leaves_one_segment_of_each_kind(
 
 
 @pytest.mark.rule("G1")
-def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: OpenSearchPlace) -> None:
+def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: OpenSearchLocation) -> None:
     (name,) = names = _one_index(place)
     with OpenSearch([place.url]) as client:
         for number in range(SEVERAL):
@@ -158,7 +158,7 @@ def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: 
     ],
 )
 def test_a_merge_that_fails_is_told_of_and_the_build_is_published(
-    place: OpenSearchPlace,
+    place: OpenSearchLocation,
     catalogue: NdjsonCatalogue,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -175,7 +175,7 @@ def test_a_merge_that_fails_is_told_of_and_the_build_is_published(
 
 
 def test_a_merge_is_waited_for_no_longer_than_its_bound_and_other_work_goes_on_meanwhile(
-    place: OpenSearchPlace, caplog: pytest.LogCaptureFixture
+    place: OpenSearchLocation, caplog: pytest.LogCaptureFixture
 ) -> None:
     names = _one_index(place)
     ticks: list[float] = []
@@ -188,7 +188,7 @@ def test_a_merge_is_waited_for_no_longer_than_its_bound_and_other_work_goes_on_m
     assert len(ticks) >= 4
 
 
-def test_a_lease_that_is_lost_during_a_merge_ends_the_waiting(place: OpenSearchPlace) -> None:
+def test_a_lease_that_is_lost_during_a_merge_ends_the_waiting(place: OpenSearchLocation) -> None:
     names = _one_index(place)
 
     def lost() -> None:
@@ -200,7 +200,7 @@ def test_a_lease_that_is_lost_during_a_merge_ends_the_waiting(place: OpenSearchP
 
 @pytest.mark.rule("G1")
 def test_what_is_left_of_a_build_that_is_ended_while_it_merges_is_removed(
-    place: OpenSearchPlace, catalogue: NdjsonCatalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = _built(place.url, place, catalogue, tmp_path)
 
@@ -223,7 +223,7 @@ def test_what_is_left_of_a_build_that_is_ended_while_it_merges_is_removed(
         sink.close()
 
 
-def _one_index(place: OpenSearchPlace) -> list[str]:
+def _one_index(place: OpenSearchLocation) -> list[str]:
     name = index_name(place.prefix, "shops", new_generation(datetime.now(UTC)))
     with OpenSearch([place.url]) as client:
         client.indices.create(index=name, body={"settings": {"number_of_shards": 1, "number_of_replicas": 0}})

@@ -16,13 +16,13 @@ from index_mappings.generations import STAMP, Stamp, alias_name, index_name, pre
 from index_mappings.opensearch import wire_document
 from index_mappings.roles import Role
 from index_mappings.typeahead.chunks import TYPEAHEAD
-from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
 from tests.catalogues import build_into, coupon, offer, shop, write_catalogue
 from tests.conformance.asking import find, names
-from tests.integration.conftest import Engine, OpenSearchPlace
+from tests.integration.conftest import Engine, OpenSearchLocation
 from tests.integration.generations import Documents, projected, publish, sealed
 from tests.real.opensearch import OpenSearchCluster
 from tests.real.plugin import NodeFactory
@@ -71,7 +71,7 @@ class _WiderCategory(CategoryDocument):
 
 @pytest.mark.rule("X4", "G1.verified")
 async def test_a_field_that_is_not_declared_is_refused(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     stamp, writer = sealed(opensearch_engine.sink, documents)
     for kind, of_kind in documents.by_kind.items():
@@ -89,7 +89,7 @@ async def test_a_field_that_is_not_declared_is_refused(
 
 @pytest.mark.rule("G1")
 async def test_all_aliases_move_together_and_only_when_published(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     prefix = opensearch_place.prefix
     first, writer = sealed(opensearch_engine.sink, documents)
@@ -108,7 +108,7 @@ async def test_all_aliases_move_together_and_only_when_published(
 
 @pytest.mark.rule("G1")
 async def test_one_alias_that_cannot_be_moved_leaves_them_all(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     prefix = opensearch_place.prefix
     live = publish(opensearch_engine.sink, documents)
@@ -129,7 +129,7 @@ async def test_one_alias_that_cannot_be_moved_leaves_them_all(
 
 @pytest.mark.rule("G1")
 async def test_a_build_that_fails_leaves_the_live_generation_and_no_remains(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, client: OpenSearch, tmp_path: Path
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, tmp_path: Path
 ) -> None:
     prefix = opensearch_place.prefix
     live = build_into(opensearch_engine.sink, write_catalogue(tmp_path / "good.ndjson", [shop("Lamp")])).stamp

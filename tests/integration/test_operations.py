@@ -26,9 +26,9 @@ from service.search.failures import BackendUnavailable, NothingPublished, OtherS
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import Generations
 from tests.catalogues import shop
-from tests.following.breaking import BreakingEditor, FallenError, Moment, falling_check
+from tests.following.breaking import BreakingEditor, FallenError, Timestamp, falling_check
 from tests.following.places import Place
-from tests.integration.conftest import Engine, OpenSearchPlace
+from tests.integration.conftest import Engine, OpenSearchLocation
 from tests.integration.generations import projected, publish, sealed
 
 LAMP = shop("Lamp", id="lamp")
@@ -110,7 +110,7 @@ class _Forgetful(BreakingEditor):
 async def test_accounts_that_a_killed_follower_took_are_told_by_the_next_one(engine: Engine, tmp_path: Path) -> None:
     place = _place(engine, tmp_path, "a")
     place.append([_upsert(2, "b")])
-    with pytest.raises(FallenError), place.follower(check=falling_check(Moment.TAKEN)) as follower:
+    with pytest.raises(FallenError), place.follower(check=falling_check(Timestamp.TAKEN)) as follower:
         follower.step()
     assert await _accounts(engine) == (_told("a"),)
     assert (place.step().applied, await _accounts(engine)) == (0, (_told("a"), _told("b")))
@@ -267,7 +267,7 @@ async def test_embedded_a_damaged_document_is_unknown_and_a_damaged_stamp_is_a_f
 
 @pytest.mark.opensearch
 async def test_opensearch_a_damaged_document_is_unknown_and_a_damaged_or_lost_stamp_is_a_failure(
-    opensearch_engine: Engine, opensearch_place: OpenSearchPlace, tmp_path: Path
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
 ) -> None:
     place = _place(opensearch_engine, tmp_path, "a")
     first = place.live

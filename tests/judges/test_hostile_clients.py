@@ -39,49 +39,51 @@ def _served_as_ever(base: str, caplog: pytest.LogCaptureFixture) -> Iterator[Non
 @pytest.mark.rule("E6", "E1", "E1.transport", "E5")
 @pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES.keys())
 def test_no_body_is_too_strange_to_be_refused_on_any_door(base: str, body: bytes) -> None:
-    for door in DOORS:
-        (reply,) = exchange(base, _post(door, f"content-length: {len(body)}", body))
-        assert (door, *_told(reply)) == (door, *_refused(door))
+    for transport in DOORS:
+        (reply,) = exchange(base, _post(transport, f"content-length: {len(body)}", body))
+        assert (transport, *_told(reply)) == (transport, *_refused(transport))
 
 
 @pytest.mark.rule("E6", "E1", "R5")
 @pytest.mark.parametrize("length", IMPOSSIBLE_LENGTHS)
-@pytest.mark.parametrize("door", DOORS)
-def test_a_length_that_cannot_be_right_is_refused_once_and_for_all(base: str, door: str, length: str) -> None:
-    replies = exchange(base, _post(door, length, BODY), finish=True)
+@pytest.mark.parametrize("transport", DOORS)
+def test_a_length_that_cannot_be_right_is_refused_once_and_for_all(base: str, transport: str, length: str) -> None:
+    replies = exchange(base, _post(transport, length, BODY), finish=True)
     assert [_told(reply) for reply in replies] == [NOT_HTTP]
 
 
 @pytest.mark.rule("E6", "R5")
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("transport", DOORS)
 @pytest.mark.parametrize("declared", [65_537, 9_999_999_999, 2**63 - 1])
-def test_a_body_that_is_announced_too_large_is_refused_unread(base: str, door: str, declared: int) -> None:
-    (reply,) = exchange(base, _post(door, f"content-length: {declared}", BODY))
-    assert _told(reply) == _refused(door, 413)
+def test_a_body_that_is_announced_too_large_is_refused_unread(base: str, transport: str, declared: int) -> None:
+    (reply,) = exchange(base, _post(transport, f"content-length: {declared}", BODY))
+    assert _told(reply) == _refused(transport, 413)
 
 
 @pytest.mark.rule("E6", "R5")
-@pytest.mark.parametrize("door", DOORS)
-def test_a_body_without_end_is_cut_off(base: str, door: str) -> None:
+@pytest.mark.parametrize("transport", DOORS)
+def test_a_body_without_end_is_cut_off(base: str, transport: str) -> None:
     chunks = repeat(b"1000\r\n" + b" " * 4_096 + b"\r\n", 1_000)
-    replies = exchange(base, _post(door, "transfer-encoding: chunked", b""), *chunks, pause=0.001)
-    assert [_told(reply) for reply in replies] == [_refused(door, 413)]
+    replies = exchange(base, _post(transport, "transfer-encoding: chunked", b""), *chunks, pause=0.001)
+    assert [_told(reply) for reply in replies] == [_refused(transport, 413)]
 
 
 @pytest.mark.rule("E6", "E1")
-@pytest.mark.parametrize("door", DOORS)
-def test_a_body_that_ends_before_its_length_is_not_taken_for_a_whole_one(base: str, door: str) -> None:
-    assert exchange(base, _post(door, "content-length: 50", BODY), finish=True) == []
+@pytest.mark.parametrize("transport", DOORS)
+def test_a_body_that_ends_before_its_length_is_not_taken_for_a_whole_one(base: str, transport: str) -> None:
+    assert exchange(base, _post(transport, "content-length: 50", BODY), finish=True) == []
 
 
 @pytest.mark.rule("E6")
-@pytest.mark.parametrize("door", DOORS)
-def test_what_follows_a_body_is_not_read_as_a_request_of_somebody_else(base: str, door: str) -> None:
+@pytest.mark.parametrize("transport", DOORS)
+def test_what_follows_a_body_is_not_read_as_a_request_of_somebody_else(base: str, transport: str) -> None:
     smuggled = b'{"query":""}GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
-    head = f"POST {door} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\n"
+    head = (
+        f"POST {transport} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\n"
+    )
     statuses = [reply.status for reply in exchange(base, head.encode() + smuggled)]
     # The request itself is whole, and refused for what it is: without a token, without Accept, for its five bytes.
-    own = 401 if door in TOKEN_ONLY else 406 if door == "/mcp" else 400
+    own = 401 if transport in TOKEN_ONLY else 406 if transport == "/mcp" else 400
     assert statuses == [own, 400]
 
 
@@ -185,11 +187,9 @@ def test_requests_sent_without_waiting_are_answered_in_their_order(base: str) ->
     assert len({reply.headers["x-request-id"] for reply in replies}) == 91
 
 
-def _post(door: str, length: str, body: bytes) -> bytes:
-    head = (
-        f"POST {door} HTTP/1.1\r\n{CLOSE}content-type: application/json\r\naccept: application/json\r\n{length}\r\n\r\n"
-    )
-    return head.encode() + body
+def _post(transport: str, length: str, body: bytes) -> bytes:
+    fields = f"{CLOSE}content-type: application/json\r\naccept: application/json\r\n{length}"
+    return f"POST {transport} HTTP/1.1\r\n{fields}\r\n\r\n".encode() + body
 
 
 def _told(reply: Reply) -> tuple[int, str | None, str | int]:
@@ -199,10 +199,10 @@ def _told(reply: Reply) -> tuple[int, str | None, str | int]:
     return reply.status, reply.headers.get("content-type"), code
 
 
-def _refused(door: str, status: int = 400) -> tuple[int, str, str | int]:
+def _refused(transport: str, status: int = 400) -> tuple[int, str, str | int]:
     """What a door says of a body."""
-    if door in TOKEN_ONLY:
+    if transport in TOKEN_ONLY:
         return 401, PROBLEM, "token_required"
-    if door == "/mcp":
+    if transport == "/mcp":
         return status, "application/json", -32600 if status == 413 else -32700
     return status, PROBLEM, "body_too_large" if status == 413 else "invalid_input"

@@ -170,9 +170,9 @@ async def main() -> None:
     loop = asyncio.get_running_loop()
 
     async def until_told() -> None:
-        ending = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(ending), sys.stdin)
-        await ending.read()
+        exit_code = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(exit_code), sys.stdin)
+        await exit_code.read()
         generator.stop.set()
 
     telling = asyncio.create_task(until_told())

@@ -107,11 +107,11 @@ def test_a_low_soft_limit_of_descriptors_is_no_bound(embedded: Place, tmp_path: 
 @pytest.mark.rule("E6")
 def test_the_connections_that_wait_longest_make_room_for_new_ones(embedded: Place, tmp_path: Path) -> None:
     settings = {**embedded.settings(), "MAX_CONNECTIONS": "40", "TRUSTED_PROXIES": "127.0.0.1"}
-    with serving(tmp_path / "service", settings) as service, ExitStack() as ending:
-        callers = [ending.enter_context(connect(service.port)) for _ in range(40)]
+    with serving(tmp_path / "service", settings) as service, ExitStack() as exit_code:
+        callers = [exit_code.enter_context(connect(service.port)) for _ in range(40)]
         time.sleep(0.2)
         assert {status_of(caller) for caller in callers[:10]} == {200}
-        callers += [ending.enter_context(connect(service.port)) for _ in range(20)]
+        callers += [exit_code.enter_context(connect(service.port)) for _ in range(20)]
         time.sleep(0.2)
         statuses = [status_of(caller) for caller in callers]
         assert statuses == [200] * 10 + [0] * 20 + [200] * 30, str(statuses)
@@ -123,9 +123,9 @@ def test_where_all_connections_have_a_request_the_next_one_is_refused_in_plain_w
 ) -> None:
     settings = {**embedded.settings(), "MAX_CONNECTIONS": "20", "MAX_CONNECTIONS_PER_ADDRESS": "5"}
     head = http("POST", "/tool/find_shop", "{}").encode()[:-2]
-    with serving(tmp_path / "service", settings) as service, ExitStack() as ending:
+    with serving(tmp_path / "service", settings) as service, ExitStack() as exit_code:
         for _ in range(5):
-            ending.enter_context(connect(service.port)).sendall(head)
+            exit_code.enter_context(connect(service.port)).sendall(head)
         time.sleep(0.2)
         with connect(service.port) as refused:
             refused.sendall(_HEALTH)

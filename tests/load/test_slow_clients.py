@@ -105,15 +105,15 @@ def test_a_client_that_reads_nothing_is_cut_after_its_bound(large_answers: Servi
     loaded(Plan((service.port,), (*_NORMAL, Question("everything", _EVERYTHING)), 4, seconds=1.5))
     time.sleep(0.3)
     before = service.vitals().descriptors
-    with ExitStack() as ending:
+    with ExitStack() as exit_code:
         for _ in range(SLOW // 2):
-            caller = ending.enter_context(socket.socket())
+            caller = exit_code.enter_context(socket.socket())
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             caller.connect(("127.0.0.1", service.port))
             # One after the other: the service works on few at once.
             caller.sendall(_EVERYTHING.encode() * 3)
             time.sleep(0.8)
-        making = ending.enter_context(load(Plan((service.port,), _NORMAL, 2, pause=0.01)))
+        making = exit_code.enter_context(load(Plan((service.port,), _NORMAL, 2, pause=0.01)))
         until = time.monotonic() + 10.0
         # The two callers who are served have theirs.
         while service.vitals().descriptors > before + 2:

@@ -100,13 +100,13 @@ def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
 
 
 @pytest.mark.rule("E1.retry_after")
-@pytest.mark.parametrize("door", ["rest", "mcp"])
-def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: CountingRelay, door: str) -> None:
+@pytest.mark.parametrize("transport", ["rest", "mcp"])
+def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: CountingRelay, transport: str) -> None:
     token = issue(service.tokens).text
     asked = {
         "rest": [tool("find_shop", {"query": "lamp"}, token)] * LEAVING,
         "mcp": [mcp(Era.STATELESS, "find_shop", {"query": "lamp"}, token)] * LEAVING,
-    }[door]
+    }[transport]
     loaded(Plan((service.port,), (suggestion("q=amb"), tool("get_shop", {"shop_domain": "s4"}, token)), 1, seconds=0.5))
     with _called(service, relay, asked, LEAVING) as (callers, before):
         # All places are taken.

@@ -79,10 +79,10 @@ def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(embedded
     token = issue(tokens).text
     settings = {**embedded.settings(), "TOKEN_FILE": str(tokens), "DRAIN_SECONDS": str(DRAIN_S)}
     questions = (*usual(token), report_code(token))
-    with ExitStack() as ending:
-        services = [ending.enter_context(serving(tmp_path / name, settings)) for name in ("one", "two")]
+    with ExitStack() as exit_code:
+        services = [exit_code.enter_context(serving(tmp_path / name, settings)) for name in ("one", "two")]
         ports = tuple(service.port for service in services)
-        making = ending.enter_context(load(Plan(ports, questions, CLIENTS, balanced=True, pause=0.01)))
+        making = exit_code.enter_context(load(Plan(ports, questions, CLIENTS, balanced=True, pause=0.01)))
         time.sleep(1.0)
         for turn in range(STOPS):
             stop(services[turn % 2])

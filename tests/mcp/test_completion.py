@@ -9,11 +9,11 @@ from mcp import MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from index_mappings.countries import COUNTRY_CODES
-from tests.e2e.doors import STAMP_KEYS, mcp_doors
 from tests.e2e.limited import limited
 from tests.e2e.rpc import Era
 from tests.e2e.served import get, post
 from tests.e2e.test_probes_and_headers import UNAVAILABLE
+from tests.e2e.transports import STAMP_KEYS, mcp_transports
 from tests.mcp.asking import SHOP_TEMPLATE, complete, error, of_prompt, read, status_of
 
 ERAS: Final = list(Era)
@@ -194,10 +194,10 @@ def test_completions_count_as_suggest_requests_and_not_as_reads(tmp_path: Path, 
 @pytest.mark.rule("I4", "I5")
 async def test_every_door_and_era_completes_alike(base: str, index_directory: Path) -> None:
     template, prompt = ResourceTemplateReference(uri="shop://{domain}"), PromptReference(name="compare_shops")
-    async with mcp_doors(base, index_directory) as doors:
-        for door, client in doors.items():
+    async with mcp_transports(base, index_directory) as transports:
+        for transport, client in transports.items():
             shops = await client.complete(template, {"name": "domain", "value": "harb"})
-            assert (door, shops.completion.values) == (door, ["harbour-lane-books.example"])
+            assert (transport, shops.completion.values) == (transport, ["harbour-lane-books.example"])
             categories = await client.complete(prompt, {"name": "category", "value": "gar"}, {"country": "DE"})
             assert (categories.completion.values, categories.completion.total) == (["garden"], 1)
             with pytest.raises(MCPError) as raised:

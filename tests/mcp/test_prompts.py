@@ -15,8 +15,8 @@ from service import errors
 from service.mcp_server.prompts import PROMPTS, written
 from service.tools.registry import REGISTRY
 from service.tools.schema import request_schema, response_schema
-from tests.e2e.doors import mcp_doors
 from tests.e2e.rpc import Era
+from tests.e2e.transports import mcp_transports
 from tests.mcp.asking import error, prompt, status_of
 
 ERAS: Final = list(Era)
@@ -185,10 +185,10 @@ def test_a_prompt_that_is_not_listed_is_unknown(base: str, era: Era) -> None:
 
 @pytest.mark.rule("I4", "I5")
 async def test_every_door_and_era_gives_the_same_prompts(base: str, index_directory: Path) -> None:
-    async with mcp_doors(base, index_directory) as doors:
-        for door, client in doors.items():
+    async with mcp_transports(base, index_directory) as transports:
+        for transport, client in transports.items():
             listed = await client.list_prompts()
-            assert (door, [one.name for one in listed.prompts], listed.next_cursor) == (door, NAMES, None)
+            assert (transport, [one.name for one in listed.prompts], listed.next_cursor) == (transport, NAMES, None)
             for name in NAMES:
                 result = await client.get_prompt(name, GIVEN[name])
                 (message,) = result.messages

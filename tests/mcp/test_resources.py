@@ -9,12 +9,12 @@ import pytest
 from mcp import MCPError
 from mcp.types import TextResourceContents
 
-from tests.e2e.doors import MODES, STAMP_KEYS, mcp_doors
 from tests.e2e.limited import limited
 from tests.e2e.raising import SECRET
 from tests.e2e.rpc import Era
 from tests.e2e.served import Reply, post
 from tests.e2e.test_probes_and_headers import UNAVAILABLE
+from tests.e2e.transports import MODES, STAMP_KEYS, mcp_transports
 from tests.mcp.asking import error, read, status_of
 
 ERAS: Final = list(Era)
@@ -140,18 +140,18 @@ def test_reading_counts_as_a_read_of_the_address(tmp_path: Path, era: Era) -> No
 @pytest.mark.rule("I4", "I5", "V2", "E2")
 async def test_every_door_and_era_reads_alike(base: str, index_directory: Path) -> None:
     rest = post(base, "/tool/get_shop", {"shop_domain": "shop_books"})
-    async with mcp_doors(base, index_directory) as doors:
-        assert len(doors) == 2 * len(MODES)
-        for door, client in doors.items():
+    async with mcp_transports(base, index_directory) as transports:
+        assert len(transports) == 2 * len(MODES)
+        for transport, client in transports.items():
             result = await client.read_resource("shop://harbour-lane-books.example")
             (contents,) = result.contents
             assert isinstance(contents, TextResourceContents)
-            assert (door, contents.text) == (door, rest.body.decode())
+            assert (transport, contents.text) == (transport, rest.body.decode())
             assert [dict(result.meta or {})[key] for key in STAMP_KEYS] == [rest.headers[key] for key in STAMP_KEYS]
             for uri in ("shop://shop_hidden", "shop://shop_nobody"):
                 with pytest.raises(MCPError) as raised:
                     await client.read_resource(uri)
-                code = -32002 if "legacy" in door else -32602
+                code = -32002 if "legacy" in transport else -32602
                 assert (raised.value.code, raised.value.message) == (code, NO_RESOURCE)
                 assert raised.value.data == {"uri": uri}
 

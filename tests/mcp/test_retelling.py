@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from starlette.types import Message
 
-from service.mcp_server.error_rewriting import Retelling
+from service.mcp_server.error_rewriting import ErrorRewriter
 from service.mcp_server.handling import OWN, QUOTA
 from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL
 
@@ -25,7 +25,7 @@ async def test_an_error_is_retold_unless_it_is_ours(scope: dict[str, Any], statu
     async def send(message: Message) -> None:
         sent.append(message)
 
-    retelling = Retelling({**scope, QUOTA: ((b"ratelimit", b"1"),)}, send)
+    retelling = ErrorRewriter({**scope, QUOTA: ((b"ratelimit", b"1"),)}, send)
     raw = json.dumps(ERROR).encode()
     await retelling({"type": "http.response.start", "status": status, "headers": [(b"x-library", b"1")]})
     await retelling({"type": "http.response.body", "body": raw[:9], "more_body": True})

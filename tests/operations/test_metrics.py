@@ -13,10 +13,10 @@ from typing import Final
 import pytest
 
 from index_mappings.operations import FollowerStatus, Operations
-from service.observability.prometheus import PrometheusMeasures
-from service.observability.safe_metrics import UnfailingMeasures
+from service.observability.prometheus import PrometheusMetrics
+from service.observability.safe_metrics import SafeMetrics
 from service.observability.scrape_gauges import standing_families
-from service.operations.health import Away, Situation
+from service.operations.health import Away, HealthSnapshot
 from service.operations.state import ServiceState
 from service.search.protocol import Generations
 from tests.e2e.served import ask, get, post
@@ -29,8 +29,8 @@ _ROW: Final = re.compile(r"^\| `((?:shopdir|process)_[a-z_]+)` \|", re.MULTILINE
 REQUESTS: Final = "shopdir_request_duration_seconds"
 COUNTING: Final = """
 import sys
-from service.observability.prometheus import PrometheusMeasures
-measures = PrometheusMeasures(["find_shop"])
+from service.observability.prometheus import PrometheusMetrics
+measures = PrometheusMetrics(["find_shop"])
 for _ in range(int(sys.argv[1])):
     measures.answered("find_shop", "ok", 0.002)
     measures.cache("stamp", hit=True)
@@ -40,8 +40,8 @@ sys.stdin.read()
 """
 ASKING: Final = """
 from service.observability.exposition import exposed
-from service.observability.prometheus import PrometheusMeasures
-print(exposed(PrometheusMeasures(["find_shop"]).families(), None).body.decode())
+from service.observability.prometheus import PrometheusMetrics
+print(exposed(PrometheusMetrics(["find_shop"]).families(), None).body.decode())
 """
 
 
@@ -120,16 +120,16 @@ def test_hostile_callers_cannot_make_series(base: str) -> None:
 
 
 def test_words_that_the_code_does_not_know_are_one_word() -> None:
-    measures = PrometheusMeasures(["find_shop"])
+    metrics = PrometheusMetrics(["find_shop"])
     for number in range(500):
         word = f"w{number}"
-        measures.answered(f"route{number}", f"outcome\n{number}", 0.1)
-        measures.engine_call(word, word, 0.1)
-        measures.store_call(word, word, word, 0.1)
-        measures.cache(word, hit=True)
-        measures.quota(word, word)
-        measures.circuit(word, word)
-    series = [sample for family in measures.families() for sample in family.samples]
+        metrics.answered(f"route{number}", f"outcome\n{number}", 0.1)
+        metrics.engine_call(word, word, 0.1)
+        metrics.store_call(word, word, word, 0.1)
+        metrics.cache(word, hit=True)
+        metrics.quota(word, word)
+        metrics.circuit(word, word)
+    series = [sample for family in metrics.families() for sample in family.samples]
     assert len(series) < 1000
     words = {sample.labels.get("route") for sample in series if sample.name == f"{REQUESTS}_count"}
     assert words == {"other"}
@@ -137,21 +137,21 @@ def test_words_that_the_code_does_not_know_are_one_word() -> None:
 
 def test_every_metric_is_documented_and_every_documented_metric_is_told(tmp_path: Path, index: Path) -> None:
     documented = _ROW.findall(DOCS.read_text(encoding="utf-8"))
-    measures = PrometheusMeasures([])
-    measures.engine_call("search", "ok", 0.1)
-    measures.store_call("limiter", "hit", "ok", 0.1)
-    measures.quota("reads", "allowed")
-    measures.circuit("search", "open")
-    measures.typeahead_fetched("ok", 1, 0.1)
+    metrics = PrometheusMetrics([])
+    metrics.engine_call("search", "ok", 0.1)
+    metrics.store_call("limiter", "hit", "ok", 0.1)
+    metrics.quota("reads", "allowed")
+    metrics.circuit("search", "open")
+    metrics.typeahead_fetched("ok", 1, 0.1)
     stamp = reference_world(tmp_path).stamp
     follower = FollowerStatus("sql", "7", 3, BUILT_AT, BUILT_AT)
-    situation = Situation(Generations(stamp, None, Operations((), follower)), Away("timed_out"))
+    situation = HealthSnapshot(Generations(stamp, None, Operations((), follower)), Away("timed_out"))
     service = ServiceState(
         name="x", version="1", commit=COMMIT, built_at=BUILT_AT, started_at=BUILT_AT, pid=os.getpid()
     )
     told = {
         family.name if family.type == "histogram" else sample.name
-        for family in [*measures.families(), *standing_families(service, situation)]
+        for family in [*metrics.families(), *standing_families(service, situation)]
         for sample in family.samples
     }
     with serving(index) as url:
@@ -238,7 +238,7 @@ def test_several_workers_count_together_and_a_dead_one_works_on_nothing(tmp_path
 
 
 class _Raising:
-    """Measures whose store is broken."""
+    """Metrics whose store is broken."""
 
     def __getattr__(self, name: str) -> object:
         def fail(*_: object, **__: object) -> None:
@@ -248,12 +248,12 @@ class _Raising:
 
 
 def test_measures_that_fail_break_no_answer(caplog: pytest.LogCaptureFixture) -> None:
-    measures = UnfailingMeasures(_Raising())  # type: ignore[arg-type]  # it has every method, by no name
-    measures.answered("find_shop", "ok", 0.1)
-    measures.engine_call("search", "ok", 0.1)
-    measures.store_call("tokens", "find", "ok", 0.1)
-    measures.cache("stamp", hit=True)
-    measures.quota("reads", "allowed")
-    measures.circuit("search", "open")
-    measures.under_way(1)
+    metrics = SafeMetrics(_Raising())  # type: ignore[arg-type]  # it has every method, by no name
+    metrics.answered("find_shop", "ok", 0.1)
+    metrics.engine_call("search", "ok", 0.1)
+    metrics.store_call("tokens", "find", "ok", 0.1)
+    metrics.cache("stamp", hit=True)
+    metrics.quota("reads", "allowed")
+    metrics.circuit("search", "open")
+    metrics.under_way(1)
     assert caplog.messages == ["something could not be counted; no more is said of it"]

@@ -84,13 +84,13 @@ def secured(node: str, certificate: Certificate, **passwords: str) -> Iterator[S
         pass
 
     with _Server(("127.0.0.1", 0), Handler) as server:
-        door = SecuredNode(server.server_address[1], passwords)
+        transport = SecuredNode(server.server_address[1], passwords)
         server.context = context
-        Handler.door, Handler.node = door, urlsplit(node).netloc
+        Handler.transport, Handler.node = transport, urlsplit(node).netloc
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield door
+            yield transport
         finally:
             server.shutdown()
             thread.join()
@@ -112,7 +112,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    door: SecuredNode
+    transport: SecuredNode
     node: str
     protocol_version = "HTTP/1.1"
     timeout = _BOUND_S
@@ -124,12 +124,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _through(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        user = self.door.takes(self.headers.get("authorization"))
+        user = self.transport.takes(self.headers.get("authorization"))
         if user is None:
-            self.door.refused += 1
+            self.transport.refused += 1
             self._answer(401, "text/plain; charset=UTF-8", b"Unauthorized", ("www-authenticate", "Basic realm=door"))
             return
-        self.door.asked.append(Asked(user, self.command, self.path, body))
+        self.transport.asked.append(Asked(user, self.command, self.path, body))
         connection = http.client.HTTPConnection(self.node, timeout=_BOUND_S)
         headers = {name: self.headers[name] for name in _PASSED_ON if name in self.headers}
         try:

@@ -8,7 +8,7 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
-from tests.integration.conftest import OpenSearchPlace, opensearch_place
+from tests.integration.conftest import OpenSearchLocation, opensearch_place
 from tests.reconcile.world import World, built
 
 __all__ = ("opensearch_place",)
@@ -20,7 +20,7 @@ def embedded_sink(tmp_path: Path) -> Sink:
 
 
 @pytest.fixture
-def opensearch_sink(opensearch_place: OpenSearchPlace) -> Iterator[Sink]:
+def opensearch_sink(opensearch_place: OpenSearchLocation) -> Iterator[Sink]:
     sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix)
     yield sink
     sink.prune(keep=())

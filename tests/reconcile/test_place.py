@@ -18,13 +18,13 @@ from indexer.reconcile.findings import Fault, FaultCount, Found
 from indexer.reconcile.generation import check_place
 from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError
 from indexer.sinks.memory.sink import MemorySink
-from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Sink
 from indexer.state.state import StateError
 from indexer.state.states import States
-from tests.integration.conftest import OpenSearchPlace
+from tests.integration.conftest import OpenSearchLocation
 from tests.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     PUBLIC,
@@ -40,7 +40,7 @@ _REPAIR = VerifyOptions(repair=True)
 
 
 @pytest.fixture
-def client(opensearch_place: OpenSearchPlace) -> Iterator[OpenSearch]:
+def client(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearch]:
     with OpenSearch([opensearch_place.url]) as opened:
         yield opened
 
@@ -88,7 +88,7 @@ class TestOpenSearch:
 
     @pytest.mark.rule("G1")
     def test_aliases_that_lead_elsewhere_or_nowhere_are_moved_back(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchPlace
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
     ) -> None:
         old, prefix = world.generation, opensearch_place.prefix
         build(world.source, world.sink, world.states)
@@ -119,7 +119,7 @@ class TestOpenSearch:
         assert verify_live(world.sink, world.states).found.faults == ()
 
     def test_a_lost_alias_of_the_stamp_goes_where_all_others_lead(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchPlace
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
     ) -> None:
         before = world.sink.live()
         assert before is not None
@@ -136,7 +136,7 @@ class TestOpenSearch:
         assert world.sink.live() == before
 
     def test_a_stamp_of_another_generation_is_written_anew(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchPlace
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
     ) -> None:
         before = world.sink.live()
         assert before is not None
@@ -155,7 +155,7 @@ class TestOpenSearch:
         assert after == replace(before, sequence=after.sequence)
 
     def test_aliases_that_do_not_say_what_is_live_are_left_to_a_build(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchPlace
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
     ) -> None:
         prefix, generation = opensearch_place.prefix, world.generation
         for kind in ("shops", STAMP):
@@ -168,7 +168,7 @@ class TestOpenSearch:
         assert client.indices.get_alias(name=f"{prefix}-*") == before
 
     def test_a_document_under_a_name_that_is_not_its_id_is_a_ghost(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchPlace
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
     ) -> None:
         index = index_name(opensearch_place.prefix, "shops", world.generation)
         s1 = client.get(index=index, id="s1")["_source"]

@@ -168,7 +168,7 @@ def add_coupon(key: str) -> Callable[[State, GenerationEditor], None]:
     """Add the document of a coupon whose shop is not public."""
 
     def spoil(state: State, editor: GenerationEditor) -> None:
-        row = state.belongings.row("coupons", key)
+        row = state.related_records.row("coupons", key)
         assert row is not None
         owner = state.shops.row(str(row.owner))
         assert owner is not None

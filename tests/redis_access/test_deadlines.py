@@ -16,8 +16,8 @@ from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import NothingMeasured
-from service.runtime.request_context import UnderWay, working_on
+from service.runtime.metrics import NoMetrics
+from service.runtime.request_context import RequestContext, bind_request
 from tests.real.redis import RedisServer
 from tests.redis_access.using import AWAY, READS, WIDGET, Stores, opened
 from tests.reports.stores import exported, report
@@ -40,7 +40,7 @@ ASKED: Final[dict[str, Ask]] = {
 
 
 @dataclass
-class Told(NothingMeasured):
+class Told(NoMetrics):
     """What was measured, without the times."""
 
     caches: list[tuple[str, bool]] = field(default_factory=list)
@@ -61,9 +61,9 @@ async def server(redis_program: str, tmp_path: Path) -> AsyncIterator[RedisServe
         yield running
 
 
-def _request(seconds: float) -> UnderWay:
+def _request(seconds: float) -> RequestContext:
     now = time.monotonic()
-    return UnderWay("r1", now, now + seconds)
+    return RequestContext("r1", now, now + seconds)
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
@@ -72,7 +72,7 @@ async def test_a_request_waits_for_a_hanging_redis_no_longer_than_it_has_time(se
         await stores.reports.append(report("s0"))
         server.process.pause()
         began = time.monotonic()
-        with working_on(_request(0.1)), pytest.raises(AWAY):
+        with bind_request(_request(0.1)), pytest.raises(AWAY):
             await ask(stores)
         took = time.monotonic() - began
         server.process.resume()
@@ -84,7 +84,7 @@ async def test_what_a_request_gave_up_does_not_answer_the_next_one(server: Redis
         await stores.tokens.issue(WIDGET, hash_of("text"))
         server.process.pause()
         for _ in range(20):
-            with working_on(_request(0.02)), pytest.raises(AWAY):
+            with bind_request(_request(0.02)), pytest.raises(AWAY):
                 await stores.tokens.find(hash_of("text"))
         server.process.resume()
         assert [await stores.tokens.find(hash_of(text)) for text in ("none", "text", "none")] == [None, WIDGET, None]
@@ -92,14 +92,14 @@ async def test_what_a_request_gave_up_does_not_answer_the_next_one(server: Redis
 
 @pytest.mark.rule("Q1")
 async def test_a_look_up_that_requests_share_outlives_the_one_that_began_it(server: RedisServer) -> None:
-    text, measures = new_token_text(), Told()
+    text, metrics = new_token_text(), Told()
     store = RedisTokenStore(RedisAccess(server.url), "shopdir")
-    verifier = TokenVerifier(store, measures=measures)
+    verifier = TokenVerifier(store, metrics=metrics)
     await store.issue(WIDGET, hash_of(text))
     server.process.pause()
-    with working_on(_request(0.05)):
+    with bind_request(_request(0.05)):
         hurried = asyncio.create_task(verifier.verify(text))
-    with working_on(_request(5)):
+    with bind_request(_request(5)):
         patient = asyncio.create_task(verifier.verify(text))
     first = await hurried
     server.process.resume()
@@ -108,8 +108,8 @@ async def test_a_look_up_that_requests_share_outlives_the_one_that_began_it(serv
     await verifier.close()
     await store.close()
     assert (first, second, third) == (StoreAway(), Confirmed(WIDGET), Confirmed(WIDGET))
-    assert measures.caches == [("tokens", False), ("tokens", False), ("tokens", True)]
-    assert measures.calls == [("tokens", "find", "ok")]
+    assert metrics.caches == [("tokens", False), ("tokens", False), ("tokens", True)]
+    assert metrics.calls == [("tokens", "find", "ok")]
 
 
 @pytest.mark.rule("Q4")
@@ -117,7 +117,7 @@ async def test_a_request_without_time_left_does_not_put_others_under_the_local_q
     shared = RedisLimiter(RedisAccess(server.url), "shopdir", timeout=2)
     limiter = FallbackLimiter(shared, MemoryLimiter())
     await limiter.hit("k", READS)
-    with working_on(_request(0)):
+    with bind_request(_request(0)):
         late = await limiter.hit("k", READS)
     after = await limiter.hit("k", READS)
     await limiter.close()

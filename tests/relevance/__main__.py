@@ -31,8 +31,8 @@ async def _reports(data: Path) -> dict[str, Report]:
 def _print(reports: dict[str, Report]) -> None:
     console = Console()
     for engine, report in reports.items():
-        for door, qualities in (("/suggest", report.suggest), ("find_shop", report.find)):
-            table = Table("kind", "queries", "success@1", "success@8", "MRR@10", title=f"{door} on {engine}")
+        for transport, qualities in (("/suggest", report.suggest), ("find_shop", report.find)):
+            table = Table("kind", "queries", "success@1", "success@8", "MRR@10", title=f"{transport} on {engine}")
             for kind, found in qualities.items():
                 figures = (f"{figure:.3f}" for figure in (found.success_1, found.success_8, found.mrr_10))
                 table.add_row(kind, str(found.queries), *figures)

@@ -20,7 +20,7 @@ from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from tests.catalogues import build_into
 from tests.emptying import empty_place
-from tests.relevance.measures import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
+from tests.relevance.metrics import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
 
 _PLENTY: Final = QuotaClass(1_000_000_000, 1_000_000_000, 0)
 

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from tests.relevance.development import Report, embedded_engine, measure, opensearch_engine
-from tests.relevance.measures import keystrokes_until, quality, rank_of_first
+from tests.relevance.metrics import keystrokes_until, quality, rank_of_first
 
 pytestmark = pytest.mark.rule("I69", "I5")
 

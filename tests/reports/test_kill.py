@@ -92,8 +92,8 @@ async def test_kills_of_redis_and_of_the_reporting_process_lose_and_double_nothi
 ) -> None:
     chance = random.Random(5)  # noqa: S311 - when to kill is no secret
     appender = Appender("redis", own_redis.url, tmp_path / "acknowledged")
-    with ExitStack() as ending:
-        ending.callback(appender.kill)
+    with ExitStack() as exit_code:
+        exit_code.callback(appender.kill)
         appender.start()
         for _ in range(KILLS):
             appender.stream_on(chance.uniform(0.05, 0.4))
@@ -115,8 +115,8 @@ async def test_kills_of_the_process_that_writes_the_file_lose_and_double_nothing
     chance = random.Random(7)  # noqa: S311 - as above
     path = tmp_path / "reports.sqlite"
     appender = Appender("embedded", str(path), tmp_path / "acknowledged")
-    with ExitStack() as ending:
-        ending.callback(appender.kill)
+    with ExitStack() as exit_code:
+        exit_code.callback(appender.kill)
         for _ in range(KILLS):
             appender.start()
             appender.stream_on(chance.uniform(0.05, 0.4))

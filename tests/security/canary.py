@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 import service.parts
 from service.app import create_app, run_stdio
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.settings.service import Settings, load_settings
 from service.tools.registry import REGISTRY
 
@@ -181,15 +181,15 @@ _FUNCTIONS: Final = {
     "service.mcp_server.server.tool_result": Layer.RESULT,
     "service.mcp_server.fast_path.meta_of": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
-    "service.http.bounded_endpoint.under_way_of": Layer.GATE,
+    "service.http.bounded_endpoint.requests_in_flight_of": Layer.GATE,
     "service.http.front_door.completed": Layer.DOOR,
-    "service.http.access_log.under_way_of": Layer.OBSERVER,
+    "service.http.access_log.requests_in_flight_of": Layer.OBSERVER,
 }
 
 
 def fused_app(settings: Settings, fuse: Fuse) -> FastAPI:
     """The application over HTTP, made within `fused`."""
-    return create_app(settings, measures=cast("Measures", _throwing(NOTHING_MEASURED, fuse, Layer.MEASURES)))
+    return create_app(settings, metrics=cast("Metrics", _throwing(NOTHING_MEASURED, fuse, Layer.MEASURES)))
 
 
 def _opening(opens: Callable[..., Any], fuse: Fuse, layer: Layer, layers: dict[str, Layer]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from indexer.settings import IndexerSettings
 from service.settings.service import Settings
-from shop_directory.settings.locations import PlaceSettings
+from shop_directory.settings.locations import LocationSettings
 from shop_directory.settings.reading import SettingsError
 from tests.real.certificates import Authority
 
@@ -31,7 +31,7 @@ SIDES: Final = (Settings, IndexerSettings)
     ],
 )
 def test_nodes_are_urls_separated_by_commas(
-    bare: pytest.MonkeyPatch, side: type[PlaceSettings], urls: tuple[str, ...]
+    bare: pytest.MonkeyPatch, side: type[LocationSettings], urls: tuple[str, ...]
 ) -> None:
     bare.setenv("SHOP_DIRECTORY_OPENSEARCH_URLS", " , ".join(urls) + ",")
     assert side.load().opensearch_urls == urls
@@ -55,7 +55,7 @@ def test_nodes_are_urls_separated_by_commas(
     ],
 )
 def test_what_is_no_nodes_url_or_more_than_one_is_refused_without_a_word_of_it(
-    bare: pytest.MonkeyPatch, side: type[PlaceSettings], urls: str
+    bare: pytest.MonkeyPatch, side: type[LocationSettings], urls: str
 ) -> None:
     bare.setenv("SHOP_DIRECTORY_OPENSEARCH_URLS", urls)
     with pytest.raises(SettingsError) as raised:
@@ -82,7 +82,7 @@ def test_what_is_no_nodes_url_or_more_than_one_is_refused_without_a_word_of_it(
     ],
 )
 def test_wrong_access_is_refused_by_name(
-    bare: pytest.MonkeyPatch, side: type[PlaceSettings], name: str, value: str, told: str
+    bare: pytest.MonkeyPatch, side: type[LocationSettings], name: str, value: str, told: str
 ) -> None:
     bare.setenv(f"SHOP_DIRECTORY_OPENSEARCH_{name}", value)
     with pytest.raises(SettingsError) as raised:

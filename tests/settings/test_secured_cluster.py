@@ -17,7 +17,7 @@ from tests.catalogues import coupon, shop, write_catalogue_directory
 from tests.e2e.callers import issue
 from tests.e2e.served import Reply, get, post, served, until_ready
 from tests.emptying import empty_place
-from tests.integration.conftest import OpenSearchPlace, opensearch_place
+from tests.integration.conftest import OpenSearchLocation, opensearch_place
 from tests.real.certificates import Authority
 from tests.real.secured import SecuredNode, secured
 from tests.settings.security_page import indices_in, kind_of, requests
@@ -35,9 +35,9 @@ pytestmark = pytest.mark.opensearch
 class World:
     """A door in front of the cluster, who signed its certificate, and a catalogue."""
 
-    door: SecuredNode
+    transport: SecuredNode
     authority: Authority
-    place: OpenSearchPlace
+    place: OpenSearchLocation
     folder: Path
 
     def settings(self, **changed: str) -> dict[str, str]:
@@ -45,7 +45,7 @@ class World:
         (self.folder / "password").write_text(f"{PASSWORD}\n", encoding="utf-8")
         stated = {
             "ENGINE": "opensearch",
-            "OPENSEARCH_URLS": self.door.url(),
+            "OPENSEARCH_URLS": self.transport.url(),
             "OPENSEARCH_USER": "writer",
             "OPENSEARCH_PASSWORD_FILE": str(self.folder / "password"),
             "OPENSEARCH_CA_FILE": str(self.authority.file),
@@ -67,7 +67,7 @@ class World:
 
 
 @pytest.fixture
-def world(opensearch_place: OpenSearchPlace, tmp_path: Path) -> Iterator[World]:
+def world(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[World]:
     """Nothing is published; the door's certificate is for localhost."""
     write_catalogue_directory(
         tmp_path / "catalogue",
@@ -76,8 +76,8 @@ def world(opensearch_place: OpenSearchPlace, tmp_path: Path) -> Iterator[World]:
     )
     authority = Authority(tmp_path)
     passwords = {"writer": PASSWORD, "reader": PASSWORD}
-    with secured(opensearch_place.url, authority.issue("localhost"), **passwords) as door:
-        yield World(door, authority, opensearch_place, tmp_path)
+    with secured(opensearch_place.url, authority.issue("localhost"), **passwords) as transport:
+        yield World(transport, authority, opensearch_place, tmp_path)
     empty_place([opensearch_place.url], opensearch_place.prefix)
 
 
@@ -124,8 +124,11 @@ def _asked_of_all(base: str) -> list[Reply]:
 def _strangers(world: World, side: str) -> list[str]:
     """What was asked that the page of roles does not say, or about what is not of the prefix."""
     prefix, said = world.place.prefix, requests(side)
-    kinds = {kind_of(asked, prefix) for asked in world.door.asked} - said
-    return [*sorted(kinds), *(name for asked in world.door.asked for name in indices_in(asked) if prefix not in name)]
+    kinds = {kind_of(asked, prefix) for asked in world.transport.asked} - said
+    return [
+        *sorted(kinds),
+        *(name for asked in world.transport.asked for name in indices_in(asked) if prefix not in name),
+    ]
 
 
 def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_reads(
@@ -138,19 +141,19 @@ def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_
     (world.folder / "changes.ndjson").write_text(json.dumps(change) + "\n")
     followed = world.indexing("follow", "--changes", str(world.folder / "changes.ndjson"), "--once")
     assert (followed.exit_code, "1 changes applied" in followed.stdout) == (0, True), followed.output
-    assert {asked.user for asked in world.door.asked} == {"writer"}
+    assert {asked.user for asked in world.transport.asked} == {"writer"}
     assert _strangers(world, "indexer") == []
-    del world.door.asked[:]
+    del world.transport.asked[:]
     with served(create_app(_service(world, bare))) as base:
         until_ready(base)
         replies = [*_asked_of_all(base), *_asked_with(base, issue(world.folder / "tokens.sqlite").text)]
         found = post(base, "/tool/find_shop", {"query": "lum"}).json
     assert [found["name"] for found in found["results"]] == ["Lumen", "Lumina"]
     assert [reply.status for reply in replies] == [*[200] * 8, 404, *[200] * 6, 404]
-    assert {asked.user for asked in world.door.asked} == {"reader"}
+    assert {asked.user for asked in world.transport.asked} == {"reader"}
     assert _strangers(world, "service") == []
     # The page says of the service no more than it does.
-    assert {kind_of(asked, world.place.prefix) for asked in world.door.asked} == requests("service")
+    assert {kind_of(asked, world.place.prefix) for asked in world.transport.asked} == requests("service")
 
 
 @pytest.mark.parametrize(
@@ -172,16 +175,16 @@ def test_whoever_is_not_let_in_or_not_trusted_is_told_of_by_name_and_nothing_sec
             case "authority":
                 changed["OPENSEARCH_CA_FILE"] = str(Authority(world.folder, "other").file)
             case "host":
-                changed["OPENSEARCH_URLS"] = world.door.url("127.0.0.1")
+                changed["OPENSEARCH_URLS"] = world.transport.url("127.0.0.1")
             case "expired":
                 changed["OPENSEARCH_URLS"] = expired.url()
             case _:
-                world.door.passwords.update(writer=WRONG, reader=WRONG)
-        asked = len(world.door.asked)
+                world.transport.passwords.update(writer=WRONG, reader=WRONG)
+        asked = len(world.transport.asked)
         built = world.build(**changed)
         with served(create_app(_service(world, bare, **changed))) as base:
             replies = _asked_of_all(base)[:-2]
-        assert len(world.door.asked) == asked
+        assert len(world.transport.asked) == asked
         assert expired.asked == []
     assert (built.exit_code, built.stdout) == (3, "")
     assert built.stderr.splitlines()[-1] == f"Nothing was published: the cluster does not answer: {told}."
@@ -202,7 +205,7 @@ def test_a_password_that_changes_is_a_failure_in_time_and_passes_when_it_is_righ
         before = post(base, "/tool/find_shop", {"query": "lumen"})
         assert before.status == 200
         for password, status in ((WRONG, 503), (PASSWORD, 200)):
-            world.door.passwords["reader"] = password
+            world.transport.passwords["reader"] = password
             deadline = time.monotonic() + BACK_SECONDS
             answer = post(base, "/tool/find_shop", {"query": "lumen"})
             while answer.status != status:
@@ -228,7 +231,7 @@ def test_without_verification_everybody_is_trusted_and_that_is_told_loudly(
 @pytest.mark.parametrize(("stated", "replicas"), [("auto", 0), ("1", 1)])
 def test_replicas_are_as_stated(world: World, stated: str, replicas: int) -> None:
     built = world.build(OPENSEARCH_REPLICAS=stated)
-    created = [json.loads(asked.body) for asked in world.door.asked if asked.method == "PUT" and asked.body]
+    created = [json.loads(asked.body) for asked in world.transport.asked if asked.method == "PUT" and asked.body]
     told = {body["settings"].get("number_of_replicas") for body in created if "settings" in body}
     assert built.exit_code == 0
     assert told - {None} == {replicas}

@@ -8,10 +8,10 @@ import pytest
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP
 from index_mappings.typeahead.chunks import TYPEAHEAD
-from shop_directory.settings.locations import PlaceSettings
+from shop_directory.settings.locations import LocationSettings
 from tests.settings.security_page import SIDES, actions, role
 
-PREFIX: Final[str] = PlaceSettings.model_fields["index_prefix"].default
+PREFIX: Final[str] = LocationSettings.model_fields["index_prefix"].default
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -120,7 +120,7 @@ async def test_a_call_over_stdio_is_one_server_span(tmp_path: Path) -> None:
     traces = open_traces("shop-directory", "1", SimpleSpanProcessor(exporter))
     parts = open_parts(settings)
     server = build_server(
-        parts.dispatcher, parts.responder, "1", call_over_stdio(None), timeout=5.0, traces=traces.door
+        parts.dispatcher, parts.responder, "1", call_over_stdio(None), timeout=5.0, traces=traces.transport
     )
     try:
         async with Client(server) as client:

@@ -18,7 +18,7 @@ from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.lines import Shop, public_shops
 from bench.typeahead.peers.postgres_cluster import make_cluster, running_cluster, server_version
-from bench.typeahead.peers.starting import python_door, uvicorn_version
+from bench.typeahead.peers.starting import python_transport, uvicorn_version
 from tests.real.postgres import find_postgres_programs
 
 ADDRESS_FILE: Final = "address"
@@ -83,7 +83,10 @@ class PostgresTrigram(Contestant):
         """Serve the cluster: the processes are the application and all of PostgreSQL's."""
         with running_cluster(_programs(), folder / "data", folder / "postgres.log") as (address, server):
             (folder / ADDRESS_FILE).write_text(address, encoding="ascii")
-            with python_door("bench.typeahead.peers.postgres_door", folder, folder / "server.log") as (port, process):
+            with python_transport("bench.typeahead.peers.postgres_transport", folder, folder / "server.log") as (
+                port,
+                process,
+            ):
                 yield Served(port, (process.pid, server.pid))
 
 

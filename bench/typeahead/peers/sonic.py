@@ -20,7 +20,7 @@ import orjson
 from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.lines import Shop, public_shops
-from bench.typeahead.peers.starting import python_door, uvicorn_version
+from bench.typeahead.peers.starting import python_transport, uvicorn_version
 from tests.real.process import ProcessError, ServerProcess, free_ports
 
 CRATE: Final = "sonic-server"
@@ -109,7 +109,10 @@ class Sonic(Contestant):
         """Serve both."""
         with _running(folder) as (sonic_port, server):
             (folder / PORT_FILE).write_text(str(sonic_port), encoding="ascii")
-            with python_door("bench.typeahead.peers.sonic_door", folder, folder / "server.log") as (port, process):
+            with python_transport("bench.typeahead.peers.sonic_transport", folder, folder / "server.log") as (
+                port,
+                process,
+            ):
                 yield Served(port, (process.pid, server.pid))
 
 

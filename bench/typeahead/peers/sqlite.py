@@ -17,7 +17,7 @@ from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.folding import fold
 from bench.typeahead.peers.lines import Shop, public_shops
-from bench.typeahead.peers.starting import python_door, uvicorn_version
+from bench.typeahead.peers.starting import python_transport, uvicorn_version
 
 FILE: Final = "shops.sqlite"
 SHORT: Final = 2
@@ -69,7 +69,10 @@ class SqliteTrigram(Contestant):
     @contextmanager
     def serving(self, folder: Path) -> Iterator[Served]:
         """Serve the file."""
-        with python_door("bench.typeahead.peers.sqlite_door", folder, folder / "server.log") as (port, process):
+        with python_transport("bench.typeahead.peers.sqlite_transport", folder, folder / "server.log") as (
+            port,
+            process,
+        ):
             yield Served(port, (process.pid,))
 
 

@@ -31,7 +31,7 @@ def running(title: str, command: Sequence[str], port: int, log: Path) -> Iterato
 
 
 @contextmanager
-def python_door(module: str, folder: Path, log: Path) -> Iterator[tuple[int, ServerProcess]]:
+def python_transport(module: str, folder: Path, log: Path) -> Iterator[tuple[int, ServerProcess]]:
     """A module that calls `door.main`, with the folder of its index: its port and its process."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", module, str(folder.resolve()), str(port)]

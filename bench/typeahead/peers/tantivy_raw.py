@@ -16,7 +16,7 @@ import tantivy
 from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.lines import public_shops
-from bench.typeahead.peers.starting import python_door, uvicorn_version
+from bench.typeahead.peers.starting import python_transport, uvicorn_version
 
 INDEX: Final = "index"
 # Beginnings of so many characters are terms of their own: too many words begin so to be gathered at each request.
@@ -72,7 +72,10 @@ class TantivyRaw(Contestant):
     @contextmanager
     def serving(self, folder: Path) -> Iterator[Served]:
         """Serve the index."""
-        with python_door("bench.typeahead.peers.tantivy_door", folder, folder / "server.log") as (port, process):
+        with python_transport("bench.typeahead.peers.tantivy_transport", folder, folder / "server.log") as (
+            port,
+            process,
+        ):
             yield Served(port, (process.pid,))
 
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseLostError, ask_until
 from indexer.sinks.lease_holder import LeaseHolder
-from indexer.sinks.failures import SinkError
 
 LOCK_FILE: Final = "indexer.lock"
 _PAUSE_S: Final = 0.1

@@ -104,15 +104,15 @@ class EmbeddedSink:
         """Write the mark's file."""
         write_whole(retired_path(self._root, generation), at.isoformat())
 
-    def misplaced(self) -> tuple[str, ...]:
+    def alias_drift(self) -> tuple[str, ...]:
         """Whether the stamp in the live directory is another generation's; the pointer is all there is of aliases."""
         live, _ = read_pointer(self._root)
         return () if live is None or read_any_stamp(self._root, live).generation == live else (STAMP,)
 
-    def realign(self) -> None:
+    def repair_aliases(self) -> None:
         """Write the stamp anew if it was another generation's."""
         live, _ = read_pointer(self._root)
-        if live is None or not self.misplaced():
+        if live is None or not self.alias_drift():
             return
         reader = EmbeddedReader(self._root, live)
         counts = {kind: reader.count(kind) for kind in DOCUMENTS}

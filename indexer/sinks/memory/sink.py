@@ -9,8 +9,8 @@ from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown, shown_part
-from indexer.sinks.memory.lease import MemoryLease, MemoryLock
 from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.lease import MemoryLease, MemoryLock
 from indexer.sinks.protocol import Generation, Role
 
 
@@ -63,11 +63,11 @@ class MemorySink:
     def retire(self, generation: str, at: datetime) -> None:
         """Nothing is kept of what is replaced."""
 
-    def misplaced(self) -> tuple[str, ...]:
+    def alias_drift(self) -> tuple[str, ...]:
         """Nothing: stamp and documents are replaced together."""
         return ()
 
-    def realign(self) -> None:
+    def repair_aliases(self) -> None:
         """There is nothing to do."""
 
     def drop(self, generation: str) -> None:

@@ -13,9 +13,9 @@ from opensearchpy.exceptions import NotFoundError, OpenSearchException
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name, is_generation
+from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.typeahead import local_files
-from indexer.sinks.failures import SinkError
 from indexer.sinks.renewal import renewed
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.store import TypeaheadStore
@@ -35,7 +35,7 @@ class _Aliases:
         return tuple(kind for kind, names in wanted.items() if self.leading[kind] != names)
 
 
-def misplaced(client: OpenSearch, prefix: str) -> tuple[str, ...]:
+def alias_drift(client: OpenSearch, prefix: str) -> tuple[str, ...]:
     """The kinds whose alias does not lead to the live generation; `stamp` also if that names another generation.
 
     Raises:
@@ -48,7 +48,7 @@ def misplaced(client: OpenSearch, prefix: str) -> tuple[str, ...]:
     return astray if _stamp(client, prefix, aliases.live).generation == aliases.live else (*astray, STAMP)
 
 
-def realign(client: OpenSearch, prefix: str, store_of: Callable[[str], TypeaheadStore]) -> None:
+def repair_aliases(client: OpenSearch, prefix: str, store_of: Callable[[str], TypeaheadStore]) -> None:
     """Lead all aliases to the live generation in one step, and write its stamp again if it is another one's.
 
     Args:

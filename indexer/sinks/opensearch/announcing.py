@@ -8,7 +8,7 @@ from opensearchpy import OpenSearch
 
 from index_mappings.generations import STAMP, index_name
 from index_mappings.typeahead.announcement import ANNOUNCED_ID, Announcement
-from indexer.sinks.opensearch.retries import if_there, patiently
+from indexer.sinks.opensearch.retries import if_there, retry_transient
 
 # A service looks once a second, and begins within another second.
 LOOK_S: Final = 2.0
@@ -43,7 +43,7 @@ def write_announcement(client: OpenSearch, prefix: str, live: str, announcement:
         SinkError: it could not be written.
     """
     index, body = index_name(prefix, STAMP, live), announcement.to_wire()
-    patiently(
+    retry_transient(
         lambda: client.index(index=index, id=ANNOUNCED_ID, body=body), "the next generation could not be announced"
     )
 

@@ -11,7 +11,7 @@ from opensearchpy import OpenSearch
 
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch.bulk_chunks import Operation, chunks, delete_operations, index_operations
-from indexer.sinks.opensearch.bulk_sender import Errands, Loaded, Pace
+from indexer.sinks.opensearch.bulk_sender import BulkSender, Loaded, Pace
 from indexer.sinks.opensearch.index_watch import IndexWatch
 from indexer.sinks.opensearch.throttle import Throttle
 
@@ -57,7 +57,7 @@ class BulkLoader:
 
     def _run(self, index: str, operations: Iterable[Operation]) -> Loaded:
         watch = IndexWatch(self._client, index, self._pace.lost_after)
-        errands = Errands(self._client, index, self._letters, pace=self._pace, throttle=self._throttle, watch=watch)
+        errands = BulkSender(self._client, index, self._letters, pace=self._pace, throttle=self._throttle, watch=watch)
         errands.verify_index()
         loaded = Loaded(0, 0)
         waiting: set[Future[Loaded]] = set()

@@ -15,6 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_expo
 from tenacity.nap import sleep_using_event
 
 from indexer.sinks.dead_letters import DeadLetters, Letter
+from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.bulk_answers import (
     ANSWER_PARTS,
     UNREADABLE,
@@ -26,7 +27,6 @@ from indexer.sinks.opensearch.bulk_answers import (
 from indexer.sinks.opensearch.bulk_chunks import Chunk
 from indexer.sinks.opensearch.index_watch import IndexWatch, trouble_of
 from indexer.sinks.opensearch.throttle import Throttle
-from indexer.sinks.failures import SinkError
 
 # How long a node waits for a shard that has no primary before it says so.
 _SHARD_WAIT: Final = "1s"
@@ -74,7 +74,7 @@ class Loaded:
         return Loaded(self.written + other.written, self.refused + other.refused)
 
 
-class Errands:
+class BulkSender:
     """The sending of one call, by several threads."""
 
     def __init__(

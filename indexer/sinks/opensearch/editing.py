@@ -11,12 +11,12 @@ from opensearchpy.exceptions import ConflictError
 from index_mappings.generations import STAMP, STAMP_ID, Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown
+from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader
 from indexer.sinks.opensearch.reading import OpenSearchReader
-from indexer.sinks.opensearch.retries import IncompleteError, patiently
+from indexer.sinks.opensearch.retries import IncompleteError, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, local_files
 from indexer.sinks.opensearch.writing import refresh, write_operations
-from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.sinks.typeahead.folding import Folding
@@ -40,7 +40,7 @@ class OpenSearchEditor(OpenSearchReader):
         super().__init__(client, prefix, generation)
         self._loader = loader
         self._store = store
-        found = patiently(
+        found = retry_transient(
             lambda: client.get(index=self._index(STAMP), id=STAMP_ID), f"the stamp of {generation} could not be read"
         )
         self._fence = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
@@ -103,7 +103,7 @@ class OpenSearchEditor(OpenSearchReader):
             if answer["failures"] or answer["timed_out"]:
                 raise IncompleteError
 
-        patiently(remove, f"the {kind} of hidden shops could not be removed")
+        retry_transient(remove, f"the {kind} of hidden shops could not be removed")
 
     def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
         """Replace the document beside the stamp."""
@@ -117,7 +117,7 @@ class OpenSearchEditor(OpenSearchReader):
         """Write the typeahead, then replace the stamp's document, unless somebody else did."""
         stamp = replace(stamp, typeahead=self._commit_typeahead())
         try:
-            done = patiently(
+            done = retry_transient(
                 lambda: self._client.index(
                     index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params=self._fence
                 ),
@@ -145,7 +145,7 @@ class OpenSearchEditor(OpenSearchReader):
                 return self._typeahead.commit()
 
     def _is_ours(self, stamp: Stamp) -> bool:
-        found = patiently(
+        found = retry_transient(
             lambda: self._client.get(index=self._index(STAMP), id=STAMP_ID), "the stamp could not be read"
         )
         if found["_source"]["stamp"] != stamp.as_wire():

@@ -18,8 +18,8 @@ from opensearchpy.exceptions import (
     TransportError,
 )
 
-from indexer.sinks.opensearch.bulk_answers import UNREADABLE, Trouble
 from indexer.sinks.failures import IndexLostError
+from indexer.sinks.opensearch.bulk_answers import UNREADABLE, Trouble
 
 _REQUEST_TIMEOUT: Final = 10
 _ENOUGH_LOOKS: Final = 3

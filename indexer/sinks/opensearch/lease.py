@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 from opensearchpy import OpenSearch
 
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, ask_until
 from indexer.sinks.lease_holder import LeaseHolder
 from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore, SeenLease
 from indexer.sinks.opensearch.lease_tenure import Tenure, now
-from indexer.sinks.failures import SinkError
 
 TTL_S: Final = 15.0
 _LONGEST_PAUSE_S: Final = 0.5

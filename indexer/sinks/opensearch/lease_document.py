@@ -16,9 +16,9 @@ from opensearchpy.exceptions import (
     RequestError,
 )
 
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseUnansweredError
 from indexer.sinks.lease_holder import LeaseHolder
-from indexer.sinks.failures import SinkError
 
 LEASE: Final = "lease"
 _DOCUMENT_ID: Final = "lease"

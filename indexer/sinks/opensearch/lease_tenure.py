@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, stop_after_delay, wait_fixed
 from tenacity.stop import StopBaseT
 
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseLostError, LeaseUnansweredError
 from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore, SeenLease
-from indexer.sinks.failures import SinkError
 
 _TRIES: Final = 3
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

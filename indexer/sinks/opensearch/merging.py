@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
-from indexer.sinks.opensearch.retries import patiently
 from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.retries import retry_transient
 
 # A million shops take minutes, as their build does; nothing waits for longer than this.
 MERGE_BOUND_S: Final = 600.0
@@ -65,7 +65,7 @@ def merge(
 def _asked(ask: Callable[[], dict[str, Any]], failure: str) -> dict[str, Any] | None:
     """An answer; None where there is none to be had, which is logged."""
     try:
-        return patiently(ask, failure)
+        return retry_transient(ask, failure)
     except SinkError as error:
         _LOG.warning("%s", error)
         return None

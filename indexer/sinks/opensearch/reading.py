@@ -9,7 +9,7 @@ from opensearchpy.exceptions import NotFoundError, OpenSearchException
 
 from index_mappings.generations import STAMP, index_name
 from index_mappings.operations import OPERATIONS_ID, Operations
-from indexer.sinks.opensearch.retries import IncompleteError, if_there, patiently
+from indexer.sinks.opensearch.retries import IncompleteError, if_there, retry_transient
 
 _PAGE: Final = 1_000
 _KEEP_ALIVE: Final = "5m"
@@ -43,7 +43,7 @@ class OpenSearchReader:
                 raise IncompleteError
             return found
 
-        found = patiently(ask, f"the {kind} could not be read back")
+        found = retry_transient(ask, f"the {kind} could not be read back")
         return {document["_id"]: document["_source"] for document in found if document["found"]}
 
     def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -54,7 +54,7 @@ class OpenSearchReader:
         """
         scanning = _Scan(self._client, self._index(kind))
         try:
-            while hits := patiently(scanning.page, f"the {kind} could not be gone through"):
+            while hits := retry_transient(scanning.page, f"the {kind} could not be gone through"):
                 yield from ((hit["_id"], hit["_source"]) for hit in hits)
         finally:
             scanning.close()
@@ -62,7 +62,7 @@ class OpenSearchReader:
     def page(self, kind: str, after: str, most: int) -> list[tuple[str, dict[str, Any]]]:
         """The first ids after one."""
         body = {"query": {"match_all": {}}, "size": most, "sort": [{"id": "asc"}], "search_after": [after]}
-        answer = patiently(
+        answer = retry_transient(
             lambda: _whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
             f"a page of the {kind} could not be read",
         )
@@ -79,7 +79,7 @@ class OpenSearchReader:
 
     def _count(self, kind: str, query: dict[str, Any]) -> int:
         body = {"query": query, "size": 0, "track_total_hits": True}
-        answer = patiently(
+        answer = retry_transient(
             lambda: _whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
             f"the {kind} could not be counted",
         )

@@ -17,8 +17,8 @@ from opensearchpy.exceptions import (
 )
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-from indexer.sinks.opensearch.index_watch import trouble_of
 from indexer.sinks.failures import IndexLostError, SinkError
+from indexer.sinks.opensearch.index_watch import trouble_of
 
 # A node that is killed is missed at once, one that hangs or is cut off only after half a minute.
 PATIENCE_S: Final = 60.0
@@ -38,7 +38,7 @@ class IncompleteError(OpenSearchException):
     """A part of an answer is missing; raised by what is asked, to be asked again."""
 
 
-def patiently(ask: Callable[[], Answer], failure: str, patience: float = PATIENCE_S) -> Answer:
+def retry_transient(ask: Callable[[], Answer], failure: str, patience: float = PATIENCE_S) -> Answer:
     """Ask, and again while that may help.
 
     Args:
@@ -67,7 +67,7 @@ def patiently(ask: Callable[[], Answer], failure: str, patience: float = PATIENC
 def if_there(ask: Callable[[], Answer], failure: str) -> Answer | None:
     """As `patiently`; None when what is asked for is not there."""
     try:
-        return patiently(ask, failure)
+        return retry_transient(ask, failure)
     except SinkError as error:
         if isinstance(error.__cause__, NotFoundError):
             return None

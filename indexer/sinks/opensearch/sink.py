@@ -23,16 +23,16 @@ from index_mappings.generations import (
 )
 from index_mappings.typeahead.announcement import Announcement
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.opensearch.alias_repair import misplaced, realign
+from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.alias_repair import alias_drift, repair_aliases
 from indexer.sinks.opensearch.announcing import TypeaheadOptions, remove_announcement, write_announcement
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
 from indexer.sinks.opensearch.cluster_settings import check_cluster
 from indexer.sinks.opensearch.editing import OpenSearchEditor
 from indexer.sinks.opensearch.lease import OpenSearchLease
-from indexer.sinks.opensearch.retries import if_there, patiently
+from indexer.sinks.opensearch.retries import if_there, retry_transient
 from indexer.sinks.opensearch.typeahead import TypeaheadStores
 from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
-from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation
 from indexer.sinks.roles import role_of
 from indexer.sinks.typeahead.folding import Folding
@@ -99,7 +99,7 @@ class OpenSearchSink:
     def place(self) -> str:
         """The cluster and the prefix."""
         # The first question of every job: a wrong address should be told of soon.
-        found = patiently(self._client.info, "the cluster does not answer", _FIRST_PATIENCE_S)
+        found = retry_transient(self._client.info, "the cluster does not answer", _FIRST_PATIENCE_S)
         check_cluster(self._client)
         return f"the indices {self._prefix} in cluster {found['cluster_uuid']}"
 
@@ -162,7 +162,7 @@ class OpenSearchSink:
                 self._client.indices.update_aliases(body={"actions": actions})
 
         try:
-            patiently(move, "the generation could not be published")
+            retry_transient(move, "the generation could not be published")
         except SinkError:
             # The answer to an earlier try may have been lost: then what it replaced is not there any more.
             live = self.live()
@@ -186,18 +186,18 @@ class OpenSearchSink:
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark beside the stamp."""
         index, body = index_name(self._prefix, STAMP, generation), {"stamp": {"retired_at": at.isoformat()}}
-        patiently(
+        retry_transient(
             lambda: self._client.index(index=index, id=RETIRED_ID, body=body),
             f"generation {generation} could not be marked",
         )
 
-    def misplaced(self) -> tuple[str, ...]:
+    def alias_drift(self) -> tuple[str, ...]:
         """Aliases that lead elsewhere than the stamp's, and a stamp that names another generation."""
-        return misplaced(self._client, self._prefix)
+        return alias_drift(self._client, self._prefix)
 
-    def realign(self) -> None:
+    def repair_aliases(self) -> None:
         """Move the aliases at once, then write the stamp anew if it was another one's."""
-        realign(self._client, self._prefix, self._typeaheads.of)
+        repair_aliases(self._client, self._prefix, self._typeaheads.of)
 
     def drop(self, generation: str) -> None:
         """Delete the indices, as far as they are there; the stamp's last, so that an interruption shows."""
@@ -226,7 +226,7 @@ class OpenSearchSink:
     def _copies(self) -> int:
         if self._replicas is not None:
             return self._replicas
-        health = patiently(self._client.cluster.health, "the cluster's health could not be asked for")
+        health = retry_transient(self._client.cluster.health, "the cluster's health could not be asked for")
         return 1 if health["number_of_data_nodes"] > 1 else 0
 
     def _mark_previous(self, replaced: str | None) -> list[dict[str, Any]]:
@@ -240,7 +240,7 @@ class OpenSearchSink:
         return actions
 
     def _delete(self, index: str, generation: str) -> None:
-        patiently(
+        retry_transient(
             lambda: self._client.indices.delete(index=index, params={"ignore_unavailable": "true"}),
             f"generation {generation} could not be removed",
         )
@@ -262,7 +262,7 @@ class OpenSearchSink:
         return None if found is None else self._generation_of(next(iter(found)))
 
     def _indices(self) -> set[str]:
-        names = patiently(
+        names = retry_transient(
             lambda: self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"}),
             "the generations could not be listed",
         )

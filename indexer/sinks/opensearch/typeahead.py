@@ -31,8 +31,8 @@ from index_mappings.typeahead.chunks import (
     file_size,
 )
 from index_mappings.typeahead.manifest import TypeaheadManifest
-from indexer.sinks.opensearch.retries import IncompleteError, if_there, patiently
 from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.retries import IncompleteError, if_there, retry_transient
 from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, remove_files, write_named
 
 # Packing one chunk and sending another go on together.
@@ -99,7 +99,7 @@ class OpenSearchTypeahead:
             with path.open("rb") as file:
                 file.seek(place * CHUNK_BYTES)
                 body = chunk_document(path.stem, size, file.read(CHUNK_BYTES))
-            patiently(
+            retry_transient(
                 lambda: self._client.index(index=self._index, id=chunk_id(path.stem, place), body=body),
                 "a chunk of the typeahead could not be written",
             )
@@ -205,7 +205,7 @@ class OpenSearchTypeahead:
                 raise IncompleteError
             return answer
 
-        answer = patiently(ask, "the files of the typeahead could not be listed")
+        answer = retry_transient(ask, "the files of the typeahead could not be listed")
         return {bucket["key"] for bucket in answer["aggregations"]["files"]["buckets"]}
 
     def _remove(self, names: list[str]) -> None:
@@ -217,7 +217,7 @@ class OpenSearchTypeahead:
             if answer["failures"] or answer["timed_out"]:
                 raise IncompleteError
 
-        patiently(ask, "files of the typeahead could not be removed")
+        retry_transient(ask, "files of the typeahead could not be removed")
 
 
 class TypeaheadStores:

@@ -17,12 +17,12 @@ from index_mappings.generations import STAMP, STAMP_ID, Stamp, index_name
 from index_mappings.opensearch import mapping, settings
 from index_mappings.operations import OPERATIONS_ID, Operations
 from index_mappings.typeahead.chunks import TYPEAHEAD
+from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader
 from indexer.sinks.opensearch.merging import merge
 from indexer.sinks.opensearch.reading import OpenSearchReader
-from indexer.sinks.opensearch.retries import PATIENCE_S, IncompleteError, patiently
+from indexer.sinks.opensearch.retries import PATIENCE_S, IncompleteError, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, local_files
-from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.typeahead.build import TypeaheadBuild
 
 # What the aliases lead to; the typeahead is asked for by the generation of the stamp.
@@ -87,7 +87,7 @@ class OpenSearchWriter(OpenSearchReader):
         """Write the typeahead, then the stamp that leads to it, refresh, and wait until every copy is there."""
         with local_files(), self._typeahead as typeahead:
             stamp = replace(stamp, typeahead=typeahead.finish())
-        patiently(
+        retry_transient(
             lambda: self._client.index(
                 index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params={"refresh": "true"}
             ),
@@ -114,7 +114,7 @@ class OpenSearchWriter(OpenSearchReader):
         }
         failure = "the indices could not be created"
         try:
-            patiently(lambda: self._client.indices.create(index=self._index(kind), body=body), failure)
+            retry_transient(lambda: self._client.indices.create(index=self._index(kind), body=body), failure)
         except SinkError as error:
             # Nobody else makes an index of this name: the answer to an earlier try was lost.
             if not isinstance(error.__cause__, RequestError) or error.__cause__.error != _THERE_ALREADY:
@@ -125,7 +125,7 @@ class OpenSearchWriter(OpenSearchReader):
         names = ",".join(self._index(kind) for kind in KINDS)
         until = time.monotonic() + _GREEN_S
         while True:
-            health = patiently(
+            health = retry_transient(
                 lambda: self._client.cluster.health(index=names),
                 "the health of the new generation could not be asked for",
             )
@@ -148,7 +148,7 @@ def write_operations(client: OpenSearch, index: str, operations: Operations, *, 
     """
     body = {"stamp": {"operations": operations.as_wire()}}  # the one field that the strict mapping of stamps knows
     params = {} if patient else {"request_timeout": _IMPATIENT_S}
-    patiently(
+    retry_transient(
         lambda: client.index(index=index, id=OPERATIONS_ID, body=body, params=dict(params)),
         "the operations document could not be written",
         PATIENCE_S if patient else _IMPATIENT_S,
@@ -168,4 +168,4 @@ def refresh(client: OpenSearch, prefix: str, generation: str) -> None:
         if answer["_shards"]["failed"]:
             raise IncompleteError
 
-    patiently(refreshed, "what was written could not be shown")
+    retry_transient(refreshed, "what was written could not be shown")

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.timestamps import microseconds
 from indexer.records.related import RECORDS
-from indexer.records.shop import Moment, Record, reasons
+from indexer.records.shop import Record, Timestamp, reasons
 from indexer.sources.changes.keys import MAX_KEY, reduced_key
 from indexer.sources.lines import Line, LineCutter
 from indexer.sources.protocol import NO_ORDER, UPDATED_AT, VERSION, Change, Order, RefusedChange, order_of
@@ -36,7 +36,7 @@ class StatedChange(BaseModel):
     record: dict[str, Any] | None = None
     key: Annotated[str, Field(max_length=MAX_KEY)] | None = None
     version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
-    updated_at: Moment = None
+    updated_at: Timestamp = None
 
 
 # A field's path, or None for the line as a whole, and what is wrong with it.

@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import Final
 
 from index_mappings.integrity import FileSum
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.search.failures import GenerationDamaged
 
 # Some half percent of a core; 1.5 GB are read once in six minutes.
@@ -53,15 +53,15 @@ class FileChecks:
     file any more, as its content may have been merged into another one.
     """
 
-    def __init__(self, measures: Measures = NOTHING_MEASURED, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(self, metrics: Metrics = NOTHING_MEASURED, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
         """Check nothing yet.
 
         Args:
-            measures: count what is read, and what is damaged.
+            metrics: count what is read, and what is damaged.
             rate: bytes that are read again per second, at most.
             pause: seconds between two times that all files are read.
         """
-        self._measures = measures
+        self._metrics = metrics
         self._rate = rate
         self._pause = pause
         self._lock = Lock()
@@ -136,7 +136,7 @@ class FileChecks:
     def _note(self, scope: str, file: CheckedFile) -> None:
         if scope not in self._damaged:
             self._damaged[scope] = file
-            self._measures.index_damaged(len(self._damaged))
+            self._metrics.index_damaged(len(self._damaged))
             _LOG.error("the file %s is damaged: nothing is answered from its generation", file.name)
             self._start()
 
@@ -151,7 +151,7 @@ class FileChecks:
             for scope, file in list(self._damaged.items()):
                 if self._is_still_whole(file):  # it was restored
                     self._damaged.pop(scope, None)
-                    self._measures.index_damaged(len(self._damaged))
+                    self._metrics.index_damaged(len(self._damaged))
                     _LOG.warning("the file %s is whole again", file.name)
             with self._lock:
                 opened = {(scope, file.expected): file for scope, files in self._open.values() for file in files}
@@ -169,7 +169,7 @@ class FileChecks:
                 while piece := stream.read(_PIECE_BYTES):
                     digest.update(piece)
                     size += len(piece)
-                    self._measures.index_checked(len(piece))
+                    self._metrics.index_checked(len(piece))
                     if self._stop.wait(max(len(piece), _LEAST_BYTES) / self._rate):
                         return True
         except OSError:

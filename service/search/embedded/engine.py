@@ -14,7 +14,7 @@ from tantivy import Order
 
 from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import current
 from service.search.clauses import EVERYTHING, Clause
 from service.search.embedded.checks import FileChecks
@@ -41,9 +41,9 @@ _FEW_HITS: Final = 100
 class EmbeddedBackend(PlannedBackend):
     """Search in an index directory that `shop-directory index build` wrote."""
 
-    def __init__(self, root: Path, category_cap: int = 50, measures: Measures = NOTHING_MEASURED) -> None:
-        engine = TantivyEngine(root, FileChecks(measures))
-        super().__init__(GuardedEngine(engine, "tantivy", measures), category_cap, measures)
+    def __init__(self, root: Path, category_cap: int = 50, metrics: Metrics = NOTHING_MEASURED) -> None:
+        engine = TantivyEngine(root, FileChecks(metrics))
+        super().__init__(GuardedEngine(engine, "tantivy", metrics), category_cap, metrics)
 
 
 class TantivyEngine:

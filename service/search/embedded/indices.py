@@ -10,7 +10,7 @@ from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
 from index_mappings.integrity import FilesManifest, committed_directory, files_manifest_path
 from index_mappings.opensearch import sort_field
-from service.runtime.request_context import for_nobody_in_particular
+from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.embedded.failures import translated
 from service.search.embedded.order import Ordered
@@ -60,7 +60,7 @@ class OpenIndices:
             return readers
         attempt = self._attempts.get(stamp.key)
         if attempt is None:
-            with for_nobody_in_particular():
+            with detached_from_request():
                 attempt = self._attempts[stamp.key] = asyncio.create_task(asyncio.to_thread(self._open, stamp))
             attempt.add_done_callback(lambda done: self._ended(stamp, done))
         # One caller's end must not end the attempt of the others.

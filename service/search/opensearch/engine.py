@@ -13,7 +13,7 @@ from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, Tran
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from index_mappings.generations import Stamp, index_name
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import time_left
 from service.search.engine import Ask, Hit, Page
 from service.search.failures import BackendUnavailable, GenerationGone
@@ -27,7 +27,7 @@ from service.search.plan import Plan
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations
 from service.search.typeahead.fetching import TypeaheadFetcher
-from service.search.typeahead.folder import DEFAULT_PLACE, FolderPlace
+from service.search.typeahead.folder import DEFAULT_PLACE, FolderLocation
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class OpenSearchBackend(PlannedBackend):
         prefix: str,
         category_cap: int = 50,
         timeout: float = 1.5,
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
         *,
         access: ClusterAccess = OPEN_ACCESS,
-        place: FolderPlace = DEFAULT_PLACE,
+        place: FolderLocation = DEFAULT_PLACE,
     ) -> None:
         """Connect lazily.
 
@@ -58,12 +58,12 @@ class OpenSearchBackend(PlannedBackend):
             prefix: what all index names begin with.
             category_cap: how many categories a word may mean (M5).
             timeout: seconds that one request may take.
-            measures: are told of every request.
+            metrics: are told of every request.
             access: how the cluster lets us in.
             place: where files of typeaheads are, and how large they may be.
         """
-        engine = OpenSearchEngine(urls, prefix, timeout, access, place=place, measures=measures)
-        super().__init__(GuardedEngine(engine, "opensearch", measures), category_cap, measures)
+        engine = OpenSearchEngine(urls, prefix, timeout, access, place=place, metrics=metrics)
+        super().__init__(GuardedEngine(engine, "opensearch", metrics), category_cap, metrics)
 
 
 class OpenSearchEngine:
@@ -82,15 +82,15 @@ class OpenSearchEngine:
         timeout: float,
         access: ClusterAccess = OPEN_ACCESS,
         *,
-        place: FolderPlace = DEFAULT_PLACE,
-        measures: Measures = NOTHING_MEASURED,
+        place: FolderLocation = DEFAULT_PLACE,
+        metrics: Metrics = NOTHING_MEASURED,
     ) -> None:
         self._prefix = prefix
         self._timeout = timeout
         self._stamp_timeout = timeout / _STAMP_TRIES
         self._client = connect(urls, timeout, access)
-        self._fetcher = TypeaheadFetcher(self._client, prefix, place.folder(prefix), place.most_bytes, measures)
-        self._typeaheads = FetchedTypeaheads(self._fetcher, measures)
+        self._fetcher = TypeaheadFetcher(self._client, prefix, place.folder(prefix), place.most_bytes, metrics)
+        self._typeaheads = FetchedTypeaheads(self._fetcher, metrics)
 
     async def live(self) -> Stamp:
         """The stamp document behind the alias; what is announced next to it is fetched ahead."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
 from index_mappings.typeahead.manifest import TypeaheadManifest
-from service.runtime.metrics import NOTHING_MEASURED, Measures
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.search.failures import TypeaheadUnavailable
 from service.search.typeahead.fetching import TypeaheadFetcher
 
@@ -22,15 +22,15 @@ UNUSABLE: Final = (
 class FetchedTypeaheads:
     """Opens the typeaheads of stamps."""
 
-    def __init__(self, fetcher: TypeaheadFetcher, measures: Measures = NOTHING_MEASURED) -> None:
+    def __init__(self, fetcher: TypeaheadFetcher, metrics: Metrics = NOTHING_MEASURED) -> None:
         """Open nothing yet.
 
         Args:
             fetcher: gets the files.
-            measures: are given the sizes of what is open.
+            metrics: are given the sizes of what is open.
         """
         self._fetcher = fetcher
-        self._measures = measures
+        self._metrics = metrics
         self._pool: SegmentPool | None = None
 
     async def open(self, stamp: Stamp) -> "Typeahead":
@@ -60,7 +60,7 @@ class FetchedTypeaheads:
         # Whole files are hashed, and imports take a second: not in the event loop.
         opened = await asyncio.to_thread(self._open, manifest)
         files = {use.name: use.size for use in manifest.coverings[0]}
-        self._measures.typeahead_open(len(files), sum(files.values()))
+        self._metrics.typeahead_open(len(files), sum(files.values()))
         return opened
 
     def _open(self, manifest: TypeaheadManifest) -> "Typeahead":

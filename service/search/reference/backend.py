@@ -38,7 +38,7 @@ from service.search.protocol import (
     WordCount,
 )
 from service.search.reference.categories import PlainCategories
-from service.search.reference.shop_details import ReferenceBelongings
+from service.search.reference.shop_details import ReferenceShopDetails
 from service.search.reference.tiers import find_tier, overlap_tier, suggested_shops, typo_tier, word_tier
 
 
@@ -66,7 +66,7 @@ class ReferenceBackend:
         categories = documents.get("categories", ())
         self._table = PlainCategories(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
-        self._belongings = ReferenceBelongings(
+        self._related_records = ReferenceShopDetails(
             self._shops, *(documents.get(kind, ()) for kind in ("coupons", "offers", "facts"))
         )
 
@@ -99,35 +99,35 @@ class ReferenceBackend:
 
     async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
         """The shop of an id or a reduced domain."""
-        return self._belongings.shop(reference, offers, offers_offset)
+        return self._related_records.shop(reference, offers, offers_offset)
 
     async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
         """The shops of ids or reduced domains."""
-        return tuple(self._belongings.shop(reference, 0, 0) for reference in references)
+        return tuple(self._related_records.shop(reference, 0, 0) for reference in references)
 
     async def coupons(self, query: CouponQuery) -> Coupons | None:
         """The balance of coupons (A4)."""
-        return self._belongings.coupons(query)
+        return self._related_records.coupons(query)
 
     async def facts(self, reference: str) -> Facts | None:
         """Shipping (A7)."""
-        return self._belongings.facts(reference)
+        return self._related_records.facts(reference)
 
     async def trust(self, reference: str) -> Facts | None:
         """Trust (A8)."""
-        return self._belongings.trust(reference)
+        return self._related_records.trust(reference)
 
     async def offer(self, offer_id: str) -> Offer | None:
         """An offer (A10)."""
-        return self._belongings.offer(offer_id)
+        return self._related_records.offer(offer_id)
 
     async def merge_candidates(self, shop: Shop, most: int) -> tuple[Shop, ...]:
         """Merge candidates (A12)."""
-        return self._belongings.merge_candidates(shop, most)
+        return self._related_records.merge_candidates(shop, most)
 
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
         """What a merge would touch (A12)."""
-        return self._belongings.merge_effects(first, second)
+        return self._related_records.merge_effects(first, second)
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M6)."""

@@ -19,7 +19,7 @@ from index_mappings.stated_names import stated_names
 from service.search.protocol import REACHED_OFFERS, CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 
-class ReferenceBelongings:
+class ReferenceShopDetails:
     """Answers by looking at everything."""
 
     def __init__(

@@ -25,8 +25,8 @@ from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_count, chunk_id, ch
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.manifest import TypeaheadManifest, is_name, manifest_path
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT
-from service.runtime.metrics import NOTHING_MEASURED, Measures
-from service.runtime.request_context import for_nobody_in_particular
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.request_context import detached_from_request
 from service.search.failures import BackendUnavailable, TypeaheadUnavailable
 from service.search.typeahead.fetch_failures import explained
 from service.search.typeahead.folder import TypeaheadFolder
@@ -62,7 +62,7 @@ class TypeaheadFetcher:
         prefix: str,
         folder: Path,
         most_bytes: int,
-        measures: Measures = NOTHING_MEASURED,
+        metrics: Metrics = NOTHING_MEASURED,
     ) -> None:
         """Note where files come from and go to; nothing is asked yet.
 
@@ -71,13 +71,13 @@ class TypeaheadFetcher:
             prefix: what all index names begin with.
             folder: private to this user; processes may share it.
             most_bytes: what the files of one typeahead may take together.
-            measures: count what is fetched.
+            metrics: count what is fetched.
         """
         self._client = client
         self._prefix = prefix
         self._folder = TypeaheadFolder(folder)
         self._most_bytes = most_bytes
-        self._measures = measures
+        self._metrics = metrics
         self._slots = asyncio.Semaphore(_CHUNKS_AT_A_TIME)
         self._needed = NeededManifests()
         self._background: dict[str, asyncio.Task[None]] = {}
@@ -147,7 +147,7 @@ class TypeaheadFetcher:
         if name in self._background:
             work.close()
             return
-        with for_nobody_in_particular():
+        with detached_from_request():
             self._background[name] = asyncio.create_task(logged())
 
     async def _fetch_ahead(self, announcement: Announcement) -> None:
@@ -200,7 +200,7 @@ class TypeaheadFetcher:
                 fetched = await self._fetch(index, name, suffix, size)
                 outcome = "ok"
             finally:
-                self._measures.typeahead_fetched(outcome, fetched, time.monotonic() - began)
+                self._metrics.typeahead_fetched(outcome, fetched, time.monotonic() - began)
 
     async def _fetch(self, index: str, name: str, suffix: str, size: int | None) -> int:
         """Fetch a file whose lock is held, and return its size in bytes."""
@@ -260,7 +260,7 @@ class TypeaheadFetcher:
 
     async def _measure_folder(self) -> None:
         usage = await asyncio.to_thread(self._folder.usage)
-        self._measures.typeahead_folder(usage.files, usage.bytes)
+        self._metrics.typeahead_folder(usage.files, usage.bytes)
 
 
 def _passes(error: BaseException) -> bool:

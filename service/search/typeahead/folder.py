@@ -30,7 +30,7 @@ GRACE_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class FolderPlace:
+class FolderLocation:
     """Where the files of typeaheads are, and how large they may be.
 
     Attributes:
@@ -49,7 +49,7 @@ class FolderPlace:
         return Path(gettempdir()) / f"shop-directory-typeahead-{os.geteuid()}-{prefix}"
 
 
-DEFAULT_PLACE: Final = FolderPlace()
+DEFAULT_PLACE: Final = FolderLocation()
 
 
 @dataclass(frozen=True, slots=True)

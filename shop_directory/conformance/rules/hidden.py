@@ -18,7 +18,7 @@ from shop_directory.conformance.visit import Visit
 
 Arguments = Mapping[str, Any]
 About = Callable[[str], Arguments]
-Door = Callable[..., Awaitable[Reply]]
+Transport = Callable[..., Awaitable[Reply]]
 
 _TO_REPORT: Final = (Need.UNDER_REVIEW, Need.TOKEN, Need.WRITE)
 # They tell of this one answer, or of how many there were before.
@@ -30,8 +30,8 @@ _REQUEST_ID: Final = re.compile(rb'("x-request-id"\s*:\s*")[^"]*"')
 async def _hidden_shops_are_unknown(visit: Visit) -> None:
     for hidden in visit.under_review:
         for tool, about in _calls(visit):
-            for door in (_by_rest, _by_handshake, _by_request):
-                await _expect_unknown(visit, door, tool, about, hidden)
+            for transport in (_by_rest, _by_handshake, _by_request):
+                await _expect_unknown(visit, transport, tool, about, hidden)
         await _expect_not_found(visit, hidden)
 
 
@@ -44,8 +44,8 @@ async def _hidden_shops_take_no_reports(visit: Visit) -> None:
     for hidden in visit.under_review:
         for tool, about in calls:
             # Two doors of the three: reports have the smallest quota of all.
-            for door in (_by_rest, _by_request):
-                await _expect_unknown(visit, door, tool, about, hidden)
+            for transport in (_by_rest, _by_request):
+                await _expect_unknown(visit, transport, tool, about, hidden)
 
 
 def _calls(visit: Visit) -> Iterator[tuple[str, About]]:
@@ -63,10 +63,10 @@ def _calls(visit: Visit) -> Iterator[tuple[str, About]]:
         yield "resolve_conflict", lambda shop: {"from_shop_id": known, "to_shop_id": shop}
 
 
-async def _expect_unknown(visit: Visit, door: Door, tool: str, about: About, hidden: str) -> None:
+async def _expect_unknown(visit: Visit, transport: Transport, tool: str, about: About, hidden: str) -> None:
     async def compare(*, fresh: bool) -> None:
         references = (visit.unknown_id, visit.unknown_domain, hidden)
-        one, other, answer = [await door(visit, tool, about(shop), fresh=fresh) for shop in references]
+        one, other, answer = [await transport(visit, tool, about(shop), fresh=fresh) for shop in references]
         noise = _EACH_TIME | {name for name, _ in set(one.headers) ^ set(other.headers)}
         if _settled(answer, noise) != _settled(one, noise):
             differing = sorted({name for name, _ in set(answer.headers) ^ set(one.headers)} - noise)

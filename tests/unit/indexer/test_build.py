@@ -14,8 +14,8 @@ from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.catching_up import CaughtUp
 from indexer.records.problems import LISTED, InvalidRecordsError
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.catalogues import (

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.documents import CouponDocument, ShopDocument
-from indexer.sinks.memory.sink import MemorySink, MemoryWriter
 from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.sink import MemorySink, MemoryWriter
 from tests.catalogues import build_into, coupon, offer, shop, write_catalogue_directory
 
 Defect = Callable[[str, list[object]], list[object]]

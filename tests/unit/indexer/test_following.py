@@ -12,9 +12,9 @@ from indexer.jobs.build import build
 from indexer.jobs.catching_up import CaughtUp
 from indexer.jobs.following import Following, FollowOptions
 from indexer.records.problems import CatalogueError
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
 from indexer.sinks.memory.sink import MemorySink
-from indexer.sinks.failures import SinkError
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeBatch

@@ -18,8 +18,8 @@ from indexer.disk_space import ADVICE, DiskFullError, is_disk_full
 from indexer.jobs.build import build
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state import state as state_module

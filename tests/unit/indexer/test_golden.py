@@ -11,11 +11,11 @@ import pytest
 from indexer.jobs.acceptance import (
     MAX_BYTES,
     MAX_QUERIES,
-    GoldenFileError,
-    GoldenQueriesFailedError,
-    check_golden,
+    AcceptanceFailedError,
+    AcceptanceFileError,
+    check_acceptance,
     installed_answers,
-    read_golden,
+    read_acceptance,
 )
 from indexer.records.problems import LISTED, CatalogueError
 from indexer.sinks.failures import SinkError
@@ -29,10 +29,10 @@ from shop_directory.acceptance import (
     MAX_FIND_QUERY,
     MAX_FIND_WORDS,
     MAX_SUGGEST_QUERY,
+    AcceptanceFailure,
+    AcceptanceQuery,
+    AcceptanceTool,
     AnswersUnavailableError,
-    GoldenFailure,
-    GoldenQuery,
-    GoldenTool,
 )
 
 FIND: Final = {"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}
@@ -61,9 +61,9 @@ def written(tmp_path: Path) -> Callable[..., Path]:
 class Judged:
     """Answers of which is known what they do not hold."""
 
-    failures: tuple[GoldenFailure, ...]
+    failures: tuple[AcceptanceFailure, ...]
 
-    def ask(self, queries: Sequence[GoldenQuery]) -> tuple[GoldenFailure, ...]:
+    def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
         asked = {query.place for query in queries}
         return tuple(failure for failure in self.failures if failure.place in asked)
 
@@ -71,12 +71,12 @@ class Judged:
 class Silent:
     """Answers that do not come."""
 
-    def ask(self, queries: Sequence[GoldenQuery]) -> tuple[GoldenFailure, ...]:
+    def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
         raise AnswersUnavailableError(f"{len(queries)} were asked of an engine that is away")
 
 
-def _query(place: str) -> GoldenQuery:
-    return GoldenQuery(place, GoldenTool.FIND_SHOP, "lamp", None, None, ("lamp",), 50, (), None)
+def _query(place: str) -> AcceptanceQuery:
+    return AcceptanceQuery(place, AcceptanceTool.FIND_SHOP, "lamp", None, None, ("lamp",), 50, (), None)
 
 
 def test_a_query_is_read_with_its_place_and_shops_as_callers_may_name_them(written: Callable[..., Path]) -> None:
@@ -97,10 +97,10 @@ def test_a_query_is_read_with_its_place_and_shops_as_callers_may_name_them(writt
         {"tool": "find_shop", "query": "", "minimum_total": 1},
         b"",
     )
-    assert read_golden(path) == (
-        GoldenQuery(
+    assert read_acceptance(path) == (
+        AcceptanceQuery(
             place="golden.ndjson:2",
-            tool=GoldenTool.FIND_SHOP,
+            tool=AcceptanceTool.FIND_SHOP,
             query="lamp's",
             country="XK",
             category="light",
@@ -109,8 +109,8 @@ def test_a_query_is_read_with_its_place_and_shops_as_callers_may_name_them(writt
             absent=("candle.internal",),
             minimum_total=3,
         ),
-        GoldenQuery("golden.ndjson:4", GoldenTool.SUGGEST, "", None, None, (), 8, ("candle",), None),
-        GoldenQuery("golden.ndjson:5", GoldenTool.FIND_SHOP, "", None, None, (), 50, (), 1),
+        AcceptanceQuery("golden.ndjson:4", AcceptanceTool.SUGGEST, "", None, None, (), 8, ("candle",), None),
+        AcceptanceQuery("golden.ndjson:5", AcceptanceTool.FIND_SHOP, "", None, None, (), 50, (), 1),
     )
 
 
@@ -118,8 +118,11 @@ def test_a_query_is_read_with_its_place_and_shops_as_callers_may_name_them(writt
 def test_the_bounds_of_the_file_are_those_of_callers() -> None:
     assert (MAX_FIND_QUERY, MAX_FIND_WORDS, MAX_SUGGEST_QUERY) == (MAX_QUERY, MAX_QUERY_WORDS, MAX_Q)
     first = (FindShopRequest.model_fields["limit"].default, DEFAULT_SUGGESTIONS)
-    assert (FIRST_PAGE[GoldenTool.FIND_SHOP], FIRST_PAGE[GoldenTool.SUGGEST]) == first
-    assert (LARGEST_PAGE[GoldenTool.FIND_SHOP], LARGEST_PAGE[GoldenTool.SUGGEST]) == (MAX_LIMIT, MAX_SUGGESTIONS)
+    assert (FIRST_PAGE[AcceptanceTool.FIND_SHOP], FIRST_PAGE[AcceptanceTool.SUGGEST]) == first
+    assert (LARGEST_PAGE[AcceptanceTool.FIND_SHOP], LARGEST_PAGE[AcceptanceTool.SUGGEST]) == (
+        MAX_LIMIT,
+        MAX_SUGGESTIONS,
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_the_bounds_of_the_file_are_those_of_callers() -> None:
     ids=["find: longest", "find: most words", "first", "suggest: longest", "suggest: many words", "suggest: most"],
 )
 def test_what_is_just_within_the_bounds_is_read(written: Callable[..., Path], line: dict[str, Any]) -> None:
-    (query,) = read_golden(written(line))
+    (query,) = read_acceptance(written(line))
     assert (query.query, list(query.expect)) == (line["query"], line["expect"])
 
 
@@ -182,8 +185,8 @@ def test_what_is_just_within_the_bounds_is_read(written: Callable[..., Path], li
 def test_a_bad_line_is_told_by_file_line_and_field_without_its_value(
     written: Callable[..., Path], line: object, faults: list[str]
 ) -> None:
-    with pytest.raises(GoldenFileError, match=r"^1 golden queries are wrong: mend them$") as raised:
-        read_golden(written(FIND, line))
+    with pytest.raises(AcceptanceFileError, match=r"^1 golden queries are wrong: mend them$") as raised:
+        read_acceptance(written(FIND, line))
     told = [str(problem) for problem in raised.value.problems.listed]
     assert len(told) == len(faults)
     assert all(one.startswith(f"golden.ndjson:2: {fault}") for one, fault in zip(told, faults, strict=True))
@@ -191,8 +194,8 @@ def test_a_bad_line_is_told_by_file_line_and_field_without_its_value(
 
 
 def test_all_bad_lines_are_counted_and_the_first_hundred_listed(written: Callable[..., Path]) -> None:
-    with pytest.raises(GoldenFileError, match=r"^103 golden queries are wrong") as raised:
-        read_golden(written(*[{**FIND, "within": 0}] * 103, FIND))
+    with pytest.raises(AcceptanceFileError, match=r"^103 golden queries are wrong") as raised:
+        read_acceptance(written(*[{**FIND, "within": 0}] * 103, FIND))
     assert (raised.value.problems.count, len(raised.value.problems.listed)) == (103, LISTED)
 
 
@@ -200,30 +203,30 @@ def test_a_file_without_queries_with_too_many_too_large_or_not_there_is_refused(
     written: Callable[..., Path], tmp_path: Path
 ) -> None:
     with pytest.raises(CatalogueError, match="holds 0 golden queries: it may hold 1 to 10000"):
-        read_golden(written(b"", b" "))
+        read_acceptance(written(b"", b" "))
     with pytest.raises(CatalogueError, match="holds 10001 golden queries"):
-        read_golden(written(*[b"{}"] * (MAX_QUERIES + 1)))
+        read_acceptance(written(*[b"{}"] * (MAX_QUERIES + 1)))
     with pytest.raises(CatalogueError, match="is larger than 16777216 bytes"):
-        read_golden(written(b" " * (MAX_BYTES + 1)))
+        read_acceptance(written(b" " * (MAX_BYTES + 1)))
     with pytest.raises(CatalogueError, match="cannot be read: No such file or directory"):
-        read_golden(tmp_path / "nowhere.ndjson")
+        read_acceptance(tmp_path / "nowhere.ndjson")
 
 
 def test_queries_without_a_failure_pass_and_one_failure_does_not() -> None:
-    answers = Judged((GoldenFailure("g:2", "expect.0 is not among the first 1"),))
-    check_golden([_query("g:1"), _query("g:3")], answers)
-    with pytest.raises(GoldenQueriesFailedError):
-        check_golden([_query("g:1"), _query("g:2")], answers)
+    answers = Judged((AcceptanceFailure("g:2", "expect.0 is not among the first 1"),))
+    check_acceptance([_query("g:1"), _query("g:3")], answers)
+    with pytest.raises(AcceptanceFailedError):
+        check_acceptance([_query("g:1"), _query("g:2")], answers)
 
 
 def test_failures_are_told_by_line_and_field_and_queries_counted_once() -> None:
     failures = (
-        GoldenFailure("g:1", "expect.0 is not among the first 1"),
-        GoldenFailure("g:1", "absent.0 is in place 2"),
-        GoldenFailure("g:3", "category is carried by no shop"),
+        AcceptanceFailure("g:1", "expect.0 is not among the first 1"),
+        AcceptanceFailure("g:1", "absent.0 is in place 2"),
+        AcceptanceFailure("g:3", "category is carried by no shop"),
     )
-    with pytest.raises(GoldenQueriesFailedError) as raised:
-        check_golden([_query("g:1"), _query("g:2"), _query("g:3")], Judged(failures))
+    with pytest.raises(AcceptanceFailedError) as raised:
+        check_acceptance([_query("g:1"), _query("g:2"), _query("g:3")], Judged(failures))
     assert raised.value.failures == failures
     assert str(raised.value) == (
         "2 of 3 golden queries failed: g:1: expect.0 is not among the first 1; g:1: absent.0 is in place 2;"
@@ -232,18 +235,16 @@ def test_failures_are_told_by_line_and_field_and_queries_counted_once() -> None:
 
 
 def test_twenty_failures_are_named_and_the_others_counted() -> None:
-    failures = tuple(GoldenFailure(f"g:{number}", "absent.0 is in place 1") for number in range(1, 24))
-    with pytest.raises(
-        GoldenQueriesFailedError, match=r"^23 of 30 golden queries failed: g:1: .*; and 3 more$"
-    ) as raised:
-        check_golden([_query(f"g:{number}") for number in range(1, 31)], Judged(failures))
+    failures = tuple(AcceptanceFailure(f"g:{number}", "absent.0 is in place 1") for number in range(1, 24))
+    with pytest.raises(AcceptanceFailedError, match=r"^23 of 30 golden queries failed: g:1: .*; and 3 more$") as raised:
+        check_acceptance([_query(f"g:{number}") for number in range(1, 31)], Judged(failures))
     assert (str(raised.value).count("absent.0"), len(raised.value.failures)) == (20, 23)
 
 
 def test_an_engine_that_does_not_answer_is_an_error_of_its_own() -> None:
     with pytest.raises(SinkError, match=r"^the golden queries were not answered: 1 were asked") as raised:
-        check_golden([_query("g:1")], Silent())
-    assert not isinstance(raised.value, GoldenQueriesFailedError)
+        check_acceptance([_query("g:1")], Silent())
+    assert not isinstance(raised.value, AcceptanceFailedError)
 
 
 def test_the_answers_are_those_that_an_installed_package_registers(

@@ -16,8 +16,8 @@ from indexer.jobs.following import Following, FollowOptions, FollowSummary
 from indexer.jobs.keeping_live import KeptLive
 from indexer.jobs.operations import StatusTeller
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory.sink import MemoryEditor, MemorySink
 from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.sink import MemoryEditor, MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.changes.stream import ChangeStream
 from indexer.sources.ndjson import NdjsonCatalogue

@@ -54,7 +54,7 @@ def _put(state: State, lines: Lines) -> None:
             if kind == "shops":
                 state.shops.put(record, line)
             else:
-                state.belongings.put(kind, record, line)
+                state.related_records.put(kind, record, line)
 
 
 def _former(folder: Path, lines: Lines, *changes: Change) -> Path:
@@ -228,7 +228,7 @@ def test_what_belongs_to_shops_is_remembered_type_by_type(tmp_path: Path) -> Non
     }
     with _fresh(tmp_path, former, lines) as state:
         rows = {
-            (kind, key): row.presence if (row := state.belongings.row(kind, key)) else None
+            (kind, key): row.presence if (row := state.related_records.row(kind, key)) else None
             for kind in ("coupons", "offers")
             for key in ("x", "gone", "brought")
         }
@@ -240,15 +240,15 @@ def test_what_belongs_to_shops_is_remembered_type_by_type(tmp_path: Path) -> Non
             ("offers", "gone"): None,
             ("offers", "brought"): Presence.THERE,
         }
-        assert sorted(found.code for found, _ in state.belongings.coupons()) == ["BROUGHT", "NEW"]
-        assert [found.id for found, _, _ in state.belongings.offers()] == ["brought"]
+        assert sorted(found.code for found, _ in state.related_records.coupons()) == ["BROUGHT", "NEW"]
+        assert [found.id for found, _, _ in state.related_records.offers()] == ["brought"]
 
 
 def test_a_type_that_the_catalogue_has_no_more_leaves_tombstones(tmp_path: Path) -> None:
     former = _former(tmp_path, {"shops": [_shop("A", 1)], "coupons": [coupon("A", "s1", id="c1", version=4)]})
     with _fresh(tmp_path, former, {"shops": [_shop("A", 1)]}) as state:
-        row = state.belongings.row("coupons", "c1")
-        assert (row is not None and row.presence, state.belongings.count("coupons")) == (Presence.MISSING, 0)
+        row = state.related_records.row("coupons", "c1")
+        assert (row is not None and row.presence, state.related_records.count("coupons")) == (Presence.MISSING, 0)
         assert apply_changes(state, [_upsert("coupons", coupon("A", "s1", id="c1", version=3))]) == Applied(0, 1)
 
 

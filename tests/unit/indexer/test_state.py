@@ -209,12 +209,12 @@ def test_states_are_named_like_their_generations_and_pruned_with_them(tmp_path: 
     states = States(tmp_path / "states", "here")
     for generation in (OLDER, NEWER):
         _sealed(states.path(generation))
-        for ending in ("-wal", "-shm", "-journal"):
-            Path(f"{states.path(generation)}{ending}").touch()
+        for exit_code in ("-wal", "-shm", "-journal"):
+            Path(f"{states.path(generation)}{exit_code}").touch()
     states.dead_letters.touch()
     (states.directory / "notes.sqlite").touch()
     assert (states.has(OLDER), states.prune({NEWER}), states.has(OLDER)) == (True, (OLDER,), False)
-    kept = [states.path(NEWER).name + ending for ending in ("", "-journal", "-shm", "-wal")]
+    kept = [states.path(NEWER).name + exit_code for exit_code in ("", "-journal", "-shm", "-wal")]
     assert sorted(path.name for path in states.directory.iterdir()) == sorted(
         [*kept, "dead-letters.ndjson", "notes.sqlite", "place"]
     )

@@ -187,7 +187,7 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
             {"slug": "secret", "synonyms": ["hush"]},
         )
     ):
-        state.belongings.put("categories", CategoryNamesRecord.model_validate(named), line)
+        state.related_records.put("categories", CategoryNamesRecord.model_validate(named), line)
     state.shops.settle()
     carried = [
         CarriedCategory("books", "Books & Zines", 2, 1, ("Bücher", "Livres", "Hefte")),
@@ -195,7 +195,7 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
     ]
     assert list(state.shops.categories()) == carried
     assert [state.shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
-    assert state.belongings.left_out("categories") == 1
+    assert state.related_records.left_out("categories") == 1
 
 
 @pytest.mark.rule("V1")

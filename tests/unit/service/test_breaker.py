@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NothingMeasured
+from service.runtime.metrics import NoMetrics
 
 
 class Away(Exception):  # noqa: N818
@@ -17,7 +17,7 @@ class NoSuchThing(Exception):  # noqa: N818
     """An answer, if not a welcome one."""
 
 
-class States(NothingMeasured):
+class States(NoMetrics):
     """Keeps what it is told of circuits."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES
 from service.http.bounded_endpoint import Gated
-from service.http.responses import under_way_of
+from service.http.responses import requests_in_flight_of
 from service.runtime.overload import Gate
 
 BODY: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
@@ -110,7 +110,7 @@ async def test_one_too_many_is_told_so_before_its_body_is_waited_for() -> None:
     start, body = caller.told
     assert (start["status"], json.loads(body["body"])["code"]) == (503, "overloaded")
     assert (b"retry-after", b"1") in start["headers"]
-    assert under_way_of(caller.scope).outcome == "overloaded"
+    assert requests_in_flight_of(caller.scope).outcome == "overloaded"
 
 
 @pytest.mark.parametrize("pieces", [[b"x" * (MAX_BODY_BYTES + 1)], [b"x" * 60_000, b"x" * 60_000, b"x"]])
@@ -140,7 +140,7 @@ async def test_work_ends_when_its_caller_has_left_and_its_place_is_free() -> Non
     caller = Caller("GET")
     call = asyncio.create_task(Gated(working, gate, 60.0)(caller.scope, caller.receive, caller.send))
     await until(lambda: gate.under_way == 1)
-    under_way_of(caller.scope).caller_left()
+    requests_in_flight_of(caller.scope).caller_left()
     with pytest.raises(asyncio.CancelledError):
         await call
     assert (ended, gate.under_way) == (["ended"], 0)

@@ -3,11 +3,11 @@
 import pytest
 
 from service.errors import OverloadedError
-from service.runtime.metrics import NothingMeasured
+from service.runtime.metrics import NoMetrics
 from service.runtime.overload import Gate
 
 
-class Counted(NothingMeasured):
+class Counted(NoMetrics):
     """Adds up what enters and leaves."""
 
     def __init__(self) -> None:
@@ -21,15 +21,15 @@ class Counted(NothingMeasured):
 
 
 def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
-    measures = Counted()
-    gate = Gate(2, measures)
+    metrics = Counted()
+    gate = Gate(2, metrics)
     gate.enter()
     gate.enter()
     with pytest.raises(OverloadedError) as refused:
         gate.enter()
     with pytest.raises(OverloadedError):
         gate.check()
-    assert gate.under_way == measures.now == 2
+    assert gate.under_way == metrics.now == 2
     gate.leave()
     gate.leave()
     assert refused.value.problem() == {
@@ -40,4 +40,4 @@ def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
         "code": "overloaded",
     }
     assert refused.value.retry_after == 1
-    assert (gate.under_way, measures.changes) == (0, [1, 1, -1, -1])
+    assert (gate.under_way, metrics.changes) == (0, [1, 1, -1, -1])

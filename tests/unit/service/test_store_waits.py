@@ -8,15 +8,15 @@ import pytest
 
 from service.errors import OverloadedError
 from service.runtime.overload import Gate, Place
-from service.runtime.request_context import UnderWay, begun, working_on
+from service.runtime.request_context import RequestContext, begun, bind_request
 from service.runtime.store_waits import patience, store_answer, wait_for_store
 
 
 @contextmanager
-def a_request_inside(gate: Gate) -> Iterator[UnderWay]:
+def a_request_inside(gate: Gate) -> Iterator[RequestContext]:
     request = begun("r1", 10.0)
     request.place = Place(gate)
-    with working_on(request):
+    with bind_request(request):
         yield request
     request.place.leave()
 
@@ -72,7 +72,7 @@ async def test_only_so_many_requests_wait_outside() -> None:
 async def test_the_patience_of_a_request_is_for_all_its_stores_together() -> None:
     slow = asyncio.ensure_future(asyncio.sleep(5))
     alone = patience()
-    with working_on(begun("r1", 10.0)) as request:
+    with bind_request(begun("r1", 10.0)) as request:
         first = patience()
         assert not await wait_for_store(slow, 0.08)
         second = patience()

@@ -12,7 +12,7 @@ import pytest
 
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from service.search.typeahead.fetch_failures import READ_ONLY
-from service.search.typeahead.folder import FolderPlace, TypeaheadFolder, Usage
+from service.search.typeahead.folder import FolderLocation, TypeaheadFolder, Usage
 from service.search.typeahead.needed import NeededManifests
 
 _SUFFIX = ".segment"
@@ -129,9 +129,9 @@ def test_tidying_takes_no_file_from_a_process_that_writes_it(tmp_path: Path) -> 
 
 def test_the_folder_below_the_systems_one_names_user_and_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.search.typeahead.folder.gettempdir", lambda: "/temporary")
-    folder = FolderPlace().folder("shops")
+    folder = FolderLocation().folder("shops")
     assert folder == Path(f"/temporary/shop-directory-typeahead-{os.geteuid()}-shops")
-    assert FolderPlace(Path("/cache/shops")).folder("shops") == Path("/cache/shops")
+    assert FolderLocation(Path("/cache/shops")).folder("shops") == Path("/cache/shops")
 
 
 def _manifest(letter: str) -> TypeaheadManifest:

@@ -8,8 +8,8 @@ from typing import Final
 import tantivy
 from tantivy import Occur, Query
 
-from bench.typeahead.peers.door import Answer, Asked, Row, main
 from bench.typeahead.peers.tantivy_raw import EVERYWHERE, INDEX, SHORT, SHOWN, opened, whole_analyzer, words_analyzer
+from bench.typeahead.peers.transport import Answer, Asked, Row, main
 
 # A typo in a shorter word makes another word, as other engines' defaults have it too.
 _TYPO_FROM: Final = 4

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from bench.typeahead.peers.door import Answer, Asked, Row, main
 from bench.typeahead.peers.folding import fold
 from bench.typeahead.peers.sqlite import FILE, SHORT
+from bench.typeahead.peers.transport import Answer, Asked, Row, main
 
 _TRIGRAM: Final = 3
 _COLUMNS: Final = "place, id, name, domain, category"

@@ -11,8 +11,8 @@ from typing import Final
 
 import orjson
 
-from bench.typeahead.peers.door import Answer, Asked, Row, main
 from bench.typeahead.peers.sonic import PORT_FILE, SHOPS_FILE, quoted
+from bench.typeahead.peers.transport import Answer, Asked, Row, main
 
 _CONNECTIONS: Final = 8
 # Of a market: so many are asked for to have enough after the others are dropped.

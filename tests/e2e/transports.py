@@ -32,7 +32,7 @@ class Told:
 
 
 @asynccontextmanager
-async def http_door(base: str, mode: str, token: str | None = None) -> AsyncIterator[Client]:
+async def http_transport(base: str, mode: str, token: str | None = None) -> AsyncIterator[Client]:
     """A client of /mcp, with a token or without."""
     headers = {} if token is None else {"x-api-token": token}
     async with (
@@ -43,7 +43,7 @@ async def http_door(base: str, mode: str, token: str | None = None) -> AsyncIter
 
 
 @asynccontextmanager
-async def stdio_door(
+async def stdio_transport(
     index_directory: Path, mode: str, settings: Mapping[str, str] | None = None, module: str = "service"
 ) -> AsyncIterator[Client]:
     """A client of the service as a process of its own; `settings` are more of its variables."""
@@ -60,17 +60,17 @@ async def stdio_door(
 
 
 @asynccontextmanager
-async def mcp_doors(
+async def mcp_transports(
     base: str, index_directory: Path, token: str | None = None, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[dict[str, Client]]:
     """Both eras of MCP over HTTP and over stdio; `settings` are those of the processes on stdio."""
     own = {**(settings or {}), "SHOP_DIRECTORY_API_TOKEN": token or ""}
     async with AsyncExitStack() as opened:
-        doors = {}
+        transports = {}
         for mode in MODES:
-            doors[f"http {mode}"] = await opened.enter_async_context(http_door(base, mode, token))
-            doors[f"stdio {mode}"] = await opened.enter_async_context(stdio_door(index_directory, mode, own))
-        yield doors
+            transports[f"http {mode}"] = await opened.enter_async_context(http_transport(base, mode, token))
+            transports[f"stdio {mode}"] = await opened.enter_async_context(stdio_transport(index_directory, mode, own))
+        yield transports
 
 
 def over_rest(base: str, tool: str, arguments: Mapping[str, Any], **headers: str) -> Told:

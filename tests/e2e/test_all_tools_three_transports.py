@@ -18,10 +18,10 @@ from service.runtime.wire import encode
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.catalogues import coupon, shop
-from tests.e2e.doors import STAMP_KEYS, Told, mcp_doors, over_mcp, over_rest
 from tests.e2e.generated_calls import GeneratedCalls
 from tests.e2e.sample import SampleService
 from tests.e2e.served import served
+from tests.e2e.transports import STAMP_KEYS, Told, mcp_transports, over_mcp, over_rest
 from tests.worlds import embedded_world
 
 CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_CALLS", "400"))
@@ -46,17 +46,17 @@ async def test_whatever_is_asked_every_door_answers_alike(sample: SampleService)
     met: Counter[tuple[str, str]] = Counter()
     async with (
         httpx2.AsyncClient(base_url=sample.base, headers={"x-api-token": sample.token}, timeout=30.0) as rest,
-        mcp_doors(sample.base, sample.index, sample.token, sample.variables) as doors,
+        mcp_transports(sample.base, sample.index, sample.token, sample.variables) as transports,
     ):
         for number, (tool, arguments) in enumerate(calls):
-            code = await _assert_alike(rest, doors, tool, arguments, f"seed {SEED}, call {number}")
+            code = await _assert_alike(rest, transports, tool, arguments, f"seed {SEED}, call {number}")
             met[tool, code] += 1
     tools = {tool.name for tool in REGISTRY}
     assert len(tools) == 12
     assert {tool for tool, code in met if code == "ok"} == {tool for tool, code in met if code != "ok"} == tools
     assert {code for _, code in met} == CODES
     # For the record of long runs.
-    print(f"{CALLS} calls by {1 + len(doors)} doors: {dict(Counter(code for _, code in met.elements()))}")  # noqa: T201
+    print(f"{CALLS} calls by {1 + len(transports)} doors: {dict(Counter(code for _, code in met.elements()))}")  # noqa: T201
 
 
 @pytest.mark.rule("A5", "I41", "I20", "I5")
@@ -72,8 +72,8 @@ async def test_a_blocked_channel_is_one_of_two_things_that_doors_differ_in(tmp_p
     asked = {"shop_domain": "s1"}
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
         told = {"rest": over_rest(base, "list_coupons", asked)}
-        async with mcp_doors(base, index) as doors:
-            told |= {name: await over_mcp(client, "list_coupons", asked) for name, client in doors.items()}
+        async with mcp_transports(base, index) as transports:
+            told |= {name: await over_mcp(client, "list_coupons", asked) for name, client in transports.items()}
     assert {name: _codes(answer) for name, answer in told.items()} == {
         "rest": {"EVERYWHERE", "NOT-BY-MCP", "NOT-BY-STDIO"},
         "http 2026-07-28": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-STDIO"},
@@ -101,9 +101,9 @@ async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
     index = embedded_world(tmp_path, shops, coupons=coupons)
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
         assert len(_codes(over_rest(base, "list_coupons", {}))) == count
-        async with mcp_doors(base, index) as doors:
-            of_all = [await over_mcp(client, "list_coupons", {}) for client in doors.values()]
-            of_one = [await over_mcp(client, "list_coupons", {"shop_domain": "s1"}) for client in doors.values()]
+        async with mcp_transports(base, index) as transports:
+            of_all = [await over_mcp(client, "list_coupons", {}) for client in transports.values()]
+            of_one = [await over_mcp(client, "list_coupons", {"shop_domain": "s1"}) for client in transports.values()]
     assert [len(_codes(answer)) for answer in of_one] == [count // 2] * 4
     if listed_over_mcp:
         assert [len(_codes(answer)) for answer in of_all] == [count] * 4
@@ -116,7 +116,7 @@ async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
 
 
 async def _assert_alike(
-    rest: httpx2.AsyncClient, doors: dict[str, Client], tool: str, arguments: dict[str, Any], at: str
+    rest: httpx2.AsyncClient, transports: dict[str, Client], tool: str, arguments: dict[str, Any], at: str
 ) -> str:
     """Hold each door's answer against REST's; what it came to."""
     reply = await rest.post(
@@ -127,13 +127,13 @@ async def _assert_alike(
     # The bytes are the canonical ones: nothing is lost in reading them and writing them again.
     assert reply.content == encode(document), (at, tool, arguments)
     ids = {reply.headers["x-request-id"]}
-    for name, client in doors.items():
+    for name, client in transports.items():
         told = await over_mcp(client, tool, arguments)
         assert told.text == reply.text, (at, name, tool, arguments)
         assert (told.failed, told.structured) == (failed, None if failed else document), (at, name, tool, arguments)
         assert told.stamp == tuple(reply.headers.get(key) for key in STAMP_KEYS), (at, name, tool, arguments)
         ids.add(told.request_id)
-    assert len(ids) == 1 + len(doors)
+    assert len(ids) == 1 + len(transports)
     if failed:
         assert (document["status"], reply.headers["content-type"]) == (reply.status_code, "application/problem+json")
     return str(document["code"]) if failed else "ok"

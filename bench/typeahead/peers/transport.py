@@ -40,7 +40,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Opening = Callable[[Path], AbstractAsyncContextManager[Answer]]
 
 
-class Door:
+class Transport:
     """An ASGI application around one answer."""
 
     def __init__(self, opening: Opening, folder: Path) -> None:
@@ -96,7 +96,7 @@ def main(opening: Opening) -> None:
     folder, port = Path(sys.argv[1]), int(sys.argv[2])
     threading.Thread(target=_end_with_input, daemon=True).start()
     uvicorn.run(
-        Door(opening, folder),
+        Transport(opening, folder),
         host="127.0.0.1",
         port=port,
         loop="uvloop",

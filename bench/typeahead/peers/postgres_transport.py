@@ -11,8 +11,8 @@ from typing import Final
 
 import psycopg
 
-from bench.typeahead.peers.door import Answer, Asked, Row, main
 from bench.typeahead.peers.postgres import ADDRESS_FILE
+from bench.typeahead.peers.transport import Answer, Asked, Row, main
 
 _CONNECTIONS: Final = 8
 _CALL: Final = "SELECT id, name, domain, category FROM suggest(%s, %s, %s)"

@@ -23,7 +23,7 @@ def answering(path: str, change: Callable[[Answered], None], status: int | None 
         if status in {None, answered.status} and answered.asked.path == path:
             change(answered)
 
-    return lambda app: Changed(app, after=_at_all_doors(after))
+    return lambda app: Changed(app, after=_at_all_transports(after))
 
 
 def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Callable[[ASGIApp], ASGIApp]:
@@ -60,7 +60,7 @@ def _tool_of(asked: Asked) -> str | None:
     return None
 
 
-def _at_all_doors(change: Callable[[Answered], None]) -> Callable[[Answered], None]:
+def _at_all_transports(change: Callable[[Answered], None]) -> Callable[[Answered], None]:
     """Change an answer of REST as it is, and one of MCP as if it had come over REST."""
 
     def after(answered: Answered) -> None:

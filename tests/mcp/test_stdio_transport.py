@@ -12,7 +12,7 @@ from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio
 from service.parts import open_parts
 from service.settings.service import Settings
-from tests.e2e.doors import MODES
+from tests.e2e.transports import MODES
 
 
 @pytest.mark.rule("Q3", "Q2", "E2", "E5")

@@ -9,8 +9,8 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.e2e.doors import over_mcp, over_rest, stdio_door
 from tests.e2e.served import post
+from tests.e2e.transports import over_mcp, over_rest, stdio_transport
 from tests.worlds import BOOKS_VIEW
 
 CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
@@ -42,17 +42,17 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
 @pytest.mark.rule("I2", "I3", "I4", "I5", "I6", "E2", "V2", "R1", "R1.bounds", "R2", "C2", "E5.request_id", "I67")
 async def test_every_call_is_answered_alike_on_every_door(base: str, index_directory: Path) -> None:
     async with AsyncExitStack() as opened:
-        doors = {
+        transports = {
             "mcp 2026-07-28": await opened.enter_async_context(Client(f"{base}/mcp", mode="2026-07-28")),
             "mcp by discovery": await opened.enter_async_context(Client(f"{base}/mcp")),
             "mcp 2025-11-25": await opened.enter_async_context(Client(f"{base}/mcp", mode="legacy")),
-            "stdio 2026-07-28": await opened.enter_async_context(stdio_door(index_directory, "2026-07-28")),
-            "stdio 2025-11-25": await opened.enter_async_context(stdio_door(index_directory, "legacy")),
+            "stdio 2026-07-28": await opened.enter_async_context(stdio_transport(index_directory, "2026-07-28")),
+            "stdio 2025-11-25": await opened.enter_async_context(stdio_transport(index_directory, "legacy")),
         }
         ids: list[str] = []
         for tool, arguments in CALLS:
             rest = over_rest(base, tool, arguments)
-            told = {name: await over_mcp(client, tool, arguments) for name, client in doors.items()}
+            told = {name: await over_mcp(client, tool, arguments) for name, client in transports.items()}
             for name, answer in told.items():
                 assert (name, tool, answer.text) == (name, tool, rest.text)
                 assert (answer.failed, answer.stamp) == (rest.failed, rest.stamp)
