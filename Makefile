@@ -9,11 +9,11 @@ SHOPS ?=
 BENCH_ARGS ?=
 PYTEST_ARGS ?=
 # The tests that have a longer form than CI's.
-SOAKED := tests/conformance/test_engines_agree.py tests/conformance/test_coupon_balance.py \
-  tests/e2e/test_all_tools_three_transports.py tests/e2e/test_reports_survive_kills.py tests/reports/test_kill.py \
-  tests/judges/test_schemathesis.py tests/following tests/endurance/test_kills.py \
-  tests/endurance/test_swaps_under_load.py tests/cluster tests/integration/test_lease.py tests/faults tests/load \
-  tests/integrity tests/typeahead/test_bounded_work.py
+SOAKED := tests/rules/backends/test_engines_agree.py tests/rules/backends/test_coupon_balance.py \
+  tests/rules/transports/test_all_tools_three_transports.py tests/rules/transports/test_reports_survive_kills.py tests/rules/reports/test_kill.py \
+  tests/rules/judges/test_schemathesis.py tests/engines/following tests/processes/endurance/test_kills.py \
+  tests/processes/endurance/test_swaps_under_load.py tests/processes/cluster tests/engines/integration/test_lease.py tests/processes/faults tests/processes/load \
+  tests/engines/integrity tests/engines/typeahead/test_bounded_work.py
 VENV := .venv
 BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
@@ -55,8 +55,8 @@ check: $(VENV)/.dev  ## format, lint, types, import contracts
 	@$(BIN)/lint-imports
 
 audit: $(VENV)/.dev  ## secrets in kept files; known vulnerabilities of the locked packages (AUDIT=strict: all asked about)
-	@$(BIN)/python -m tests.security.secret_scan
-	@$(BIN)/python -m tests.security.audit requirements.lock || \
+	@$(BIN)/python -m tests.rules.security.secret_scan
+	@$(BIN)/python -m tests.rules.security.audit requirements.lock || \
 	  { code=$$?; [ $$code -eq 3 ] && [ "$(AUDIT)" != strict ]; }
 
 format: $(VENV)/.dev  ## write the code as `make check` wants it
@@ -64,7 +64,7 @@ format: $(VENV)/.dev  ## write the code as `make check` wants it
 	@$(BIN)/ruff check --fix --quiet
 
 relevance: $(VENV)/.dev  ## the development queries through both engines: success, MRR, keystrokes
-	@$(BIN)/python -m tests.relevance
+	@$(BIN)/python -m tests.engines.relevance
 
 bench: $(VENV)/.dev  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
 	@$(BIN)/python -m bench.typeahead --shops $(or $(SHOPS),100000) --json var/performance.json $(BENCH_ARGS)
@@ -86,16 +86,16 @@ golden: $(VENV)/.dev  ## the golden files anew, from the code: look at what chan
 	@SHOP_DIRECTORY_RENEW_GOLDEN=1 $(BIN)/python -m pytest --quiet tests/golden
 
 examples: $(VENV)/.dev  ## the examples of the OpenAPI document anew, by calling the service
-	@$(BIN)/python -m tests.docs_in_service
+	@$(BIN)/python -m tests.people.docs_in_service
 
 picture: $(VENV)/.dev  ## docs/pictures anew: the page on the sample catalogue
-	@$(BIN)/python -m tests.web.picture
+	@$(BIN)/python -m tests.people.web.picture
 
 settings: $(VENV)/.dev  ## docs/settings.md anew, from the code
 	@$(BIN)/shop-directory config --markdown > docs/settings.md
 
 commands: $(VENV)/.dev  ## docs/commands.md anew, from the code
-	@$(BIN)/python -m tests.commands > docs/commands.md
+	@$(BIN)/python -m tests.people.commands > docs/commands.md
 
 schema: $(VENV)/.dev  ## docs/catalogue.schema.json again, from the code
 	@$(BIN)/shop-directory catalogue schema > docs/catalogue.schema.json

@@ -15,9 +15,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from index_mappings.text import fold
-from tests.e2e.rpc import Era
-from tests.load.plan import NUMBER, Question
-from tests.load.questions import http, mcp, suggestion, tool
+from tests.processes.load.plan import NUMBER, Question
+from tests.processes.load.questions import http, mcp, suggestion, tool
+from tests.support.rpc import Era
 
 _EACH: Final = 1_000
 _SEED: Final = 20_261_205

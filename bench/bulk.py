@@ -26,8 +26,8 @@ from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
-from tests.real.opensearch import OpenSearchNode, choose_places
-from tests.real.sources import Missing, find_local_nodes
+from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.sources import Missing, find_local_nodes
 
 _INDEX: Final = "bench-bulk"
 _RAW_THREADS: Final = 4  # what parallel_bulk takes unless told otherwise

@@ -23,10 +23,10 @@ from bench.edge import hit_table, typing
 from bench.logged import log_table
 from bench.places import Place, Shops, environment_of
 from bench.spent import Served, Spent, mean_bytes, memory_mib, middle, spent
-from tests.load.serving import Service, serving
-from tests.real.process import ServerProcess, free_ports
-from tests.real.redis import RedisServer
-from tests.real.sources import Missing, find_redis_program
+from tests.processes.load.serving import Service, serving
+from tests.support.real.process import ServerProcess, free_ports
+from tests.support.real.redis import RedisServer
+from tests.support.real.sources import Missing, find_redis_program
 
 _MANY: Final = 1_000_000_000
 # Nobody is refused, and a proxy tells the callers apart.

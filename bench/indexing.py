@@ -18,8 +18,8 @@ from rich.table import Table
 
 from bench.children import Ended, processor_seconds, run
 from bench.invented import write_catalogue
-from tests.real.opensearch import OpenSearchNode, choose_places
-from tests.real.sources import Missing, find_local_nodes
+from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.sources import Missing, find_local_nodes
 
 ENGINES: Final = ("embedded", "opensearch")
 EMBEDDED_INDEX: Final = "embedded-index"

@@ -25,7 +25,7 @@ from bench.engine_alone import EngineAlone
 from bench.invented import invented_shops
 from bench.places import Shops
 from bench.spent import processor
-from tests.load.serving import serving
+from tests.processes.load.serving import serving
 
 ROUNDS: Final = 9
 REQUESTS: Final = 200

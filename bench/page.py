@@ -22,9 +22,9 @@ from playwright.async_api import Browser, Page
 from bench.invented import invented_shops
 from bench.places import Shops
 from index_mappings.text import fold
-from tests.load.serving import serving
-from tests.web.browser import Visitor, chromium
-from tests.web.steps import shown
+from tests.people.web.browser import Visitor, chromium
+from tests.people.web.steps import shown
+from tests.processes.load.serving import serving
 
 _SEED: Final = 20_261_125
 _WELL_KNOWN: Final = 2_000

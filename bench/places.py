@@ -20,8 +20,8 @@ from opensearchpy import OpenSearch
 from bench.invented import invented_shops, write_catalogue, write_invented
 from bench.letters import plain_totals
 from index_mappings.documents import SCHEMA_VERSION
-from tests.real.opensearch import OpenSearchNode, choose_places
-from tests.real.sources import Missing, find_local_nodes
+from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.sources import Missing, find_local_nodes
 
 _PREFIX: Final = "scale"
 _MEGABYTE: Final = 1_000_000
@@ -77,7 +77,7 @@ class Shops:
         Args:
             directory: that the folder is in.
             count: of shops.
-            belongings: whether they have coupons, offers, shipping statements and trust signals.
+            related_records: whether they have coupons, offers, shipping statements and trust signals.
         """
         kind = "whole-shops" if related_records else "shops"
         self._folder = directory / f"{count}-{kind}-v{SCHEMA_VERSION}"

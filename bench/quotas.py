@@ -23,8 +23,8 @@ from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from tests.real.redis import RedisServer
-from tests.real.sources import Missing, find_redis_program
+from tests.support.real.redis import RedisServer
+from tests.support.real.sources import Missing, find_redis_program
 
 _DECISIONS: Final = 8_000
 _AT_ONCE: Final = 8

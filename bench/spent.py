@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from bench.asked import Kind
-from tests.load.loads import loaded
-from tests.load.plan import Plan
-from tests.load.wire import connected
+from tests.processes.load.loads import loaded
+from tests.processes.load.plan import Plan
+from tests.processes.load.wire import connected
 
 _SHOWN: Final = 200
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-pytest_plugins = ["tests.real.plugin", "tests.stages"]
+pytest_plugins = ["tests.support.real.plugin", "tests.stages"]
 
 _PLENTY: Final = {"reads": 1_000_000, "suggest": 1_000_000, "reports": 1_000_000}
 

@@ -32,7 +32,7 @@ from bench.typeahead.report import page
 from bench.typeahead.results import Report, Size, write
 from bench.typeahead.run import Comparison
 from bench.typeahead.shown import main_size
-from tests.real.sources import Missing, find_dev_data
+from tests.support.real.sources import Missing, find_dev_data
 
 _SEEDS: Final = {"corpus": SEED, "workload": WORKLOAD_SEED}
 

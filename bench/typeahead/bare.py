@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.typeahead.contestant import Built, Contestant, Role, Served
-from tests.real.process import ServerProcess, free_ports
+from tests.support.real.process import ServerProcess, free_ports
 
 SIZE_VARIABLE: Final = "BENCH_BODY_BYTES"
 _START_BOUND_S: Final = 30.0

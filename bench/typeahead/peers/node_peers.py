@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.lines import public_shops
 from bench.typeahead.peers.starting import running
-from tests.real.process import ServerProcess, free_ports
+from tests.support.real.process import ServerProcess, free_ports
 
 PACKAGE: Final = Path(__file__).with_name("node")
 _SHOPS: Final = "shops.ndjson"

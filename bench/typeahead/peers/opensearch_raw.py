@@ -27,8 +27,8 @@ from bench.typeahead.peers.opensearch_fields import (
     completion_document,
     completion_query,
 )
-from tests.real.opensearch import OpenSearchNode, choose_places
-from tests.real.sources import LocalNodes, Missing, find_local_nodes
+from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.sources import LocalNodes, Missing, find_local_nodes
 
 _HEAP: Final = "1g"
 _BATCH: Final = 2_000

@@ -19,7 +19,7 @@ from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.lines import Shop, public_shops
 from bench.typeahead.peers.postgres_cluster import make_cluster, running_cluster, server_version
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
-from tests.real.postgres import find_postgres_programs
+from tests.support.real.postgres import find_postgres_programs
 
 ADDRESS_FILE: Final = "address"
 _TABLES: Final = Path(__file__).with_name("postgres.sql")

@@ -17,7 +17,7 @@ from typing import Final
 import psycopg
 
 from bench.typeahead.contestant import descendants
-from tests.real.process import ProcessError, ServerProcess, free_ports
+from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 _START_BOUND_S: Final = 60.0
 _ANSWER_BOUND_S: Final = 2

@@ -21,7 +21,7 @@ from bench.places import size_mb
 from bench.typeahead.contestant import Built, Contestant, Served
 from bench.typeahead.peers.lines import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
-from tests.real.process import ProcessError, ServerProcess, free_ports
+from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 CRATE: Final = "sonic-server"
 PORT_FILE: Final = "port"

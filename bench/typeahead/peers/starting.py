@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from tests.real.process import ServerProcess, free_ports
+from tests.support.real.process import ServerProcess, free_ports
 
 # A million shops are read into memory by some.
 _START_BOUND_S: Final = 600.0

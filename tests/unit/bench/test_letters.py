@@ -11,7 +11,7 @@ from indexer.sinks.memory.sink import MemorySink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery
 from service.search.reference.backend import ReferenceBackend
-from tests.catalogues import build_into, shop, write_catalogue_directory
+from tests.support.catalogues import build_into, shop, write_catalogue_directory
 
 SHOPS = [
     *invented_shops(200),

@@ -10,7 +10,7 @@ from bench.typeahead.corpus import invented_shops, mixed_corpus
 from bench.typeahead.names import Names, script_of
 from bench.typeahead.workload import typing, typing_sessions
 from index_mappings.text import fold, joined
-from tests.catalogues import shop
+from tests.support.catalogues import shop
 
 _KNOWN = [
     shop(f"{first} {second}", f"{first}{second}.com".lower(), popularity=number / 100, aliases=[f"{first} Store"])

@@ -17,7 +17,7 @@ from bench.typeahead.peers import PEERS
 from bench.typeahead.peers.folding import fold, host_of
 from bench.typeahead.peers.lines import public_shops
 from bench.typeahead.peers.opensearch_raw import OpenSearchAsYouType, OpenSearchCompletion, RawOpenSearch
-from tests.catalogues import shop, write_catalogue
+from tests.support.catalogues import shop, write_catalogue
 
 COMPILED = "sonic"
 OVER_OPENSEARCH = (OpenSearchAsYouType, OpenSearchCompletion)

@@ -13,7 +13,7 @@ from bench.typeahead.report import BEGIN, END, page, put, table
 from bench.typeahead.results import Claim, Left, Report, Result, Round, Size, read, write
 from bench.typeahead.shown import ahead, findings, main_size
 from bench.typeahead.vitals import Memory
-from tests.relevance.metrics import Quality
+from tests.engines.relevance.metrics import Quality
 
 GOOD = Judged({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)
 

@@ -18,7 +18,7 @@ from index_mappings.forms import (
     shop_forms,
 )
 from index_mappings.text import fold, joined, words_of
-from tests.conformance.strategies import domains, names
+from tests.rules.backends.strategies import domains, names
 
 
 def _is_whole_name(query: str, name: str, domain: str) -> bool:

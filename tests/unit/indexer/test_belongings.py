@@ -11,7 +11,7 @@ from index_mappings.trust import TRUST_KINDS
 from indexer.records.related import RECORDS, CouponRecord, OfferRecord
 from indexer.records.shop import Record, reasons
 from indexer.records.values import CURRENCIES
-from tests.catalogues import coupon, offer, program, redirect, shipping, trust
+from tests.support.catalogues import coupon, offer, program, redirect, shipping, trust
 
 CANARY: Final = "zqcanaryzq"
 APPLIED: Final = {"verification_status": "verified_applied", "last_verified_at": "2031-05-06T07:08:09Z"}

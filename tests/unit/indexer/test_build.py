@@ -18,7 +18,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.catalogues import (
+from tests.support.catalogues import (
     build_into,
     coupon,
     offer,

@@ -20,7 +20,7 @@ from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter
 from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
 from indexer.state.states import States
-from tests.catalogues import build_into, shop, write_catalogue
+from tests.support.catalogues import build_into, shop, write_catalogue
 
 MOMENTS: Final = ("add", "seal", "count", "read", "edit", "before publish")
 

@@ -17,7 +17,7 @@ from indexer.sinks.embedded.writing import EmbeddedEditor
 from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
-from tests.catalogues import coupon, shop, write_catalogue_directory
+from tests.support.catalogues import coupon, shop, write_catalogue_directory
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 TEN: Final = [shop(f"Shop {number}", id=f"s{number}", version=1) for number in range(10)]

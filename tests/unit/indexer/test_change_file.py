@@ -15,7 +15,7 @@ from indexer.sources.changes.file import ChangeFile
 from indexer.sources.changes.records import read_change
 from indexer.sources.lines import BEGINNING, MAX_LINE
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
-from tests.catalogues import shop
+from tests.support.catalogues import shop
 
 TOO_LONG = f"the line is longer than {MAX_LINE} bytes"
 

@@ -12,7 +12,7 @@ from indexer.records.related import RECORDS
 from indexer.sources.changes.records import gather, read_change
 from indexer.sources.lines import BEGINNING, Line, LineCutter
 from indexer.sources.protocol import UPDATED_AT, VERSION, Change, Order, RefusedChange
-from tests.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
 
 MOMENT = "2031-05-06T07:08:09.000001Z"
 MICROSECONDS = 1_935_817_689_000_001

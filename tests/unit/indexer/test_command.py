@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
-from tests.catalogues import coupon, shop, write_catalogue, write_catalogue_directory
+from tests.support.catalogues import coupon, shop, write_catalogue, write_catalogue_directory
 
 CANARY: Final = "zqcanaryzq"
 UNSET: Final = dict.fromkeys(

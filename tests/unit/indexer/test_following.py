@@ -20,7 +20,7 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError
 from indexer.state.states import States
-from tests.catalogues import shop, write_catalogue_directory
+from tests.support.catalogues import shop, write_catalogue_directory
 
 _BOUND_S = 20.0
 

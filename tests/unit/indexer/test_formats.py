@@ -11,7 +11,7 @@ from indexer.__main__ import index
 from indexer.records.problems import CatalogueError
 from indexer.sources.formats import refuse_other_formats
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.catalogues import shop
+from tests.support.catalogues import shop
 
 ARRAY = json.dumps([shop("Lamp")])
 

@@ -27,7 +27,7 @@ from indexer.state.remembered import take_over
 from indexer.state.schema import SCHEMA
 from indexer.state.state import State, StateError
 from indexer.state.states import States
-from tests.catalogues import shop, write_catalogue, write_catalogue_directory
+from tests.support.catalogues import shop, write_catalogue, write_catalogue_directory
 
 MANY: Final = [shop(f"Shop {number}", id=f"s{number}", source="x" * 2_000) for number in range(100)]
 _ENOUGH: Final = 1_000_000

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from indexer.sinks.lease_holder import LeaseHolder
-from tests.real.sources import REPOSITORY
+from tests.support.real.sources import REPOSITORY
 
 _PROGRAM: Final = """
 import json

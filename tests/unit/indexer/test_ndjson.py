@@ -14,7 +14,7 @@ from indexer.sources.changes.file import ChangeFile
 from indexer.sources.lines import MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue, Read
 from indexer.sources.protocol import VERSION, Change, ChangeBatch, Order, Source
-from tests.catalogues import shop
+from tests.support.catalogues import shop
 
 UNKNOWN = "is not a known field (--lenient passes over unknown fields)"
 

@@ -23,7 +23,7 @@ from indexer.sources.changes.stream import ChangeStream
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.sql.changes import SqlChanges
 from indexer.state.states import States
-from tests.catalogues import shop, write_catalogue_directory
+from tests.support.catalogues import shop, write_catalogue_directory
 
 NOON = datetime(2031, 5, 6, 12, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
-from tests.catalogues import shop, write_catalogue_directory
+from tests.support.catalogues import shop, write_catalogue_directory
 
 UNSET: Final = dict.fromkeys(
     f"SHOP_DIRECTORY_{name}"

@@ -7,7 +7,7 @@ from index_mappings.rank import rank_key
 from indexer.projection.shops import project_category, project_shop
 from indexer.records.shop import ShopRecord
 from indexer.state.shops import CarriedCategory
-from tests.catalogues import shop
+from tests.support.catalogues import shop
 
 
 @pytest.mark.rule("X2", "R1")

@@ -9,7 +9,7 @@ from index_mappings.trust import TRUST_KINDS
 from indexer.projection.facts import project_facts
 from indexer.records.related import ShippingRecord, TrustRecord
 from indexer.records.shop import ShopRecord
-from tests.catalogues import shipping, shop, trust
+from tests.support.catalogues import shipping, shop, trust
 
 NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1"))
 REFS: Final = ("s1", "nord.internal")

@@ -10,7 +10,7 @@ from index_mappings.timestamps import FAR_AHEAD, LONG_AGO
 from indexer.projection.offers import is_reserved, offer_view, project_coupon, project_offer
 from indexer.records.related import AffiliateProgramRecord, CouponRecord, OfferRecord
 from indexer.records.shop import ShopRecord
-from tests.catalogues import coupon, offer, program, shop
+from tests.support.catalogues import coupon, offer, program, shop
 
 NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1", checkout_hosts=["pay.internal"]))
 # 2031-05-06T07:08:09Z

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
 from indexer.records.shop import CategoryRecord, ShopRecord, reasons
-from tests.catalogues import shop
+from tests.support.catalogues import shop
 
 CANARY: Final = "zqcanaryzq"
 COUNTRY_REASON: Final = "must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals"

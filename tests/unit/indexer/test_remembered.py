@@ -12,7 +12,7 @@ from indexer.state.changing import Applied, apply_changes
 from indexer.state.remembered import take_over
 from indexer.state.schema import Presence
 from indexer.state.state import State
-from tests.catalogues import coupon, offer, shop
+from tests.support.catalogues import coupon, offer, shop
 
 pytestmark = pytest.mark.rule("G3")
 

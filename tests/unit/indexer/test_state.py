@@ -15,7 +15,7 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
 from indexer.state.state import State, StateError
 from indexer.state.states import States
-from tests.catalogues import shop, write_catalogue
+from tests.support.catalogues import shop, write_catalogue
 
 OLDER: Final = "20310506t070809000010-0a1b2c"
 NEWER: Final = "20310507t070809000010-0a1b2c"

@@ -13,7 +13,7 @@ from indexer.sources.protocol import VERSION, Order
 from indexer.state.related import RelatedRow, StateRelatedRecords
 from indexer.state.schema import KeyTwiceError, Origin, Presence
 from indexer.state.state import State
-from tests.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
 
 CANARY = "zqcanaryzq"
 

@@ -13,7 +13,7 @@ from indexer.records.visibility import is_public
 from indexer.state.schema import KeyTwiceError
 from indexer.state.shops import CarriedCategory, StateShops
 from indexer.state.state import State
-from tests.catalogues import shop
+from tests.support.catalogues import shop
 
 
 def _shop(name: str, domain: str | None = None, /, **fields: Any) -> ShopRecord:  # noqa: ANN401 - JSON values

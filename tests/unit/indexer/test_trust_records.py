@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from indexer.records.related import TrustRecord
-from tests.catalogues import trust
+from tests.support.catalogues import trust
 
 
 @pytest.mark.rule("A8")

@@ -12,7 +12,7 @@ import pytest
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
 from indexer.jobs import unchanged
-from tests.catalogues import coupon, shop
+from tests.support.catalogues import coupon, shop
 from tests.unit.indexer.test_operator_commands import Operator
 
 LAMP, BOOK, COAT = (shop(name, id=name.lower()) for name in ("Lamp", "Book", "Coat"))

@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 import shop_directory.command_line as program
-from tests.worlds import embedded_world
+from tests.support.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
 COMMANDS: Final = {

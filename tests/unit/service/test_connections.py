@@ -13,7 +13,7 @@ from service.server.connections import (
     bounds_within,
     raise_descriptor_limit,
 )
-from tests.limits.clocks import HandClock
+from tests.rules.limits.clocks import HandClock
 
 A, B = "192.0.2.1", "192.0.2.2"
 

@@ -23,7 +23,7 @@ from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
 from service.search.reference.backend import ReferenceBackend
 from service.tools.registry import REGISTRY
-from tests.worlds import BOOKS_VIEW, SHOPS, reference_world
+from tests.support.worlds import BOOKS_VIEW, SHOPS, reference_world
 
 CALLER = Caller(Channel.REST, new_request_id())
 

@@ -10,7 +10,7 @@ from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
 from service.search.clauses import Below, meets
 from service.search.plan import find_plan
-from tests.conformance.strategies import SLUGS, domains, names
+from tests.rules.backends.strategies import SLUGS, domains, names
 
 Fields = dict[str, tuple[str, ...]]
 

@@ -13,7 +13,7 @@ from service.search.failures import BackendUnavailable
 from service.search.planned_backend import PlannedBackend, PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery, TypeaheadState
 from service.search.typeahead.typeahead import Typeahead
-from tests.typeahead.segmented import Segmented, document
+from tests.engines.typeahead.segmented import Segmented, document
 
 if TYPE_CHECKING:
     from service.search.engine import Engine

@@ -16,8 +16,8 @@ from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.changes.records import StatedChange
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.docs.pages import BY_PATH
-from tests.real.sources import REPOSITORY
+from tests.people.docs.pages import BY_PATH
+from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = (REPOSITORY / "docs" / "catalogue.md").read_text(encoding="utf-8")
 _ROW: Final = re.compile(r"^\| `(\w+)` \| ([^|]+) \| (.+?) \|(?: (.*) \||)$", re.MULTILINE)

@@ -14,7 +14,7 @@ from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
 from indexer.records.related import RECORDS
 from indexer.sources.changes.records import change_faults
-from tests.real.sources import REPOSITORY
+from tests.support.real.sources import REPOSITORY
 
 PUBLISHED: Final = REPOSITORY / "docs" / "catalogue.schema.json"
 SHOP: Final = {

@@ -13,7 +13,7 @@ from indexer.catalogue.validation import validate
 from indexer.catalogue.writing import write_starter
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
-from tests.catalogues import coupon, offer, redirect, shop, write_catalogue, write_catalogue_directory
+from tests.support.catalogues import coupon, offer, redirect, shop, write_catalogue, write_catalogue_directory
 
 CANARY: Final = "zqcanaryzq"
 LAMP, BOOK = shop("Lamp", id="lamp"), shop("Book", id="book")

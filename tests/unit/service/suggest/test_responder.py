@@ -17,7 +17,7 @@ from service.search.failures import GenerationGone
 from service.search.protocol import Suggested, SuggestQuery
 from service.search.reference.backend import ReferenceBackend
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
-from tests.worlds import reference_world
+from tests.support.worlds import reference_world
 
 TWO = QuotaClass(reads=1, suggest=2, reports=0)
 

@@ -1,6 +1,0 @@
-"""Prints docs/commands.md: `make commands` writes it anew."""
-
-from tests.commands.page import commands_page
-
-if __name__ == "__main__":
-    print(commands_page(), end="")

@@ -1,0 +1,108 @@
+"""A typeahead of any bytes in a real OpenSearch, as the indexer writes it, and fetchers of it."""
+
+import random
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from opensearchpy import OpenSearch
+
+from index_mappings.generations import index_name
+from index_mappings.opensearch import mapping, settings
+from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
+from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
+from index_mappings.typeahead.segment import segment_path
+from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.search.opensearch.nodes import connect
+from service.search.typeahead.fetching import TypeaheadFetcher
+from tests.support.emptying import empty_place
+
+GENERATION = "20250101t000000000000-abcdef"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A generation's files in the cluster.
+
+    Attributes:
+        client: an operator's own.
+        url: of the cluster.
+        prefix: what the index names begin with.
+        store: as the indexer writes.
+    """
+
+    client: OpenSearch
+    url: str
+    prefix: str
+    store: OpenSearchTypeahead
+
+    @property
+    def index(self) -> str:
+        """The index of the chunks."""
+        return index_name(self.prefix, TYPEAHEAD, GENERATION)
+
+    def segment(self, size: int, seed: int = 0) -> SegmentUse:
+        """Write a file of so many bytes; the same seed gives the same file."""
+        data = random.Random(seed).randbytes(size)  # noqa: S311 - seeded chance, not a secret
+        name = sha256(data).hexdigest()
+        path = segment_path(self.store.directory, name)
+        path.write_bytes(data)
+        self.store.put(path)
+        return SegmentUse(name, size, 1)
+
+    def manifest(self, *coverings: tuple[SegmentUse, ...]) -> str:
+        """Write a manifest; returns its name."""
+        data = TypeaheadManifest(coverings).to_bytes()
+        name = sha256(data).hexdigest()
+        path = manifest_path(self.store.directory, name)
+        path.write_bytes(data)
+        self.store.put(path)
+        return name
+
+    def chunk(self, name: str, place: int = 0) -> dict[str, Any]:
+        """A chunk's document."""
+        document: dict[str, Any] = self.client.get(index=self.index, id=chunk_id(name, place))["_source"]
+        return document
+
+    def replace_chunk(self, name: str, document: dict[str, Any], place: int = 0) -> None:
+        """Put another document in a chunk's place."""
+        self.client.index(index=self.index, id=chunk_id(name, place), body=document)
+
+    def remove_chunk(self, name: str, place: int = 0) -> None:
+        """Remove a chunk's document."""
+        self.client.delete(index=self.index, id=chunk_id(name, place))
+
+    def gets(self) -> int:
+        """How many documents were asked for by id so far."""
+        stats = self.client.indices.stats(index=self.index, metric="get")
+        return int(stats["indices"][self.index]["total"]["get"]["total"])
+
+    @asynccontextmanager
+    async def fetcher(
+        self, folder: Path, *, most_bytes: int = 1 << 30, metrics: Metrics = NOTHING_MEASURED
+    ) -> AsyncIterator[TypeaheadFetcher]:
+        """A fetcher into a folder."""
+        client = connect([self.url], timeout=10.0)
+        fetcher = TypeaheadFetcher(client, self.prefix, folder, most_bytes, metrics)
+        try:
+            yield fetcher
+        finally:
+            await fetcher.close()
+            await client.close()
+
+
+@contextmanager
+def written_to(url: str, directory: Path) -> Iterator[Files]:
+    """A generation without any file; it is gone at the end."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    with OpenSearch([url]) as client:
+        body = {"settings": settings(TYPEAHEAD, shards=1, replicas=0), "mappings": mapping(TYPEAHEAD)}
+        client.indices.create(index=index_name(prefix, TYPEAHEAD, GENERATION), body=body)
+        store = OpenSearchTypeahead(client, prefix, GENERATION, directory, grace=0.0)
+        yield Files(client, url, prefix, store)
+    empty_place([url], prefix)

@@ -1,0 +1,281 @@
+"""From a catalogue to suggestions over a real OpenSearch: by way of documents and a folder, and what damage does."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from opensearchpy import OpenSearch
+
+from index_mappings.generations import STAMP, Stamp, alias_name, index_name
+from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
+from indexer.jobs.build import build
+from indexer.jobs.rollback import roll_back
+from indexer.reconcile.live import VerifyOptions, verify_live
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.announcing import LOOK_S, MOST_WAIT_S, TypeaheadOptions
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.state.states import States
+from service.app import create_app
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.failures import BackendUnavailable
+from service.search.opensearch.engine import OpenSearchBackend
+from service.search.protocol import SuggestQuery, TypeaheadState
+from service.search.typeahead.fetch_failures import DAMAGED, MISSING
+from service.search.typeahead.folder import FolderLocation
+from service.settings.service import Settings
+from tests.support.catalogues import shop, write_catalogue_directory
+from tests.support.emptying import empty_place
+from tests.support.served import get, post, served, until_ready
+
+pytestmark = pytest.mark.opensearch
+
+READY: Final = TypeaheadState("ready")
+_BOUND_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Both sides of one prefix.
+
+    Attributes:
+        client: an operator's own.
+        prefix: what all index names begin with.
+        sink, states: the indexer's.
+        backend: the service's.
+        folder: where the service has its files.
+        scratch: for catalogues.
+    """
+
+    client: OpenSearch
+    prefix: str
+    sink: OpenSearchSink
+    states: States
+    backend: OpenSearchBackend
+    folder: Path
+    scratch: Path
+
+    def build(self, *names: str) -> Stamp:
+        """Publish shops of these names."""
+        return build(self.catalogue(*names), self.sink, self.states).stamp
+
+    def verify(self, *, repair: bool) -> list[tuple[str, str, int]]:
+        """What `index verify` finds: faults, kinds and numbers."""
+        found = verify_live(self.sink, self.states, options=VerifyOptions(repair=repair)).found
+        assert found.repaired == (found.total if repair else 0)
+        return [(count.fault.value, count.kind, count.number) for count in found.faults]
+
+    async def names(self, text: str) -> list[str]:
+        """The names of the suggested shops."""
+        suggested = (await self.backend.snapshot()).suggest(SuggestQuery(text, None, 20))
+        return [suggestion.shop.name for suggestion in suggested.shops]
+
+    async def becomes(self, state: TypeaheadState) -> None:
+        """Wait until the service says so of its typeahead."""
+        async with asyncio.timeout(_BOUND_S):
+            while True:
+                await self.backend.snapshot()
+                if self.backend.typeahead_state() == state:
+                    return
+                await asyncio.sleep(0.1)
+
+    async def shows(self, text: str, names: list[str]) -> None:
+        """Wait until these shops, and no others, are suggested."""
+        async with asyncio.timeout(_BOUND_S):
+            while await self.names(text) != names:
+                await asyncio.sleep(0.1)
+
+    def segments(self, stamp: Stamp) -> dict[str, dict[str, Any]]:
+        """The documents of a generation's typeahead but its manifests, by id."""
+        index = index_name(self.prefix, TYPEAHEAD, stamp.generation)
+        self.client.indices.refresh(index=index)
+        hits = self.client.search(index=index, body={"size": 100})["hits"]["hits"]
+        return {hit["_id"]: hit["_source"] for hit in hits if hit["_id"] != chunk_id(stamp.typeahead, 0)}
+
+    def gets(self, stamp: Stamp) -> int:
+        """How many chunks of a generation were asked for so far."""
+        index = index_name(self.prefix, TYPEAHEAD, stamp.generation)
+        return int(self.client.indices.stats(index=index, metric="get")["indices"][index]["total"]["get"]["total"])
+
+    def catalogue(self, *names: str) -> NdjsonCatalogue:
+        """Shops of these names."""
+        shops = [shop(name, f"{slug}.example", id=slug) for name in names for slug in [name.lower().replace(" ", "-")]]
+        return NdjsonCatalogue(write_catalogue_directory(self.scratch / secrets.token_hex(4), shops=shops))
+
+
+@pytest.fixture
+async def world(opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
+    """Nothing published."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    with OpenSearch([opensearch_url]) as client:
+        options = TypeaheadOptions(tmp_path / "states" / "typeahead", readers=1)
+        sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters", typeahead=options)
+        place = FolderLocation(tmp_path / "fetched")
+        backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, place=place)
+        states = States(tmp_path / "states", sink.place)
+        yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
+        await backend.close()
+        sink.close()
+    empty_place([opensearch_url], prefix)
+
+
+async def test_suggestions_come_from_fetched_files_and_follow_each_publication(world: World) -> None:
+    stamp = world.build("Harbour", "Hazel")
+    assert await world.names("ha") == ["Harbour", "Hazel"]
+    assert {path.name for path in world.folder.glob("*.manifest")} == {f"{stamp.typeahead}.manifest"}
+    await asyncio.to_thread(world.build, "Hazel", "Hawthorn")
+    await world.shows("ha", ["Hawthorn", "Hazel"])
+
+
+@pytest.mark.rule("M9")
+async def test_suggestions_are_those_of_the_embedded_engine(world: World) -> None:
+    names = ("Harbour", "Hazel", "Hawthorn", "Larch Lane", "Larder")
+    world.build(*names)
+    build(world.catalogue(*names), EmbeddedSink(world.scratch / "index"))
+    embedded = EmbeddedBackend(world.scratch / "index")
+    for text in ("", "h", "ha", "haz", "harbuor", "larch lane things", "lane", "things", "nothing"):
+        query = SuggestQuery(text, None, 20)
+        here, there = (backend.snapshot() for backend in (world.backend, embedded))
+        assert (await here).suggest(query) == (await there).suggest(query)
+    await embedded.close()
+
+
+async def test_the_index_of_files_has_no_alias_and_leaves_with_its_generation(world: World) -> None:
+    first, second = world.build("Harbour"), world.build("Hazel")
+    aliases = {row["alias"] for row in world.client.cat.aliases(name=f"{world.prefix}-*", params={"format": "json"})}
+    assert alias_name(world.prefix, STAMP) in aliases
+    assert alias_name(world.prefix, TYPEAHEAD) not in aliases
+    world.sink.prune({second.generation})
+    names = world.client.indices.get(index=f"{world.prefix}-*", params={"expand_wildcards": "all"})
+    assert [name for name in names if first.generation in name] == []
+    assert index_name(world.prefix, TYPEAHEAD, second.generation) in names
+
+
+def _remove(world: World, stamp: Stamp) -> None:
+    (document_id,) = world.segments(stamp)
+    world.client.delete(index=index_name(world.prefix, TYPEAHEAD, stamp.generation), id=document_id)
+
+
+def _change(world: World, stamp: Stamp) -> None:
+    ((document_id, document),) = world.segments(stamp).items()
+    other = {**document, "bytes": document["bytes"] + 1}
+    world.client.index(index=index_name(world.prefix, TYPEAHEAD, stamp.generation), id=document_id, body=other)
+
+
+def _remove_manifest(world: World, stamp: Stamp) -> None:
+    world.client.delete(index=index_name(world.prefix, TYPEAHEAD, stamp.generation), id=chunk_id(stamp.typeahead, 0))
+
+
+@pytest.mark.rule("E3")
+@pytest.mark.parametrize(("damage", "text"), [(_remove, MISSING), (_change, DAMAGED), (_remove_manifest, MISSING)])
+async def test_damaged_files_end_suggestions_only_until_they_are_repaired(
+    world: World, damage: Callable[[World, Stamp], None], text: str
+) -> None:
+    stamp = world.build("Harbour")
+    damage(world, stamp)
+    await world.becomes(TypeaheadState("failed", text))
+    snapshot = await world.backend.snapshot()
+    with pytest.raises(BackendUnavailable):
+        snapshot.suggest(SuggestQuery("ha", None, 20))
+    found = await snapshot.shop("harbour")
+    assert found is not None
+    assert found.name == "Harbour"
+
+    assert world.verify(repair=False) == [("damaged", "typeahead", 1)]
+    assert world.verify(repair=True) == [("damaged", "typeahead", 1)]
+    assert world.verify(repair=False) == []
+    await world.becomes(READY)
+    assert await world.names("ha") == ["Harbour"]
+
+
+@pytest.mark.rule("O1", "E3")
+def test_ready_says_what_is_wrong_with_the_files_and_shops_are_still_found(world: World, opensearch_url: str) -> None:
+    stamp = world.build("Harbour")
+    _remove(world, stamp)
+    settings = Settings(engine="opensearch", opensearch_urls=opensearch_url, index_prefix=world.prefix)
+    with served(create_app(settings)) as base:
+        text = f"typeahead: {MISSING}."
+        deadline = time.monotonic() + _BOUND_S
+        while (ready := get(base, "/ready")).json["detail"] != text:
+            assert time.monotonic() < deadline, ready.body
+            time.sleep(0.1)
+        assert ready.status == 503
+        assert get(base, "/suggest?q=ha").status == 503
+        assert post(base, "/tool/find_shop", {"query": "harbour"}).status == 503
+        assert post(base, "/tool/get_shop", {"shop_domain": "harbour.example"}).status == 200
+        world.verify(repair=True)
+        until_ready(base)
+        assert [found["name"] for found in get(base, "/suggest?q=ha").json["shops"]] == ["Harbour"]
+
+
+async def test_a_folder_that_cannot_be_used_ends_suggestions_only_until_it_can(world: World) -> None:
+    world.build("Harbour")
+    world.folder.write_text("no folder")
+    await world.becomes(TypeaheadState("failed", "the folder for its files cannot be used (EEXIST)"))
+    assert await (await world.backend.snapshot()).shop("harbour") is not None
+    world.folder.unlink()
+    await world.becomes(READY)
+    assert await world.names("ha") == ["Harbour"]
+
+
+async def test_a_local_file_that_changed_is_fetched_again_at_the_next_start(world: World, opensearch_url: str) -> None:
+    world.build("Harbour")
+    await world.becomes(READY)
+    await world.backend.close()
+    (path,) = world.folder.glob("*.segment")
+    path.write_bytes(bytes(path.stat().st_size))
+    backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, place=FolderLocation(world.folder))
+    suggested = (await backend.snapshot()).suggest(SuggestQuery("ha", None, 20))
+    assert [suggestion.shop.name for suggestion in suggested.shops] == ["Harbour"]
+    await backend.close()
+
+
+@pytest.mark.rule("G4")
+async def test_a_stale_writer_changes_neither_stamp_nor_suggestions(world: World) -> None:
+    stamp = world.build("Harbour", "Hazel")
+    first, stale = (world.sink.edit(stamp.generation) for _ in range(2))
+    for editor, gone in ((first, "hazel"), (stale, "harbour")):
+        editor.write("shops", [], [gone])
+        editor.show()
+    first.commit(replace(stamp, sequence=stamp.sequence + 1))
+    with pytest.raises(SinkError, match="the stamp could not be replaced"):
+        stale.commit(replace(stamp, sequence=stamp.sequence + 1))
+    assert world.sink.live() == first.stamp
+    await world.shows("ha", ["Harbour"])
+
+
+async def test_an_announced_generation_is_there_when_it_is_published(world: World) -> None:
+    world.build("Harbour")
+    assert await world.names("ha") == ["Harbour"]
+    stop = asyncio.Event()
+
+    async def ask() -> None:
+        while not stop.is_set():
+            await world.names("ha")
+            await asyncio.sleep(0.05)
+
+    asking = asyncio.create_task(ask())
+    second = await asyncio.to_thread(world.build, "Hazel")
+    await world.shows("ha", ["Hazel"])
+    # Once by the service while it was announced, and never again; the indexer reads what it wrote from its own folder.
+    assert world.gets(second) == 3
+    rolled = await asyncio.to_thread(roll_back, world.sink, world.states, None)
+    await world.shows("ha", ["Harbour"])
+    stop.set()
+    await asking
+    assert rolled.left == second.generation
+    assert world.client.exists(index=alias_name(world.prefix, STAMP), id="announced") is False
+
+
+def test_readers_get_time_by_their_number_and_the_size_within_bounds() -> None:
+    size = 100 * 1024**2
+    assert TypeaheadOptions().seconds(size) == 0.0
+    assert TypeaheadOptions(readers=1).seconds(size) == LOOK_S + 2.0
+    assert TypeaheadOptions(readers=10).seconds(size) == LOOK_S + 20.0
+    assert TypeaheadOptions(readers=10, rate=1024.0**2).seconds(size) == MOST_WAIT_S

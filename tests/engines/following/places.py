@@ -1,0 +1,128 @@
+"""A catalogue on disk, its file of changes, and an index that follows them: stepped, stopped and started by a test."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.generations import Stamp
+from index_mappings.operations import ResourceAccount
+from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.catching_up import CaughtUp, Follower
+from indexer.jobs.pace import MICRO_BATCH
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.protocol import GenerationEditor, Sink
+from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
+from indexer.state.states import States
+from tests.engines.following.statements import Said, by_type, newest
+from tests.support.catalogues import build_into, write_catalogue_directory
+
+Scanned = dict[str, dict[str, dict[str, Any]]]
+
+
+class Place:
+    """One place that generations are written to, with what it needs."""
+
+    def __init__(self, folder: Path, sink: Sink, catalogue: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+        """Write the catalogue; nothing is built yet."""
+        self.sink = sink
+        self.catalogue = folder / "catalogue"
+        self.changes = self.catalogue / CHANGES
+        self.states = States(folder / "states", sink.place)
+        self._folder = folder
+        self.rewrite(catalogue)
+
+    def rewrite(self, catalogue: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+        """Put another catalogue in its place; the changes stay."""
+        write_catalogue_directory(self.catalogue, **catalogue)
+
+    def build(self, options: BuildOptions | None = None) -> BuildSummary:
+        """Build as the command does."""
+        return build(
+            NdjsonCatalogue(self.catalogue),
+            self.sink,
+            self.states,
+            options or BuildOptions(most_shrink=1.0, allow_empty=True),
+        )
+
+    def append(self, lines: Iterable[Mapping[str, Any] | str]) -> None:
+        """Append changes; text is appended as it is."""
+        with self.changes.open("a", encoding="utf-8") as file:
+            for line in lines:
+                file.write(f"{line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)}\n")
+
+    def say(self, said: Iterable[Said]) -> None:
+        """Append statements."""
+        self.append(one.line for one in said)
+
+    @contextmanager
+    def follower(
+        self,
+        around: Callable[[GenerationEditor], GenerationEditor] = lambda editor: editor,
+        check: Callable[[], None] = lambda: None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> Iterator[Follower]:
+        """What follows into the live generation, from its state as it is on the disk; closed at the end."""
+        live = self.live
+        letters = DeadLetters(self.states.dead_letters)
+        changes = NdjsonCatalogue(self.catalogue).changes()
+        with self.states.open(live.generation) as state:
+            editor = self.sink.edit(live.generation)
+            try:
+                yield Follower(state, around(editor), changes, letters, check, clock)
+            finally:
+                editor.close()
+                letters.close()
+
+    def step(self, most: int = MICRO_BATCH) -> CaughtUp:
+        """One micro-batch by a follower that begins and ends with it."""
+        with self.follower() as follower:
+            return follower.step(most)
+
+    def drain(self) -> CaughtUp:
+        """All that is there."""
+        with self.follower() as follower:
+            return follower.drain()
+
+    @property
+    def live(self) -> Stamp:
+        """The live generation's stamp."""
+        live = self.sink.live()
+        assert live is not None
+        return live
+
+    def scan(self) -> Scanned:
+        """Every document of the live generation, as its engine returns it."""
+        editor = self.sink.edit(self.live.generation)
+        try:
+            return {kind: dict(editor.scan(kind)) for kind in DOCUMENTS}
+        finally:
+            editor.close()
+
+    def accounts(self) -> tuple[ResourceAccount, ...]:
+        """What is told of outside accounts beside the live generation."""
+        editor = self.sink.edit(self.live.generation)
+        try:
+            operations = editor.operations()
+        finally:
+            editor.close()
+        assert operations is not None
+        return operations.accounts
+
+
+def right(folder: Path, said: Iterable[Said]) -> MemorySink:
+    """A full build of what stands at last, from nothing."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue_directory(folder, **by_type(newest(said).values())))
+    return sink
+
+
+def scanned(sink: MemorySink) -> Scanned:
+    """The documents of a build in memory, as `Place.scan` gives them."""
+    assert sink.stamp is not None
+    editor = sink.edit(sink.stamp.generation)
+    return {kind: dict(editor.scan(kind)) for kind in DOCUMENTS}

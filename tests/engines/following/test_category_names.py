@@ -1,0 +1,118 @@
+"""What a category is called follows the catalogue, and of a category that nobody sees nothing is heard (G3, V1)."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.protocol import GenerationEditor
+from service.parts import open_search
+from service.search.protocol import FindQuery, SuggestQuery
+from tests.engines.following.breaking import BreakingEditor
+from tests.engines.following.conftest import Engine
+from tests.engines.following.places import Place
+from tests.support.catalogues import shop
+
+LAMP: Final = {**shop("Lamp", id="lamp", categories=["lighting"]), "version": 1}
+OWL: Final = {**shop("Owl", id="owl", categories=["falconry"], visibility="under_review"), "version": 1}
+
+
+def _upsert(kind: str, version: int, **record: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    return {"op": "upsert", "type": kind, "record": {**record, "version": version}}
+
+
+def _delete(slug: str, version: int) -> dict[str, Any]:
+    return {"op": "delete", "type": "categories", "key": slug, "version": version}
+
+
+def _categories(place: Place) -> dict[str, tuple[str, list[str]]]:
+    """Display name and words by slug, as they are stored."""
+    return {slug: (stored["name"], stored["words"]) for slug, stored in place.scan()["categories"].items()}
+
+
+@pytest.mark.rule("G3", "M5")
+def test_names_are_versioned_and_followed_like_all_records(tmp_path: Path) -> None:
+    named = {"slug": "lighting", "name": "Lamps", "names": {"de": "Leuchten"}, "version": 3}
+    place = Place(tmp_path, MemorySink(), {"shops": [LAMP], "categories": [named]})
+    place.build()
+    assert _categories(place) == {"lighting": ("Lamps", ["lamps", "leuchten", "lighting"])}
+
+    place.append([_upsert("categories", 2, slug="lighting", synonyms=["old"])])
+    assert (place.step().older, _categories(place)["lighting"][0]) == (1, "Lamps")
+
+    place.append([_upsert("categories", 4, slug="lighting", synonyms=["Lampen"])])
+    assert place.step().applied == 1
+    assert _categories(place) == {"lighting": ("Lighting", ["lampen", "lighting"])}
+
+    place.append([_delete("lighting", 5), _upsert("categories", 4, slug="lighting", synonyms=["late"])])
+    assert (place.step().applied, _categories(place)) == (1, {"lighting": ("Lighting", ["lighting"])})
+
+    # The tombstone outlives a build of the old catalogue.
+    place.build()
+    assert _categories(place) == {"lighting": ("Lighting", ["lighting"])}
+
+
+@pytest.mark.rule("G3", "C1", "M5", "M10")
+async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, tmp_path: Path) -> None:
+    place = Place(tmp_path, engine.sink, {"shops": [LAMP]})
+    place.build()
+    backend = open_search(engine.settings)
+    try:
+        before = await (await backend.refresh()).find(FindQuery("leuchten", None, None, 0, 5))
+        assert before.total == 0
+        place.append([_upsert("categories", 1, slug="lighting", name="Lamps", names={"de": "Leuchten"})])
+        place.step()
+        async with asyncio.timeout(10):
+            # The former typeahead answers until that of the new stamp is open.
+            while (snapshot := await backend.refresh()).stamp.sequence < place.live.sequence:
+                await asyncio.sleep(0.05)
+        found = await snapshot.find(FindQuery("leuchten", None, None, 0, 5))
+        suggested = snapshot.suggest(SuggestQuery("leuct", None, 5))
+        assert ([one.id for one in found.shops], [one.name for one in suggested.categories]) == (["lamp"], ["Lamps"])
+    finally:
+        await backend.close()
+
+
+class _Heard(BreakingEditor):
+    """A real editor that remembers which categories it was told of."""
+
+    def __init__(self, editor: GenerationEditor) -> None:
+        super().__init__(editor)
+        self.slugs: set[str] = set()
+
+    def write(self, kind: str, documents: Any, removed: Any) -> int:  # noqa: ANN401 - as of the editor
+        if kind == "categories":
+            self.slugs.update(document.id for document in documents)
+            self.slugs.update(removed)
+        return super().write(kind, documents, removed)
+
+
+@pytest.mark.rule("V1", "G3")
+def test_no_engine_hears_of_a_category_before_a_public_shop_carries_it(tmp_path: Path) -> None:
+    place = Place(tmp_path, MemorySink(), {"shops": [LAMP, OWL]})
+    place.build()
+    heard: list[_Heard] = []
+
+    def around(editor: GenerationEditor) -> GenerationEditor:
+        heard.append(_Heard(editor))
+        return heard[-1]
+
+    def step(*lines: dict[str, Any]) -> set[str]:
+        place.append(lines)
+        with place.follower(around) as follower:
+            follower.step()
+        return heard[-1].slugs
+
+    assert step(_upsert("categories", 1, slug="falconry", names={"de": "Beizjagd"})) == set()
+    assert step(_upsert("categories", 2, slug="falconry", names={"de": "Beizjagden"}), _delete("nobody", 2)) == set()
+    assert step({"op": "upsert", "type": "shops", "record": {**OWL, "visibility": "public", "version": 2}}) == {
+        "falconry"
+    }
+    assert _categories(place)["falconry"] == ("Falconry", ["beizjagden", "falconry"])
+    # Hiding the shop and naming its category in one micro-batch removes all of it.
+    hidden = {"op": "upsert", "type": "shops", "record": {**OWL, "version": 3}}
+    assert step(hidden, _upsert("categories", 3, slug="falconry", synonyms=["hawks"])) == {"falconry"}
+    assert "falconry" not in _categories(place)
+    assert step(_delete("falconry", 4)) == set()

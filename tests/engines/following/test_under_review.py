@@ -1,0 +1,115 @@
+"""A shop goes under review while everybody asks: it is in no answer, count or cache within six seconds (V3, C1)."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.protocol import GenerationEditor
+from service.app import create_app
+from service.reports.opening import QueueSettings, open_queue
+from service.reports.protocol import Report
+from service.settings.service import Settings
+from tests.engines.following.asking import SUGGEST, Answer, Asking, answers
+from tests.engines.following.breaking import BreakingEditor
+from tests.engines.following.conftest import Engine
+from tests.engines.following.lamp_world import lamp_world, now
+from tests.engines.following.places import Place
+from tests.rules.reports.stores import exported
+from tests.support.callers import issue
+from tests.support.catalogues import build_into, write_catalogue_directory
+from tests.support.served import get, post, served
+
+_BOUND_S: Final = 6.0
+_STAYS_S: Final = 1.5
+
+
+class _Shown(BreakingEditor):
+    """A real editor that remembers when readers could see what was written."""
+
+    def __init__(self, editor: GenerationEditor) -> None:
+        super().__init__(editor)
+        self.at = 0.0
+
+    def show(self) -> None:
+        super().show()
+        self.at = time.monotonic()
+
+
+def _told(folder: Path, *, known: bool) -> dict[str, Answer]:
+    """What a service answers whose index was built from nothing, with the shop or without any word of it."""
+    build_into(
+        EmbeddedSink(folder / "index"), write_catalogue_directory(folder / "catalogue", **lamp_world(known=known))
+    )
+    settings = Settings(data_dir=folder / "index", request_timeout=10.0)
+    with served(create_app(settings)) as base:
+        return answers(base, issue(settings.token_file).text)
+
+
+@pytest.mark.rule("V3", "C1", "V1.dependents", "G3")
+def test_a_shop_under_review_is_in_no_answer_within_six_seconds_and_comes_back_whole(
+    engine: Engine, tmp_path: Path
+) -> None:
+    known, never_known = _told(tmp_path / "known", known=True), _told(tmp_path / "never", known=False)
+    assert {status for status, _ in known.values()} == {200}
+    assert [name for name in known if known[name] == never_known[name]] == []
+    place = Place(tmp_path / "followed", engine.sink, lamp_world())
+    place.build()
+    reports = tmp_path / "reports.sqlite"
+    settings = engine.settings.model_copy(update={"reports_file": reports})
+    token = issue(settings.token_file).text
+    with served(create_app(settings)) as base:
+        code = {"shop_domain": "lamp", "code": "LIGHT", "reason": "invalid"}
+        assert post(base, "/tool/report_code", code, x_api_token=token).status == 200
+        kept = _kept(reports)
+        assert [(row.shop_id, row.code) for row in kept[0]] == [("lamp", "LIGHT")]
+
+        with Asking(base, token) as asking:
+            assert asking.wait_for(known, time.monotonic(), 10)
+            etag = get(base, SUGGEST).headers["etag"]
+            place.append([now("under_review", 2)])
+            _assert_all_become(never_known, asking, _step(place))
+            assert get(base, SUGGEST, if_none_match=etag).status == 200
+            assert _kept(reports) == kept
+
+            place.append([now("public", 3)])
+            _assert_all_become(known, asking, _step(place))
+
+
+def _step(place: Place) -> float:
+    """One micro-batch; returns when it was shown."""
+    shown: list[_Shown] = []
+
+    def around(editor: GenerationEditor) -> GenerationEditor:
+        shown.append(_Shown(editor))
+        return shown[0]
+
+    with place.follower(around) as follower:
+        assert follower.step().applied == 1
+    return shown[0].at
+
+
+def _assert_all_become(expected: dict[str, Answer], asking: Asking, shown_at: float) -> None:
+    """Every answer is as expected in time, and stays so."""
+    became = asking.wait_for(expected, shown_at, _BOUND_S + 4)
+    time.sleep(_STAYS_S)
+    wrong = [heard for heard in asking.since(shown_at) if heard.answer != expected[heard.name]]
+    last = {heard.name: round(heard.asked_at - shown_at, 2) for heard in wrong}
+    assert became, f"not after {_BOUND_S + 4} s: {last}"
+    assert max(last.values(), default=0.0) <= _BOUND_S, f"seconds after the refresh: {last}"
+
+
+def _kept(path: Path) -> tuple[list[Report], int]:
+    """The reports in the queue, and how many re-checks wait."""
+
+    async def read() -> tuple[list[Report], int]:
+        queue = open_queue(QueueSettings("embedded", path))
+        try:
+            return await exported(queue), await queue.depth()
+        finally:
+            await queue.close()
+
+    return asyncio.run(read())

@@ -1,0 +1,78 @@
+"""The two real engines, each with a sink and a backend on an index of its own."""
+
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from service.search.embedded.engine import TantivyEngine
+from service.search.engine import Engine as PlannedEngine
+from service.search.opensearch.engine import OpenSearchEngine
+from service.search.planned_backend import PlannedBackend
+from service.search.protocol import SearchBackend
+from service.search.typeahead.folder import FolderLocation
+from tests.support.emptying import empty_place
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Both sides of one engine.
+
+    Attributes:
+        sink: where generations are written.
+        backend: answers from what is live.
+        reader: what the backend asks, for tests that name the generation themselves.
+    """
+
+    sink: Sink
+    backend: SearchBackend
+    reader: PlannedEngine
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSearchLocation:
+    """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
+
+    url: str
+    prefix: str
+
+
+@pytest.fixture
+def opensearch_place(opensearch_url: str) -> OpenSearchLocation:
+    """A place in the session's OpenSearch."""
+    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+async def opensearch_engine(opensearch_place: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
+    """OpenSearch with nothing published; emptied at the end."""
+    letters = tmp_path / "dead-letters.ndjson"
+    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix, letters=letters)
+    folder = FolderLocation(tmp_path / "fetched")
+    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0, place=folder)
+    backend = PlannedBackend(reader)
+    yield Engine(sink, backend, reader)
+    await backend.close()
+    sink.close()
+    empty_place([opensearch_place.url], opensearch_place.prefix)
+
+
+@pytest.fixture
+async def embedded_engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """The embedded engine with nothing published."""
+    reader = TantivyEngine(tmp_path / "index")
+    backend = PlannedBackend(reader)
+    yield Engine(EmbeddedSink(tmp_path / "index"), backend, reader)
+    await backend.close()
+
+
+@pytest.fixture(params=["embedded_engine", pytest.param("opensearch_engine", marks=pytest.mark.opensearch)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in its turn."""
+    found: Engine = request.getfixturevalue(request.param)
+    return found

@@ -1,0 +1,57 @@
+"""Generations made by hand, through the real sinks: many of them fast, or one of a wrong version."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.generations import Stamp, first_stamp, new_generation
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.protocol import GenerationWriter, Sink
+from tests.support.catalogues import Lines, build_into, write_catalogue_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What the indexer projects from a catalogue, ready to be written again and again."""
+
+    by_kind: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Documents by kind."""
+        return {kind: len(documents) for kind, documents in self.by_kind.items()}
+
+
+def projected(shops: Lines, directory: Path, **others: Lines) -> Documents:
+    """The documents of a catalogue, once through the gate and the projection."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+    return Documents({kind: tuple(documents) for kind, documents in sink.documents.items()})
+
+
+def sealed(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> tuple[Stamp, GenerationWriter]:
+    """A generation that is written and sealed, and not published."""
+    now = datetime.now(UTC)
+    generation = new_generation(now)
+    writer = sink.begin(generation)
+    for kind, of_kind in documents.by_kind.items():
+        writer.add(kind, of_kind)
+    stamp = replace(first_stamp(generation, now).counted(documents.counts), schema_version=schema_version)
+    return writer.seal(stamp), writer
+
+
+def replace_live(sink: Sink, stamp: Stamp, writer: GenerationWriter, *, keep_previous: bool = True) -> None:
+    """Publish a sealed generation; as a build does, keep it and the one before it, unless that is to go at once."""
+    previous = sink.live() if keep_previous else None
+    writer.publish()
+    sink.prune({stamp.generation} | ({previous.generation} if previous else set()))
+
+
+def publish(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> Stamp:
+    """Write and publish a generation."""
+    stamp, writer = sealed(sink, documents, schema_version=schema_version)
+    replace_live(sink, stamp, writer)
+    return stamp

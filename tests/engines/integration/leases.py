@@ -1,0 +1,172 @@
+"""Places with a lease, and the process that a test kills or pauses while it holds one.
+
+`python -m tests.engines.integration.leases KIND TARGET PREFIX TTL WHAT ...` is that process: it prints `held` when it
+holds the lease, answers the lines `check` and `release` of its standard input, and ends with it.
+"""
+
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opensearchpy import OpenSearch
+
+from indexer.sinks.embedded.lease import EmbeddedLease
+from indexer.sinks.lease import Lease, LeaseLostError, holding
+from indexer.sinks.opensearch.lease import OpenSearchLease
+from tests.support.real.sources import REPOSITORY
+
+_PROGRAM: Final = "tests.engines.integration.leases"
+_PATIENCE_S: Final = 60.0
+_TURN_S: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class LeasePlace:
+    """Where a lease is asked for, in words that a process can be given.
+
+    Attributes:
+        kind: embedded or opensearch.
+        target: the index directory, or the cluster's URL.
+        prefix: what index names begin with.
+        ttl: seconds that a lease lasts without renewal; the embedded one has no such limit.
+    """
+
+    kind: str
+    target: str
+    prefix: str = "-"
+    ttl: float = 15.0
+
+    def ask(self) -> Lease:
+        """Another asker."""
+        if self.kind == "embedded":
+            return EmbeddedLease(Path(self.target))
+        return OpenSearchLease(OpenSearch([self.target]), self.prefix, self.ttl)
+
+    def start(self, what: str, *words: str) -> subprocess.Popen[str]:
+        """The program of this module, started."""
+        command = [sys.executable, "-m", _PROGRAM, self.kind, self.target, self.prefix, str(self.ttl), what, *words]
+        return subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    @contextmanager
+    def holder(self, what: str = "hold") -> Iterator[subprocess.Popen[str]]:
+        """A process that holds the lease; gone afterwards, even if it was paused."""
+        process = self.start(what)
+        with process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "held\n"
+                yield process
+            finally:
+                process.kill()
+
+
+@contextmanager
+def opensearch_lease(url: str, ttl: float = 15.0) -> Iterator[LeasePlace]:
+    """A place of its own in an OpenSearch; its index is gone afterwards."""
+    place = LeasePlace("opensearch", url, f"test-{secrets.token_hex(6)}", ttl)
+    yield place
+    with OpenSearch([url]) as client:
+        client.indices.delete(index=f"{place.prefix}-lease", params={"ignore": 404})
+
+
+def held_by_us(job: str) -> str:
+    """A pattern of the error that tells of a job of this process."""
+    who = re.escape(f"{job} (process {os.getpid()} on {socket.gethostname()}, since ")
+    return rf"^another job has the lease.*: {who}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\)$"
+
+
+def told(process: subprocess.Popen[str], line: str) -> str:
+    """What the process answers to a line."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+    return process.stdout.readline().rstrip("\n")
+
+
+def race(place: LeasePlace, threads: int, turns: int, mark: Path) -> int:
+    """Threads that take the lease in turn; returns how many turns two of them had at once, or had failing."""
+    clashes: list[int] = []
+
+    def run() -> None:
+        lease = place.ask()
+        for _ in range(turns):
+            clashed = 1
+            with holding(lease, "race", _PATIENCE_S):
+                try:
+                    # Of two who make the same file one fails, whatever process they are in.
+                    mark.touch(exist_ok=False)
+                    time.sleep(_TURN_S)
+                    lease.check()
+                    mark.unlink()
+                    clashed = 0
+                except (FileExistsError, FileNotFoundError):
+                    pass
+            clashes.append(clashed)
+
+    running = [threading.Thread(target=run) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return sum(clashes) + threads * turns - len(clashes)
+
+
+def _hold(lease: Lease) -> None:
+    lease.acquire("build", 0)
+    _say("held")
+    for line in sys.stdin:
+        if line == "release\n":
+            lease.release()
+            _say("released")
+            continue
+        try:
+            lease.check()
+            _say("held")
+        except LeaseLostError:
+            _say("lost")
+
+
+def _hold_with_a_worker(lease: Lease) -> None:
+    """Hold it, with a forked process that lives as long as the test keeps the pipe open, not as long as we do."""
+    lease.acquire("build", 0)
+    forked, told_so = os.pipe()
+    if os.fork() == 0:
+        os.write(told_so, b".")
+    else:
+        os.close(told_so)
+        # Until then it may not have closed its copy of what it inherits.
+        os.read(forked, 1)
+        _say("held")
+    sys.stdin.read()
+    os._exit(0)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _run(place: LeasePlace, what: str, words: list[str]) -> None:
+    match what:
+        case "race":
+            _say(str(race(place, int(words[0]), int(words[1]), Path(words[2]))))
+        case "fork":
+            _hold_with_a_worker(place.ask())
+        case _:
+            _hold(place.ask())
+
+
+if __name__ == "__main__":
+    _kind, _target, _prefix, _ttl, _what, *_words = sys.argv[1:]
+    _run(LeasePlace(_kind, _target, _prefix, float(_ttl)), _what, _words)

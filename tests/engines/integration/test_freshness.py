@@ -1,0 +1,253 @@
+"""What is live is asked for often enough, and believed for two seconds and no longer (C1, G4)."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from opensearchpy import OpenSearch
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.embedded import pointer_path, stamp_path
+from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first_stamp, index_name
+from index_mappings.integrity import to_checked_json
+from service.search.failures import BackendUnavailable, NotReadable
+from service.search.freshness import LiveStamp
+from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.integration.generations import projected, publish
+from tests.rules.backends.asking import find, names
+from tests.support.catalogues import shop
+
+_FIRST: Final = first_stamp("20260101t000000000000-aaaaaa", datetime(2026, 1, 1, tzinfo=UTC))
+_SECOND: Final = replace(_FIRST, sequence=2)
+
+
+class HandClock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Published:
+    """What an engine would say is live: a stamp, or the failure to tell; counts how often it was asked."""
+
+    def __init__(self, says: Stamp | Exception) -> None:
+        self.says = says
+        self.asked = 0
+        self.begun = asyncio.Event()
+        self.answering = asyncio.Event()
+        self.answering.set()
+
+    async def __call__(self) -> Stamp:
+        self.asked += 1
+        self.begun.set()
+        await self.answering.wait()
+        if isinstance(self.says, Exception):
+            raise self.says
+        return self.says
+
+
+@pytest.mark.rule("C1")
+async def test_the_stamp_is_looked_up_at_most_once_a_second() -> None:
+    clock, published = HandClock(), Published(_FIRST)
+    live = LiveStamp(published, clock)
+    assert [await live.current() for _ in range(5)] == [_FIRST] * 5
+    assert published.asked == 1
+
+    published.says = _SECOND
+    clock.now += 0.999
+    assert (await live.current(), published.asked) == (_FIRST, 1)
+    clock.now += 0.001
+    assert (await live.current(), published.asked) == (_SECOND, 2)
+    clock.now += 0.5
+    assert (await live.current(), published.asked) == (_SECOND, 2)
+
+
+@pytest.mark.rule("C1")
+async def test_requests_that_come_together_share_one_look_up() -> None:
+    published = Published(_FIRST)
+    published.answering.clear()
+    live = LiveStamp(published, HandClock())
+    asking = [asyncio.create_task(live.current()) for _ in range(50)]
+    asking += [asyncio.create_task(live.reload()) for _ in range(5)]
+    await published.begun.wait()
+    # One caller who gives up takes nothing from the others.
+    asking[0].cancel()
+    await asyncio.sleep(0)
+    published.answering.set()
+    assert await asyncio.gather(*asking[1:]) == [_FIRST] * 54
+    assert published.asked == 1
+    assert asking[0].cancelled()
+
+
+@pytest.mark.rule("C1", "C1.stale")
+async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirmed_and_not_too_old() -> None:
+    clock, published = HandClock(), Published(_FIRST)
+    live = LiveStamp(published, clock)
+    assert await live.current() == _FIRST
+    assert live.cached() == _FIRST
+
+    published.says = _SECOND
+    published.begun.clear()
+    published.answering.clear()
+    clock.now += 1.0
+    # Nobody asks yet: whoever comes has to.
+    assert live.cached() is None
+    asking = asyncio.create_task(live.current())
+    await published.begun.wait()
+    assert (live.cached(), await live.current()) == (_FIRST, _FIRST)
+    clock.now += 0.999
+    assert live.cached() == _FIRST
+    clock.now += 0.001
+    assert live.cached() is None
+    waiting = asyncio.create_task(live.current())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    published.answering.set()
+    assert (await asking, await waiting, published.asked) == (_SECOND, _SECOND, 2)
+
+
+@pytest.mark.rule("C1")
+async def test_asking_anew_never_answers_from_memory() -> None:
+    published = Published(_FIRST)
+    live = LiveStamp(published, HandClock())
+    assert await live.current() == _FIRST
+    published.says = _SECOND
+    assert (await live.reload(), await live.current(), published.asked) == (_SECOND, _SECOND, 2)
+
+
+@pytest.mark.rule("C1.stale", "E3")
+async def test_an_unconfirmed_stamp_is_believed_for_two_seconds_and_then_no_longer() -> None:
+    clock, published = HandClock(), Published(_FIRST)
+    live = LiveStamp(published, clock)
+    assert await live.current() == _FIRST
+
+    published.says = BackendUnavailable("away")
+    for after in (1.0, 1.5, 1.999):
+        clock.now = 100.0 + after
+        assert await live.current() == _FIRST, after
+    assert published.asked == 4
+    for after in (2.0, 2.001, 3_600.0):
+        clock.now = 100.0 + after
+        with pytest.raises(BackendUnavailable, match="away"):
+            await live.current()
+
+    published.says = _SECOND
+    assert await live.current() == _SECOND
+
+
+@pytest.mark.rule("C1.stale")
+async def test_a_stamp_is_as_old_as_the_question_that_it_answers() -> None:
+    clock, published = HandClock(), Published(_FIRST)
+    published.answering.clear()
+    live = LiveStamp(published, clock)
+    asking = asyncio.create_task(live.current())
+    await published.begun.wait()
+    clock.now += 1.5
+    published.answering.set()
+    assert await asking == _FIRST
+
+    published.says = BackendUnavailable("away")
+    clock.now += 0.25
+    assert await live.current() == _FIRST
+    clock.now += 0.25
+    with pytest.raises(BackendUnavailable):
+        await live.current()
+
+
+@pytest.mark.rule("G4.schema")
+async def test_a_stamp_of_another_schema_is_refused_at_once_even_when_the_last_one_is_fresh_enough() -> None:
+    clock, published = HandClock(), Published(_FIRST)
+    live = LiveStamp(published, clock)
+    assert await live.current() == _FIRST
+    published.says = replace(_SECOND, schema_version=SCHEMA_VERSION + 1)
+    clock.now += 1
+    with pytest.raises(NotReadable, match=f"schema version {SCHEMA_VERSION + 1}, this service reads {SCHEMA_VERSION}"):
+        await live.current()
+
+
+@pytest.mark.rule("G4.schema")
+@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION - 1])
+async def test_a_generation_of_another_schema_is_not_read_until_a_readable_one_follows(
+    engine: Engine, tmp_path: Path, version: int
+) -> None:
+    documents = projected([shop("Lamp")], tmp_path)
+    publish(engine.sink, documents, schema_version=version)
+    for ask in (engine.backend.snapshot, engine.backend.refresh):
+        with pytest.raises(NotReadable, match=f"has schema version {version}, this service reads {SCHEMA_VERSION}"):
+            await ask()
+
+    stamp = publish(engine.sink, documents)
+    snapshot = await engine.backend.snapshot()
+    assert (snapshot.stamp, names((await find(snapshot, "lamp")).shops)) == (stamp, ["Lamp"])
+
+
+@pytest.mark.rule("G4.schema", "E3")
+async def test_where_nothing_is_published_nothing_is_readable(engine: Engine, tmp_path: Path) -> None:
+    for ask in (engine.backend.snapshot, engine.backend.refresh):
+        with pytest.raises(NotReadable, match="nothing is published"):
+            await ask()
+    publish(engine.sink, projected([shop("Lamp")], tmp_path))
+    assert names((await find(await engine.backend.snapshot(), "")).shops) == ["Lamp"]
+
+
+_DAMAGED_STAMPS: Final[tuple[Callable[[dict[str, Any]], object], ...]] = (
+    lambda _: {},
+    lambda _: [],
+    lambda stamp: {**stamp, "generation": "../other"},
+    lambda stamp: {**stamp, "generation": None},
+    lambda stamp: {**stamp, "schema_version": "one"},
+    lambda stamp: {**stamp, "sequence": None},
+    lambda stamp: {**stamp, "counts": [1]},
+    lambda stamp: {**stamp, "counts": {"shops": "many"}},
+    lambda stamp: {name: stated for name, stated in stamp.items() if name != "built_at"},
+)
+
+
+@pytest.mark.rule("E3", "G1")
+async def test_a_damaged_pointer_or_stamp_on_disk_is_a_failure(embedded_engine: Engine, tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    stamp = publish(embedded_engine.sink, projected([shop("Lamp")], tmp_path))
+    pointer, stamp_file = pointer_path(root), stamp_path(root, stamp.generation)
+    whole_pointer, whole_stamp = pointer.read_bytes(), stamp_file.read_bytes()
+    documents = [found for damage in _DAMAGED_STAMPS if isinstance(found := damage(stamp.as_wire()), dict)]
+    broken = [(pointer, text) for text in (b"", b"\n", b"../../etc\n", "é".encode(), whole_pointer[:-8])]
+    broken += [(stamp_file, text) for text in (b"", b"{", b"\xff\xfe", b"null", b"[]", whole_stamp[:-1])]
+    broken += [(stamp_file, to_checked_json(damaged).encode()) for damaged in documents]
+    for file, damaged in broken:
+        file.write_bytes(damaged)
+        with pytest.raises(BackendUnavailable) as failure:
+            await embedded_engine.backend.refresh()
+        assert not isinstance(failure.value, NotReadable), (file.name, damaged)
+        pointer.write_bytes(whole_pointer)
+        stamp_file.write_bytes(whole_stamp)
+        assert (await embedded_engine.backend.refresh()).stamp == stamp
+
+
+@pytest.mark.opensearch
+@pytest.mark.rule("E3", "G1")
+async def test_a_damaged_stamp_in_opensearch_is_a_failure(
+    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
+) -> None:
+    stamp = publish(opensearch_engine.sink, projected([shop("Lamp")], tmp_path))
+    index = index_name(opensearch_place.prefix, STAMP, stamp.generation)
+    client = OpenSearch([opensearch_place.url])
+    damaged: list[dict[str, object]] = [{}, *({"stamp": damage(stamp.as_wire())} for damage in _DAMAGED_STAMPS)]
+    for document in damaged:
+        client.index(index=index, body=document, id=STAMP_ID)
+        with pytest.raises(BackendUnavailable) as failure:
+            await opensearch_engine.backend.refresh()
+        assert not isinstance(failure.value, NotReadable), document
+
+    client.index(index=index, body={"stamp": stamp.as_wire()}, id=STAMP_ID)
+    assert (await opensearch_engine.backend.refresh()).stamp == stamp
+    assert list(client.indices.get_alias(name=alias_name(opensearch_place.prefix, STAMP))) == [index]
+    client.close()

@@ -1,0 +1,143 @@
+"""What each engine says of its generations: which is live, which was before, which is a remnant (G1, G2)."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner
+
+from index_mappings.generations import Stamp, new_generation
+from indexer.__main__ import index
+from indexer.jobs.retention import prune, remove_remains
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import Generation, Role, Sink
+from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.integration.generations import Documents, projected, sealed
+from tests.support.catalogues import shop
+
+NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Documents:
+    return projected([shop("Lamp", "lamp.internal", id="lamp")], tmp_path)
+
+
+def _published(sink: Sink, documents: Documents) -> Stamp:
+    """A generation that became live as a build does it."""
+    before = sink.live()
+    stamp, writer = sealed(sink, documents)
+    writer.publish()
+    if before is not None:
+        sink.retire(before.generation, NOON)
+    return stamp
+
+
+def _roles(sink: Sink) -> list[tuple[str, Role]]:
+    return [(found.name, found.role) for found in sink.generations()]
+
+
+@pytest.mark.rule("G2", "G1")
+async def test_each_generation_is_told_with_its_role_its_stamp_and_since_when_it_is_not_live(
+    engine: Engine, documents: Documents
+) -> None:
+    assert (engine.sink.generations(), engine.sink.live()) == ((), None)
+    retired, previous, live = (_published(engine.sink, documents) for _ in range(3))
+    waiting, _ = sealed(engine.sink, documents)
+    begun = new_generation(datetime.now(UTC))
+    engine.sink.begin(begun)
+    assert engine.sink.generations() == (
+        Generation(retired.generation, Role.RETIRED, retired, NOON),
+        Generation(previous.generation, Role.PREVIOUS, previous, NOON),
+        Generation(live.generation, Role.LIVE, live, None),
+        Generation(waiting.generation, Role.UNFINISHED, waiting, None),
+        Generation(begun, Role.UNFINISHED, None, None),
+    )
+    assert (engine.sink.live(), (await engine.backend.refresh()).stamp) == (live, live)
+
+
+@pytest.mark.rule("G2", "G1")
+async def test_after_a_rollback_the_two_have_changed_their_roles_and_the_live_one_is_retired_no_more(
+    engine: Engine, documents: Documents
+) -> None:
+    first, second = (_published(engine.sink, documents) for _ in range(2))
+    engine.sink.publish(first.generation, second.generation)
+    assert (engine.sink.live(), (await engine.backend.refresh()).stamp) == (first, first)
+    unmarked = Generation(second.generation, Role.PREVIOUS, second, None)
+    assert engine.sink.generations() == (Generation(first.generation, Role.LIVE, first, None), unmarked)
+    engine.sink.retire(second.generation, NOON)
+
+    third = _published(engine.sink, documents)
+    assert engine.sink.generations() == (
+        Generation(first.generation, Role.PREVIOUS, first, NOON),
+        Generation(second.generation, Role.RETIRED, second, NOON),
+        Generation(third.generation, Role.LIVE, third, None),
+    )
+
+
+@pytest.mark.rule("G1.fence", "G2")
+async def test_going_back_from_a_generation_that_is_not_live_fails(engine: Engine, documents: Documents) -> None:
+    first, second, third = (_published(engine.sink, documents) for _ in range(3))
+    before = engine.sink.generations()
+    for replaced in (second.generation, first.generation, None):
+        with pytest.raises(SinkError, match="could not be published"):
+            engine.sink.publish(first.generation, replaced)
+    assert engine.sink.generations() == before
+    assert engine.sink.live() == (await engine.backend.refresh()).stamp == third
+
+
+@pytest.mark.rule("G2")
+async def test_pruning_leaves_the_live_and_the_previous_generation_and_what_is_still_in_its_minute(
+    engine: Engine, documents: Documents
+) -> None:
+    oldest, older, previous, live = (_published(engine.sink, documents) for _ in range(4))
+    remains, _ = sealed(engine.sink, documents)
+    engine.sink.retire(older.generation, NOON + timedelta(seconds=1))
+    assert prune(engine.sink, None, NOON + timedelta(seconds=60)) == (oldest.generation,)
+    assert _roles(engine.sink) == [
+        (older.generation, Role.RETIRED),
+        (previous.generation, Role.PREVIOUS),
+        (live.generation, Role.LIVE),
+        (remains.generation, Role.UNFINISHED),
+    ]
+    assert remove_remains(engine.sink, None, NOON) == (remains.generation,)
+    assert prune(engine.sink, None, NOON + timedelta(days=1), keep_previous=False) == (
+        older.generation,
+        previous.generation,
+    )
+    assert _roles(engine.sink) == [(live.generation, Role.LIVE)]
+    assert (await engine.backend.refresh()).stamp == live
+
+
+@pytest.mark.rule("G2")
+async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_nothing(
+    engine: Engine, documents: Documents
+) -> None:
+    live = _published(engine.sink, documents)
+    begun, _ = sealed(engine.sink, documents)
+    for _ in range(2):
+        engine.sink.drop(begun.generation)
+        assert _roles(engine.sink) == [(live.generation, Role.LIVE)]
+    with pytest.raises(SinkError):
+        engine.sink.edit(begun.generation)
+
+
+@pytest.mark.opensearch
+def test_the_status_of_a_cluster_is_told_as_that_of_a_directory(
+    opensearch_place: OpenSearchLocation, opensearch_engine: Engine, tmp_path: Path
+) -> None:
+    environment = {
+        "SHOP_DIRECTORY_ENGINE": "opensearch",
+        "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_place.url,
+        "SHOP_DIRECTORY_INDEX_PREFIX": opensearch_place.prefix,
+        "SHOP_DIRECTORY_STATE_DIR": str(tmp_path / "state"),
+    }
+    built = CliRunner().invoke(index, ["build", "--json"], env=environment)
+    done = CliRunner().invoke(index, ["status", "--json"], env=environment)
+    assert (built.exit_code, done.exit_code) == (0, 0)
+    told = json.loads(done.stdout)
+    assert told["place"] == opensearch_engine.sink.place
+    roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in told["generations"]]
+    assert roles == [(json.loads(built.stdout)["generation"], "live", True)]

@@ -1,0 +1,251 @@
+"""Golden queries asked of a generation that is not published, on both real engines (G1)."""
+
+import json
+import logging
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Timer
+from typing import Any, Final
+
+import pytest
+from opensearchpy import OpenSearch
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.embedded import generation_directory
+from index_mappings.generations import Stamp, index_name
+from indexer.commands.parts import SAMPLE
+from indexer.jobs.acceptance import AcceptanceFailedError, check_acceptance, read_acceptance
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from service.acceptance import GenerationAnswers, open_answers
+from shop_directory.acceptance import (
+    AcceptanceFailure,
+    AcceptanceQuery,
+    EmbeddedLocation,
+    IndexLocation,
+    OpenSearchLocation,
+)
+from tests.engines.integration import conftest
+from tests.engines.integration.generations import Documents, projected, publish, sealed
+from tests.support.catalogues import build_into, shop
+from tests.support.emptying import empty_place
+from tests.support.real.sources import REPOSITORY
+
+PAGE: Final = REPOSITORY / "docs" / "golden-queries.md"
+HIDDEN: Final = "Quillomere"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Where a generation is written that nobody has published yet."""
+
+    sink: Sink
+    place: IndexLocation
+    stamp: Stamp
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Documents:
+    """Two lamps, each for one country, a candle for the world, and a shop that nobody may know of."""
+    return projected(
+        [
+            shop("Lamp", "lamp.internal", id="lamp", popularity=1, categories=["light"], countries=["DE"]),
+            shop("Lampion", "lampion.internal", id="lampion", categories=["light"], countries=["FR"]),
+            shop("Candle", "candle.internal", id="candle", categories=["light", "wax"], countries=["WORLDWIDE"]),
+            shop(HIDDEN, "quillomere.internal", id="quillomere", visibility="under_review", categories=["night"]),
+        ],
+        tmp_path,
+    )
+
+
+@pytest.fixture
+def embedded(tmp_path: Path, documents: Documents) -> Built:
+    """An unpublished generation beside a live one that holds no shop."""
+    sink = EmbeddedSink(tmp_path / "index")
+    publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
+    return Built(sink, EmbeddedLocation(tmp_path / "index"), sealed(sink, documents)[0])
+
+
+@pytest.fixture
+def opensearch(opensearch_place: conftest.OpenSearchLocation, documents: Documents) -> Iterator[Built]:
+    """The same in a real OpenSearch."""
+    place = OpenSearchLocation((opensearch_place.url,), opensearch_place.prefix)
+    sink = OpenSearchSink(place.urls, place.prefix)
+    publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
+    yield Built(sink, place, sealed(sink, documents)[0])
+    sink.close()
+    empty_place(place.urls, place.prefix)
+
+
+@pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
+def built(request: pytest.FixtureRequest) -> Built:
+    """Each engine in its turn."""
+    found: Built = request.getfixturevalue(request.param)
+    return found
+
+
+def _read(directory: Path, *lines: Mapping[str, Any]) -> tuple[AcceptanceQuery, ...]:
+    path = directory / "golden.ndjson"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return read_acceptance(path)
+
+
+def _find(query: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    return {"tool": "find_shop", "query": query, **fields}
+
+
+def _suggest(query: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    return {"tool": "suggest", "query": query, **fields}
+
+
+def test_queries_that_the_new_generation_answers_as_they_say_pass(built: Built, tmp_path: Path) -> None:
+    queries = _read(
+        tmp_path,
+        _find("lamp", expect=["lamp.internal"], within=1, minimum_total=2),
+        _find("lamp", expect=["lampion", "lamp"], within=2, absent=["candle"]),
+        _find("lamp\tqqxx", expect=["lamp"]),
+        _find("lamp", country="FR", expect=["lampion"], absent=["lamp"], within=1),
+        _find("", category="wax", expect=["https://www.candle.internal/"], absent=["lamp", "lampion"], within=1),
+        _find(HIDDEN, absent=["quillomere", "quillomere.internal"]),
+        _suggest("lmap", expect=["lamp"], within=1),
+        _suggest("candel", country="JP", expect=["candle.internal"], absent=["lamp"]),
+        _suggest("", expect=["lamp"], within=1),
+    )
+    assert open_answers(built.place, built.stamp).ask(queries) == ()
+    check_acceptance(queries, open_answers(built.place, built.stamp))
+    live = built.sink.live()
+    assert live is not None
+    assert live.generation != built.stamp.generation
+
+
+def test_each_thing_that_an_answer_does_not_hold_is_told_by_line_and_field(built: Built, tmp_path: Path) -> None:
+    queries = _read(
+        tmp_path,
+        _find("lamp", expect=["lamp", "lampion"], within=2),
+        _find("lamp", expect=["lampion"], within=1),
+        _find("lamp", expect=["lamp", "candle"], absent=["lampion.internal"], minimum_total=3),
+        _find("lamp", country="DE", expect=["lampion"]),
+        _find("", category="night", absent=["lamp"]),
+        _suggest("lmap", expect=["candle"], absent=["lamp"]),
+    )
+    failures = (
+        AcceptanceFailure("golden.ndjson:2", "expect.0 is not among the first 1, but in place 2"),
+        AcceptanceFailure("golden.ndjson:3", "expect.1 is not among the first 50"),
+        AcceptanceFailure("golden.ndjson:3", "absent.0 is in place 2"),
+        AcceptanceFailure("golden.ndjson:3", "minimum_total is 3, but there are 2"),
+        AcceptanceFailure("golden.ndjson:4", "expect.0 is not among the first 50"),
+        AcceptanceFailure("golden.ndjson:5", "category is carried by no shop"),
+        AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
+        AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 1"),
+    )
+    with pytest.raises(AcceptanceFailedError, match=r"^5 of 6 golden queries failed: golden\.ndjson:2: ") as raised:
+        check_acceptance(queries, open_answers(built.place, built.stamp))
+    assert raised.value.failures == failures
+
+
+@pytest.mark.rule("V1.silent", "V2")
+def test_an_expected_shop_under_review_fails_as_an_unknown_one_and_is_named_nowhere(
+    built: Built, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    told = []
+    for name in ("quillomere", "qqxxqqxxqq"):
+        queries = _read(
+            tmp_path,
+            _find(name, expect=[name], minimum_total=1),
+            _suggest(name, expect=[f"{name}.internal"]),
+            _find("lamp", expect=["lamp", name]),
+        )
+        with pytest.raises(AcceptanceFailedError) as raised:
+            check_acceptance(queries, open_answers(built.place, built.stamp))
+        told.append(str(raised.value))
+    assert told[0] == (
+        "3 of 3 golden queries failed: golden.ndjson:1: expect.0 is not among the first 50;"
+        " golden.ndjson:1: minimum_total is 1, but there are 0; golden.ndjson:2: expect.0 is not among the first 8;"
+        " golden.ndjson:3: expect.1 is not among the first 50"
+    )
+    assert told[1] == told[0]
+    shown = capfd.readouterr()
+    assert HIDDEN.lower() not in (caplog.text + shown.out + shown.err).lower()
+
+
+def test_absent_and_expect_count_to_the_end_of_their_page_and_no_further(tmp_path: Path) -> None:
+    many = [shop(f"Lamp {number:03}", id=f"s{number:03}", popularity=1_000 - number) for number in range(1, 121)]
+    sink = EmbeddedSink(tmp_path / "index")
+    stamp, _ = sealed(sink, projected(many, tmp_path))
+    queries = _read(
+        tmp_path,
+        _find("lamp", expect=["s050"], absent=["s051"], minimum_total=120),
+        _find("lamp", expect=["s051"], absent=["s050"]),
+        _find("lamp", expect=["s100"], within=100, absent=["s051"]),
+        _find("lamp", expect=["s101"], within=100),
+        _suggest("lamp", expect=["s008"], absent=["s009"]),
+        _suggest("lamp", expect=["s009"], absent=["s008"]),
+        _suggest("lamp", expect=["s020"], within=20, absent=["s009"]),
+    )
+    assert open_answers(EmbeddedLocation(tmp_path / "index"), stamp).ask(queries) == (
+        AcceptanceFailure("golden.ndjson:2", "expect.0 is not among the first 50"),
+        AcceptanceFailure("golden.ndjson:2", "absent.0 is in place 50"),
+        AcceptanceFailure("golden.ndjson:4", "expect.0 is not among the first 100"),
+        AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
+        AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 8"),
+    )
+
+
+def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing(built: Built, tmp_path: Path) -> None:
+    if isinstance(built.place, EmbeddedLocation):
+        shutil.rmtree(generation_directory(built.place.root, built.stamp.generation))
+    else:
+        with OpenSearch(list(built.place.urls)) as client:
+            client.indices.delete(index=index_name(built.place.prefix, "shops", built.stamp.generation))
+    # Every one of them would pass on an empty answer.
+    queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]), _suggest("lamp", absent=["candle"]))
+    with pytest.raises(SinkError, match=r"^the golden queries were not answered: .* no longer there$") as raised:
+        check_acceptance(queries, GenerationAnswers(built.place, built.stamp, patience=0.5))
+    assert not isinstance(raised.value, AcceptanceFailedError)
+
+
+@pytest.mark.opensearch
+def test_an_engine_in_trouble_is_asked_again_until_patience_ends(opensearch: Built, tmp_path: Path) -> None:
+    assert isinstance(opensearch.place, OpenSearchLocation)
+    index = index_name(opensearch.place.prefix, "shops", opensearch.stamp.generation)
+    queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
+    with OpenSearch(list(opensearch.place.urls)) as client:
+        client.indices.close(index=index)
+        with pytest.raises(SinkError, match=r"were not answered: a search in .* failed"):
+            check_acceptance(queries, GenerationAnswers(opensearch.place, opensearch.stamp, patience=0.5))
+        mended = Timer(1.0, client.indices.open, kwargs={"index": index})
+        mended.start()
+        check_acceptance(queries, open_answers(opensearch.place, opensearch.stamp))
+        assert mended.finished.is_set()
+        mended.join()
+
+
+def test_a_cluster_that_is_away_is_an_error(embedded: Built, tmp_path: Path) -> None:
+    away = OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
+    queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
+    with pytest.raises(SinkError, match="the search engine does not answer while its files are fetched"):
+        check_acceptance(queries, GenerationAnswers(away, embedded.stamp, patience=0.5))
+
+
+@pytest.mark.rule("G4.schema")
+def test_a_generation_of_another_schema_version_is_not_asked(embedded: Built, tmp_path: Path) -> None:
+    other = replace(embedded.stamp, schema_version=SCHEMA_VERSION + 1)
+    queries = _read(tmp_path, _find("lamp", expect=["lamp"]))
+    with pytest.raises(SinkError, match=f"it has schema version {SCHEMA_VERSION + 1}, the service reads"):
+        check_acceptance(queries, open_answers(embedded.place, other))
+
+
+def test_the_example_of_the_page_holds_for_the_sample_catalogue(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```ndjson\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "golden.ndjson"
+    path.write_text(example, encoding="utf-8")
+    stamp = build_into(EmbeddedSink(tmp_path / "index"), SAMPLE).stamp
+    queries = read_acceptance(path)
+    assert len(queries) == 6
+    assert open_answers(EmbeddedLocation(tmp_path / "index"), stamp).ask(queries) == ()

@@ -1,0 +1,230 @@
+"""A build leaves one segment a kind in a real OpenSearch; a merge that goes wrong is told of and fails nothing (G1)."""
+
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import pytest
+from opensearchpy import OpenSearch
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.generations import index_name, new_generation
+from indexer.jobs.build import build
+from indexer.sinks.lease import LeaseLostError
+from indexer.sinks.opensearch.bulk_loading import Pace
+from indexer.sinks.opensearch.merging import merge
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.opensearch.writing import OpenSearchWriter
+from indexer.sources.ndjson import NdjsonCatalogue
+from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
+from tests.support.catalogues import coupon, shop, write_catalogue_directory
+from tests.support.emptying import empty_place
+
+SHOPS: Final = 120
+SEVERAL: Final = 5
+# Small requests, two at a time, so that there is more than one segment before.
+PACE: Final = Pace(chunk_documents=10, requests=2)
+REFUSED: Final = (403, b'{"error":{"type":"security_exception"},"status":403}')
+UNKNOWN: Final = (404, b'{"error":{"type":"resource_not_found_exception"},"status":404}')
+UNFINISHED: Final = (200, b'{"completed":false}')
+FAILED: Final = (200, b'{"completed":true,"error":{"type":"illegal_state_exception"}}')
+INCOMPLETE: Final = (200, b'{"completed":true,"response":{"_shards":{"failed":1}}}')
+
+__all__ = ["opensearch_place"]
+
+pytestmark = pytest.mark.opensearch
+
+
+@pytest.fixture
+def place(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearchLocation]:
+    """A place that is empty again at the end."""
+    yield opensearch_place
+    empty_place([opensearch_place.url], opensearch_place.prefix)
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> NdjsonCatalogue:
+    """Shops with a coupon each."""
+    ids = [f"s{number}" for number in range(SHOPS)]
+    shops = [shop(f"Lumen {one}", f"{one}.internal", id=one) for one in ids]
+    coupons = [coupon(f"SAVE-{one}", one) for one in ids]
+    return NdjsonCatalogue(write_catalogue_directory(tmp_path / "catalogue", shops=shops, coupons=coupons))
+
+
+def _segments(place: OpenSearchLocation, generation: str) -> dict[str, list[int]]:
+    """Of each kind, how many segments each copy of its index has that searches look into."""
+    with OpenSearch([place.url]) as client:
+        names = {kind: index_name(place.prefix, kind, generation) for kind in DOCUMENTS}
+        found = client.indices.segments(index=",".join(names.values()))["indices"]
+    return {
+        kind: [copy["num_search_segments"] for shard in found[name]["shards"].values() for copy in shard]
+        for kind, name in names.items()
+    }
+
+
+@contextmanager
+def _spoiled(node: str, part: str, answer: tuple[int, bytes]) -> Iterator[str]:
+    """The URL of a door to a node that answers by itself whatever has this in its path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 10
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def _pass(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            status, said = answer
+            if part not in self.path:
+                asking = http.client.HTTPConnection(urlsplit(node).netloc)
+                asking.request(self.command, self.path, body, {"content-type": "application/json"})
+                reply = asking.getresponse()
+                status, said = reply.status, reply.read()
+                asking.close()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(said)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(said)
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _pass  # noqa: N815 - names that the base class looks for
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _built(url: str, place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path) -> str:
+    """Build and publish; returns the generation."""
+    sink = OpenSearchSink([url], place.prefix, letters=tmp_path / "letters", pace=PACE)
+    try:
+        summary = build(catalogue, sink)
+        live = sink.live()
+        assert summary.published
+        assert live == summary.stamp
+        return summary.stamp.generation
+    finally:
+        sink.close()
+
+
+@pytest.mark.rule("G1")
+def test_a_build_leaves_one_segment_of_each_kind(
+    place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    generation = _built(place.url, place, catalogue, tmp_path)
+    assert _segments(place, generation) == {kind: [1] for kind in DOCUMENTS} | {"offers": [0]}
+    assert caplog.messages == []
+
+
+@pytest.mark.rule("G1")
+def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: OpenSearchLocation) -> None:
+    (name,) = names = _one_index(place)
+    with OpenSearch([place.url]) as client:
+        for number in range(SEVERAL):
+            client.index(index=name, id=str(number), body={"number": number}, refresh=True)
+        about = client.indices.segments(index=name)["indices"][name]
+        assert [copy["num_search_segments"] for (copy,) in about["shards"].values()] == [SEVERAL]
+        assert merge(client, names, lambda: None)
+        client.indices.refresh(index=name)
+        about = client.indices.segments(index=name)["indices"][name]
+        assert [copy["num_search_segments"] for (copy,) in about["shards"].values()] == [1]
+        assert client.count(index=name)["count"] == SEVERAL
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize(
+    ("part", "answer", "told"),
+    [
+        ("/_forcemerge", REFUSED, "the new generation could not be merged: AuthorizationException, a user that"),
+        ("/_tasks/", REFUSED, "it is not known whether the new generation was merged: AuthorizationException, a"),
+        ("/_tasks/", UNKNOWN, "it is not known whether the new generation was merged: NotFoundError"),
+        ("/_tasks/", FAILED, "a part of the new generation could not be merged; it is read as it is"),
+        ("/_tasks/", INCOMPLETE, "a part of the new generation could not be merged; it is read as it is"),
+    ],
+)
+def test_a_merge_that_fails_is_told_of_and_the_build_is_published(
+    place: OpenSearchLocation,
+    catalogue: NdjsonCatalogue,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    part: str,
+    answer: tuple[int, bytes],
+    told: str,
+) -> None:
+    with _spoiled(place.url, part, answer) as url:
+        generation = _built(url, place, catalogue, tmp_path)
+    (line,) = caplog.messages
+    assert line.startswith(told)
+    with OpenSearch([place.url]) as client:
+        assert client.count(index=index_name(place.prefix, "shops", generation))["count"] == SHOPS
+
+
+def test_a_merge_is_waited_for_no_longer_than_its_bound_and_other_work_goes_on_meanwhile(
+    place: OpenSearchLocation, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = _one_index(place)
+    ticks: list[float] = []
+    with _spoiled(place.url, "/_tasks/", UNFINISHED) as url, OpenSearch([url], max_retries=0) as client:
+        began = time.monotonic()
+        assert not merge(client, names, lambda: ticks.append(time.monotonic()), bound=1.5)
+        assert 1.5 <= time.monotonic() - began < 1.5 + 2.0
+    assert caplog.messages == ["the new generation was not merged within 1.5 s; it is read as it is"]
+    # 0.02 s at first, twice as long each time, half a second at most.
+    assert len(ticks) >= 4
+
+
+def test_a_lease_that_is_lost_during_a_merge_ends_the_waiting(place: OpenSearchLocation) -> None:
+    names = _one_index(place)
+
+    def lost() -> None:
+        raise LeaseLostError("another job has it")
+
+    with OpenSearch([place.url]) as client, pytest.raises(LeaseLostError):
+        merge(client, names, lost)
+
+
+@pytest.mark.rule("G1")
+def test_what_is_left_of_a_build_that_is_ended_while_it_merges_is_removed(
+    place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _built(place.url, place, catalogue, tmp_path)
+
+    def end() -> None:
+        raise KeyboardInterrupt
+
+    class Ended(OpenSearchSink):
+        def begin(self, generation: str) -> OpenSearchWriter:
+            writer = super().begin(generation)
+            merging = writer.merge
+            monkeypatch.setattr(writer, "merge", lambda _: merging(end))
+            return writer
+
+    sink = Ended([place.url], place.prefix, letters=tmp_path / "letters", pace=PACE)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            build(catalogue, sink)
+        assert [generation.name for generation in sink.generations()] == [before]
+    finally:
+        sink.close()
+
+
+def _one_index(place: OpenSearchLocation) -> list[str]:
+    name = index_name(place.prefix, "shops", new_generation(datetime.now(UTC)))
+    with OpenSearch([place.url]) as client:
+        client.indices.create(index=name, body={"settings": {"number_of_shards": 1, "number_of_replicas": 0}})
+    return [name]

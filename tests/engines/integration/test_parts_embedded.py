@@ -1,0 +1,58 @@
+"""A part is found by its runs of characters exactly where it occurs, and in no two texts together (M3 d)."""
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+import tantivy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from index_mappings.documents import ShopDocument
+from index_mappings.parts import rows_of_runs, runs, short_parts
+from index_mappings.text import is_ideographic
+from index_mappings.tiers import is_part_evidence
+from indexer.projection.shops import project_shop
+from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.documents import finished, schema
+from service.search.clauses import Infix
+from service.search.embedded.queries import OpenIndex, query_of
+from tests.support.catalogues import shop
+
+pytestmark = pytest.mark.rule("M3")
+
+_TEXTS: Final = st.text("ab緑", min_size=1, max_size=9)
+
+
+def test_a_text_is_cut_into_overlapping_runs_and_texts_are_kept_apart() -> None:
+    assert runs("abcde") == ["abc", "bcd", "cde"]
+    assert runs("ab") == []
+    assert rows_of_runs(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", "xyz"]
+
+
+def test_a_short_part_says_something_only_in_han_kana_or_hangul() -> None:
+    assert short_parts(["ab", "a緑の"]) == ["a緑", "の", "緑", "緑の"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(shops=st.lists(st.lists(_TEXTS, min_size=1, max_size=3), min_size=1, max_size=12), part=_TEXTS)
+def test_the_engine_finds_exactly_the_shops_with_the_part(shops: list[list[str]], part: str) -> None:
+    if not is_part_evidence(part, ideographic=is_ideographic(part)):
+        return
+    index = tantivy.Index(schema("shops"))
+    writer = index.writer(heap_size=15_000_000, num_threads=1)
+    documents = [_named(number, texts) for number, texts in enumerate(shops)]
+    for document in documents:
+        writer.add_document(finished("shops", document, lambda _: 0))
+    writer.commit()
+    index.reload()
+    opened = OpenIndex("shops", "rank", index.schema, index.searcher())
+    query = query_of(opened, Infix("infixes", part))
+    found = () if query is None else opened.searcher.search(query, limit=50).hits
+    expected = {number for number, texts in enumerate(shops) if any(part in text for text in texts)}
+    assert {address.doc for _, address in found} == expected
+
+
+def _named(number: int, infixes: list[str]) -> ShopDocument:
+    line = shop("Any", f"d{number}.internal", id=f"s{number}")
+    return replace(project_shop(ShopRecord.model_validate(line)), infixes=tuple(infixes))

@@ -1,0 +1,224 @@
+"""The SQL catalogue on real databases: the same records as NDJSON, read as of one moment, whatever happens."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import ARRAY, BigInteger, Boolean, DateTime, Numeric, Text, delete, insert, make_url, text, update
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeEngine
+
+from indexer.records.problems import CatalogueError, ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import Record
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.sql.catalogue import ROWS_AT_ONCE, SqlCatalogue
+from indexer.sources.sql.rows import KEY_FIELDS
+from tests.support.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
+
+SAMPLE = Path(__file__).parents[3] / "indexer" / "sample"
+LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_countries", "destinations", "excluded",
+         "network_hosts", "synonyms"}  # fmt: skip
+OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value", "names"}
+TIMES = {"updated_at", "checked_at", "last_verified_at", "observed_at", "resets_at"}
+NUMBERS = {"popularity", "used", "limit"}
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    """An SQLite file."""
+    with sqlite_file(tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[Database]:
+    """A database of the session's PostgreSQL."""
+    with postgres_database_of(postgres_url) as database:
+        yield database
+
+
+@pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest) -> Database:
+    """Each database in its turn."""
+    found: Database = request.getfixturevalue(request.param)
+    return found
+
+
+def _column(field: str, *, is_postgres: bool) -> TypeEngine[Any]:
+    if field in LISTS:
+        return ARRAY(Text()) if is_postgres else Text()
+    if field in OBJECTS:
+        return JSONB() if is_postgres else Text()
+    if field in TIMES:
+        return DateTime(timezone=True) if is_postgres else Text()
+    if field in NUMBERS:
+        return Numeric() if is_postgres else Numeric(asdecimal=False)
+    if field == "destinations_exhaustive":
+        return Boolean()
+    return BigInteger() if field == "version" else Text()
+
+
+def _value(field: str, value: Any, *, is_postgres: bool) -> object:  # noqa: ANN401 - JSON values
+    if value is None:
+        return None
+    if not is_postgres:
+        is_json = isinstance(value, (list, dict))
+        return json.dumps(value, ensure_ascii=False) if is_json else value
+    if field in TIMES:
+        return datetime.fromisoformat(value)
+    return Decimal(str(value)) if field in NUMBERS else value
+
+
+def load(database: Database, catalogue: Path) -> None:
+    for kind, model in RECORDS.items():
+        lines = [json.loads(line) for line in (catalogue / f"{kind}.ndjson").read_text().splitlines()]
+        stated = [field for field in model.model_fields if any(field in line for line in lines)]
+        made = database.table(kind, {field: _column(field, is_postgres=database.is_postgres) for field in stated})
+        rows = [
+            {field: _value(field, line.get(field), is_postgres=database.is_postgres) for field in stated}
+            for line in lines
+        ]
+        with database.engine.begin() as connection:
+            if kind == "trust" and database.is_postgres:
+                # What JSON null would say in a column of JSON, NULL says in an operator's table.
+                made.c.value.type = JSONB(none_as_null=True)
+            connection.execute(insert(made), rows)
+
+
+def _all(source: SqlCatalogue | NdjsonCatalogue, kind: str) -> tuple[list[Record], list[str]]:
+    log = ProblemLog()
+    read: list[Record] = [one.record for one in source.records(kind, RECORDS[kind], log, lambda _: None)]
+    return read, [str(problem) for problem in log.listed]
+
+
+def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(database: Database) -> None:
+    load(database, SAMPLE)
+    lines, rows = NdjsonCatalogue(SAMPLE), SqlCatalogue(database.url)
+    assert rows.kinds() == lines.kinds() == tuple(RECORDS)
+    rows.open_snapshot()
+    for kind in RECORDS:
+        (from_lines, bad_lines), (from_rows, bad_rows) = _all(lines, kind), _all(rows, kind)
+        by_key = sorted(from_lines, key=attrgetter(*KEY_FIELDS[kind]))
+        assert [record.model_dump() for record in from_rows] == [record.model_dump() for record in by_key]
+        assert from_rows == by_key
+        assert len(from_rows) == rows.size(kind) > 0
+        assert bad_rows == bad_lines == []
+    rows.close_snapshot()
+
+
+def test_everything_is_read_as_of_the_moment_of_the_snapshot(database: Database) -> None:
+    shops = database.table("shops", FIELDS)
+    coupons = database.table(
+        "coupons", {"id": Text(), "shop_id": Text(), "code": Text(), "verification_status": Text()}
+    )
+    rows = [shop_row(number) for number in range(3 * ROWS_AT_ONCE)]
+    coupon = {"id": "c1", "shop_id": "s00001", "code": "TEN", "verification_status": "unverified"}
+    database.run(insert(shops).values(rows), insert(coupons).values(coupon))
+    source = SqlCatalogue(database.url)
+    source.open_snapshot()
+    reading = source.records("shops", RECORDS["shops"], ProblemLog(), lambda _: None)
+    first = next(reading)
+    database.run(
+        update(shops).values(name="Changed"),
+        delete(shops).where(shops.c.id > "s00100"),
+        insert(shops).values(shop_row(99_999)),
+        delete(coupons),
+    )
+    names = [first.record.model_dump()["name"], *(one.record.model_dump()["name"] for one in reading)]
+    assert names == [f"Shop {number}" for number in range(3 * ROWS_AT_ONCE)]
+    assert (source.size("shops"), source.size("coupons"), len(_all(source, "coupons")[0])) == (1_500, 1, 1)
+    source.close_snapshot()
+    assert (source.size("shops"), source.size("coupons"), len(_all(source, "shops")[0])) == (102, 0, 102)
+
+
+def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: Database) -> None:
+    shops = postgres_database.table("shops", FIELDS)
+    postgres_database.run(insert(shops).values([shop_row(number) for number in range(4 * ROWS_AT_ONCE)]))
+    source = SqlCatalogue(postgres_database.url)
+    source.open_snapshot()
+    gone_through: list[int] = []
+    reading = source.records("shops", RECORDS["shops"], ProblemLog(), gone_through.append)
+    next(reading)
+    with source._moment() as connection:
+        cursors = connection.execute(text("SELECT statement FROM pg_cursors WHERE NOT is_holdable")).scalars().all()
+        # The cursor itself says where it stands: the server has given out no more than one page.
+        (name,) = connection.execute(text("SELECT name FROM pg_cursors")).scalars().all()
+        left = connection.exec_driver_sql(f'MOVE FORWARD ALL IN "{name}"').rowcount
+    assert sum(gone_through) == 1
+    assert len(cursors) == 1
+    assert left >= 3 * ROWS_AT_ONCE
+    reading.close()
+    source.close_snapshot()
+
+
+def test_a_lost_connection_is_told_and_the_next_reading_succeeds(postgres_database: Database) -> None:
+    shops = postgres_database.table("shops", FIELDS)
+    postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_AT_ONCE)]))
+    source = SqlCatalogue(postgres_database.url)
+    source.open_snapshot()
+    reading = source.records("shops", RECORDS["shops"], ProblemLog(), lambda _: None)
+    next(reading)
+    postgres_database.run(CUT_OFF)
+    with pytest.raises(CatalogueError) as lost:
+        list(reading)
+    assert str(lost.value) == "the table shops cannot be read: the server ended the connection (SQLSTATE 57P01)"
+    source.close_snapshot()
+    assert len(_all(source, "shops")[0]) == 3 * ROWS_AT_ONCE
+
+
+def test_what_the_database_refuses_is_told_without_its_words(postgres_database: Database) -> None:
+    shops = postgres_database.table("shops", FIELDS)
+    source = SqlCatalogue(postgres_database.url)
+    shops.drop(postgres_database.engine)
+    with pytest.raises(CatalogueError) as gone:
+        source.open_snapshot()
+    assert str(gone.value) == "the table shops cannot be read: a table is gone (SQLSTATE 42P01)"
+    url = make_url(postgres_database.url).set(database="nosuch", password="zqsecretzq")
+    with pytest.raises(CatalogueError) as unknown:
+        SqlCatalogue(url.render_as_string(hide_password=False))
+    assert (
+        str(unknown.value) == "the catalogue's database cannot be reached: there is no such database, or no such user"
+    )
+
+
+@pytest.mark.rule("V1.silent")
+def test_what_only_postgresql_can_hold_is_a_problem_of_its_row_alone(postgres_database: Database) -> None:
+    postgres_database.run(
+        text("CREATE TYPE sight AS ENUM ('public', 'under_review')"),
+        text("CREATE DOMAIN labels AS jsonb"),
+        text(
+            "CREATE TABLE shops (id uuid, name varchar(50), domain text, categories labels, countries char(2)[], "
+            "popularity numeric, visibility sight, source json, updated_at timestamp)"
+        ),
+        text(
+            "INSERT INTO shops SELECT ('00000000-0000-0000-0000-00000000000' || n)::uuid, 'Shop ' || n, "
+            "'s' || n || '.internal', '[{\"slug\": \"a\", \"name\": \"A\"}]', '{DE,AT}', n / 4.0, 'public', "
+            "'\"feed\"', '2031-05-06 07:08:09.5' FROM generate_series(1, 4) n"
+        ),
+        text("UPDATE shops SET updated_at = 'infinity' WHERE name = 'Shop 2'"),
+        text("UPDATE shops SET popularity = 'NaN' WHERE name = 'Shop 3'"),
+        text("UPDATE shops SET source = '{\"zqcanaryzq\": 1, \"zqcanaryzq\": 2}' WHERE name = 'Shop 4'"),
+    )
+    ((shop,), problems) = _all(SqlCatalogue(postgres_database.url), "shops")
+    assert shop.model_dump(exclude_defaults=True) == {
+        "updated_at": datetime(2031, 5, 6, 7, 8, 9, 500_000, tzinfo=UTC),
+        "id": "00000000-0000-0000-0000-000000000001",
+        "name": "Shop 1",
+        "domain": "s1.internal",
+        "categories": ({"slug": "a", "name": "A"},),
+        "countries": ("DE", "AT"),
+        "popularity": 0.25,
+        "visibility": "public",
+        "source": "feed",
+    }
+    assert problems == [
+        "shops:2: updated_at must be a date and time as in RFC 3339",
+        "shops:3: popularity must be a finite number",
+        "shops:4: source has the same key twice in one object",
+    ]

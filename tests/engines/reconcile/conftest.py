@@ -1,0 +1,34 @@
+"""The world in each of the two real engines, with no reader beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
+from tests.engines.reconcile.world import World, built
+
+__all__ = ("opensearch_place",)
+
+
+@pytest.fixture
+def embedded_sink(tmp_path: Path) -> Sink:
+    return EmbeddedSink(tmp_path / "index")
+
+
+@pytest.fixture
+def opensearch_sink(opensearch_place: OpenSearchLocation) -> Iterator[Sink]:
+    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix)
+    yield sink
+    sink.prune(keep=())
+    sink.close()
+
+
+@pytest.fixture(params=["embedded_sink", pytest.param("opensearch_sink", marks=pytest.mark.opensearch)])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    """Built, on each engine in its turn."""
+    sink: Sink = request.getfixturevalue(request.param)
+    return built(sink, tmp_path)

@@ -1,0 +1,256 @@
+"""What is wrong with an index is found by class and kind, repaired, and nothing is invented: on both engines."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.generation import KINDS, Comparison, Place, reconcile
+from indexer.sinks.lease import LeaseLostError
+from indexer.sinks.memory.sink import MemorySink
+from tests.engines.reconcile.world import (
+    DOCUMENTS_OF_THE_WORLD,
+    Clock,
+    World,
+    add_coupon,
+    add_foreign,
+    add_shop,
+    built,
+    change,
+    lose,
+    plant,
+)
+
+_PLANTED = (
+    lose("shops", "s0"),
+    lose("shops", "s7"),
+    lose("facts", "s9"),
+    lose("offers", "o3"),
+    lose("categories", "things"),
+    change("shops", "s4", like="s5"),
+    change("coupons", "c1", like="c2"),
+    change("categories", "kind-0", like="kind-1"),
+    add_foreign("shops", "nobody", like="s1"),
+    add_foreign("offers", "AAA", like="o1"),
+    add_foreign("offers", "zzz", like="o1"),
+    add_foreign("categories", "secrets", like="kind-2"),
+    add_shop("hidden"),
+    add_shop("z-loser"),
+    add_coupon("c-hidden"),
+    add_coupon("a-hidden"),
+)
+_FOUND = (
+    FaultCount(Fault.NOT_PUBLIC, "coupons", 2),
+    FaultCount(Fault.NOT_PUBLIC, "shops", 2),
+    FaultCount(Fault.GHOST, "categories", 1),
+    FaultCount(Fault.GHOST, "offers", 2),
+    FaultCount(Fault.GHOST, "shops", 1),
+    FaultCount(Fault.MISSING, "categories", 1),
+    FaultCount(Fault.MISSING, "facts", 1),
+    FaultCount(Fault.MISSING, "offers", 1),
+    FaultCount(Fault.MISSING, "shops", 2),
+    FaultCount(Fault.STALE, "categories", 1),
+    FaultCount(Fault.STALE, "coupons", 1),
+    FaultCount(Fault.STALE, "shops", 1),
+)
+
+
+@pytest.mark.parametrize("rate", [None, 1.0, 3.0])
+def test_a_healthy_index_has_no_faults(world: World, rate: float | None) -> None:
+    seconds = 0.0 if rate is None else DOCUMENTS_OF_THE_WORLD / rate
+
+    found = world.reconcile(repair=True, rate=rate)
+
+    assert replace(found, seconds=round(found.seconds, 6)) == Found(
+        checked=DOCUMENTS_OF_THE_WORLD, seconds=round(seconds, 6)
+    )
+
+
+@pytest.mark.parametrize("rate", [None, 1.0, 3.0])
+def test_planted_faults_are_found_by_class_and_kind_and_left_alone(world: World, rate: float | None) -> None:
+    plant(world, *_PLANTED)
+    before = world.documents(), world.sink.live()
+
+    found = world.reconcile(repair=False, rate=rate)
+
+    assert found.faults == _FOUND
+    assert (found.repaired, found.refused, found.left) == (0, 0, 16)
+    assert (world.documents(), world.sink.live()) == before
+
+
+@pytest.mark.parametrize("rate", [None, 1.0, 3.0])
+def test_planted_faults_are_repaired_into_what_a_full_build_makes(world: World, rate: float | None) -> None:
+    before = world.sink.live()
+    assert before is not None
+    plant(world, *_PLANTED)
+
+    found = world.reconcile(repair=True, rate=rate)
+
+    assert found.faults == _FOUND
+    assert (found.repaired, found.refused, found.left) == (16, 0, 0)
+    assert world.documents() == world.built_anew()
+    after = world.sink.live()
+    assert after is not None
+    assert after.counts == before.counts
+    assert after.sequence > before.sequence
+    assert world.reconcile(repair=False).faults == ()
+
+
+@pytest.mark.rule("V3")
+def test_all_of_a_hidden_shop_goes_in_one_micro_batch_before_anything_else(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    plant(world, add_coupon("c-hidden"), add_coupon("a-hidden"), add_shop("hidden"), lose("shops", "s0"))
+    with world.editing() as (state, editor):
+        comparison = Comparison(state, editor, repair=True, check=lambda: None)
+        before = editor.stamp.sequence
+        begun, place = comparison.step(Place(), most=4)
+        assert place is not None
+
+        found, _ = comparison.step(place, most=4)
+
+        assert begun == Found()
+        assert found.faults == (
+            FaultCount(Fault.NOT_PUBLIC, "coupons", 2),
+            FaultCount(Fault.NOT_PUBLIC, "shops", 1),
+            FaultCount(Fault.MISSING, "shops", 1),
+        )
+        assert found.repaired == 4
+        assert editor.stamp.sequence == before + 2
+        assert not editor.read("coupons", ["c-hidden", "a-hidden"])
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        "3 documents of shops that are not public were in the index: they are being removed"
+    ]
+    assert "hidden.internal" not in caplog.text
+
+
+def test_a_wrong_count_in_the_stamp_is_found_and_repaired(world: World) -> None:
+    with world.editing() as (_, editor):
+        right = editor.stamp
+        editor.commit(right.counted({**right.counts, "coupons": 99, "facts": 0}))
+
+    found = world.reconcile(repair=False)
+    repaired = world.reconcile(repair=True)
+
+    assert found.faults == (
+        FaultCount(Fault.WRONG_GENERATION, "coupons", 1),
+        FaultCount(Fault.WRONG_GENERATION, "facts", 1),
+    )
+    assert (repaired.faults, repaired.repaired) == (found.faults, 2)
+    assert world.sink.live() == replace(right, sequence=right.sequence + 1)
+    assert world.reconcile(repair=False).faults == ()
+
+
+def test_a_wrong_category_count_of_the_state_is_not_held_against_the_index(world: World) -> None:
+    with world.states.open(world.generation) as state:
+        state.connection.execute("UPDATE category_names SET shops = 77 WHERE slug = 'things'")
+        state.connection.execute("DELETE FROM category_names WHERE slug = 'kind-1'")
+        state.connection.execute("INSERT INTO category_names VALUES ('secrets', 'Secrets', 1)")
+    documents = world.documents()
+
+    found = world.reconcile(repair=False)
+    repaired = world.reconcile(repair=True)
+
+    assert found.faults == (FaultCount(Fault.STATE, "categories", 3),)
+    assert (repaired.faults, repaired.repaired) == (found.faults, 3)
+    assert world.documents() == documents == world.built_anew()
+    assert world.reconcile(repair=False).faults == ()
+
+
+def test_a_domain_that_the_state_gave_to_the_wrong_shop_goes_back(world: World) -> None:
+    with world.states.open(world.generation) as state, state.transaction():
+        # The shop with the worse rank has the domain, and another public shop was forgotten.
+        state.connection.execute(
+            "UPDATE winners SET id = 'z-loser', rank = (SELECT rank FROM shops WHERE id = 'z-loser') WHERE id = 's3'"
+        )
+        state.connection.execute("DELETE FROM winners WHERE id = 's1'")
+
+    found = world.reconcile(repair=False)
+    repaired = world.reconcile(repair=True)
+
+    # The counts of categories are right for the shops that ought to be public.
+    assert found.faults == (FaultCount(Fault.STATE, "shops", 3),)
+    assert (repaired.faults, repaired.repaired) == (found.faults, 3)
+    assert world.documents() == world.built_anew()
+    assert world.reconcile(repair=False).faults == ()
+
+
+def test_what_is_pending_is_no_fault_and_is_done_by_a_repair(world: World) -> None:
+    plant(world, lose("shops", "s0"), lose("offers", "o1"))
+    with world.states.open(world.generation) as state:
+        state.pending.add("shops", "s0")
+        state.pending.add("offers", "o1")
+
+    assert world.reconcile(repair=False).faults == ()
+    assert world.reconcile(repair=True).faults == ()
+    assert world.documents() == world.built_anew()
+
+
+def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
+    plant(world, lose("shops", "s0"))
+    before = world.documents()
+
+    def lost() -> None:
+        raise LeaseLostError("the lease was lost")
+
+    with world.editing() as (state, editor), pytest.raises(LeaseLostError):
+        reconcile(state, editor, repair=True, check=lost)
+
+    assert world.documents() == before
+
+
+def test_a_pace_of_documents_a_second_is_not_exceeded(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path)
+    clock, seen = Clock(), []
+
+    def tick(checked: int) -> None:
+        seen.append((clock.seconds, checked))
+
+    with world.editing() as (state, editor):
+        found = reconcile(state, editor, repair=False, rate=4.0, tick=tick, passing=clock.time)
+
+    assert found.checked == sum(checked for _, checked in seen) == DOCUMENTS_OF_THE_WORLD
+    assert found.seconds >= DOCUMENTS_OF_THE_WORLD / 4
+    for place, (at, _) in enumerate(seen):
+        before = sum(checked for _, checked in seen[:place])
+        assert at >= before / 4
+    assert max(checked for _, checked in seen) == 4
+
+
+def test_the_lease_is_checked_at_least_once_a_second_of_a_pause(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path)
+    clock, checks = Clock(), []
+
+    with world.editing() as (state, editor):
+        reconcile(
+            state, editor, repair=False, rate=0.25, check=lambda: checks.append(clock.seconds), passing=clock.time
+        )
+
+    pauses = [later - earlier for earlier, later in pairwise(checks)]
+    assert max(pauses) <= 1.0
+    assert checks[-1] == DOCUMENTS_OF_THE_WORLD / 0.25
+
+
+def test_every_kind_is_gone_through_and_categories_come_last() -> None:
+    assert KINDS == ("shops", "coupons", "offers", "facts", "categories")
+
+
+def test_a_report_tells_classes_and_kinds_and_no_ids(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path)
+    plant(world, *_PLANTED)
+
+    assert world.reconcile(repair=False).as_wire() == {
+        "faults": {
+            "not_public": {"coupons": 2, "shops": 2},
+            "ghost": {"categories": 1, "offers": 2, "shops": 1},
+            "missing": {"categories": 1, "facts": 1, "offers": 1, "shops": 2},
+            "stale": {"categories": 1, "coupons": 1, "shops": 1},
+        },
+        "found": 16,
+        "repaired": 0,
+        "refused": 0,
+        "checked": DOCUMENTS_OF_THE_WORLD + 8,
+        "seconds": 0.0,
+    }

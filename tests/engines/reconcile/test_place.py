@@ -1,0 +1,272 @@
+"""Aliases and stamps that lead astray are found and put right, and the whole of a verification, on both engines."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tantivy
+from opensearchpy import OpenSearch
+
+from index_mappings.documents import DOCUMENTS
+from index_mappings.embedded import index_directory, stamp_path
+from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
+from index_mappings.integrity import to_stamp_json
+from indexer.jobs.build import build
+from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.generation import check_place
+from indexer.reconcile.live import Verified, VerifyOptions, verify_live
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.lease import LeaseHeldError
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.protocol import Sink
+from indexer.state.state import StateError
+from indexer.state.states import States
+from tests.engines.integration.conftest import OpenSearchLocation
+from tests.engines.reconcile.world import DOCUMENTS_OF_THE_WORLD, PUBLIC, Clock, World, add_shop, built, lose, plant
+
+_REPAIR = VerifyOptions(repair=True)
+
+
+@pytest.fixture
+def client(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearch]:
+    with OpenSearch([opensearch_place.url]) as opened:
+        yield opened
+
+
+def _check(world: World, *, repair: bool) -> Found:
+    return check_place(world.sink, repair=repair, check=lambda: None)
+
+
+def test_a_place_that_agrees_with_itself_has_no_faults(world: World) -> None:
+    before = world.sink.live()
+
+    assert _check(world, repair=True) == Found()
+    assert world.sink.live() == before
+
+
+@pytest.mark.rule("C1")
+def test_a_stamp_of_another_generation_is_found_and_written_anew(tmp_path: Path) -> None:
+    world = built(EmbeddedSink(tmp_path / "index"), tmp_path)
+    before = world.sink.live()
+    assert before is not None
+    other = replace(before, generation="20200101t000000000000-abcdef", sequence=4).counted({"shops": 99})
+    stamp_path(tmp_path / "index", before.generation).write_text(to_stamp_json(other))
+
+    found = verify_live(world.sink, world.states)
+    repaired = verify_live(world.sink, world.states, options=_REPAIR)
+
+    assert found == Verified(None, Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),)))
+    assert (repaired.generation, repaired.found.faults) == (before.generation, found.found.faults)
+    assert repaired.found.left == 0
+    after = world.sink.live()
+    assert after is not None
+    # Above any sequence that this generation can have had, so that no cache takes it for what it knows.
+    assert after.sequence > 1_000_000_000
+    assert after == replace(before, sequence=after.sequence)
+    assert verify_live(world.sink, world.states).found.faults == ()
+
+
+@pytest.mark.opensearch
+class TestOpenSearch:
+    """One place of real indices and aliases."""
+
+    @pytest.fixture
+    def world(self, opensearch_sink: Sink, tmp_path: Path) -> World:
+        return built(opensearch_sink, tmp_path)
+
+    @pytest.mark.rule("G1")
+    def test_aliases_that_lead_elsewhere_or_nowhere_are_moved_back(
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+    ) -> None:
+        old, prefix = world.generation, opensearch_place.prefix
+        build(world.source, world.sink, world.states)
+        new = world.generation
+        shops, coupons = alias_name(prefix, "shops"), alias_name(prefix, "coupons")
+        client.indices.update_aliases(
+            body={
+                "actions": [
+                    {"remove": {"index": index_name(prefix, "shops", new), "alias": shops}},
+                    {"add": {"index": index_name(prefix, "shops", old), "alias": shops}},
+                    {"add": {"index": index_name(prefix, "offers", old), "alias": alias_name(prefix, "offers")}},
+                    {"remove": {"index": index_name(prefix, "coupons", new), "alias": coupons}},
+                ]
+            }
+        )
+
+        found = verify_live(world.sink, world.states)
+        repaired = verify_live(world.sink, world.states, options=_REPAIR)
+
+        assert found.found.faults == (
+            FaultCount(Fault.WRONG_GENERATION, "coupons", 1),
+            FaultCount(Fault.WRONG_GENERATION, "offers", 1),
+            FaultCount(Fault.WRONG_GENERATION, "shops", 1),
+        )
+        assert (repaired.generation, repaired.found.faults, repaired.found.left) == (new, found.found.faults, 0)
+        for kind in (*DOCUMENTS, STAMP):
+            assert list(client.indices.get_alias(name=alias_name(prefix, kind))) == [index_name(prefix, kind, new)]
+        assert verify_live(world.sink, world.states).found.faults == ()
+
+    def test_a_lost_alias_of_the_stamp_goes_where_all_others_lead(
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+    ) -> None:
+        before = world.sink.live()
+        assert before is not None
+        client.indices.delete_alias(
+            index=index_name(opensearch_place.prefix, STAMP, before.generation),
+            name=alias_name(opensearch_place.prefix, STAMP),
+        )
+
+        found = _check(world, repair=False)
+        repaired = _check(world, repair=True)
+
+        assert found == Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+        assert repaired == replace(found, repaired=1)
+        assert world.sink.live() == before
+
+    def test_a_stamp_of_another_generation_is_written_anew(
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+    ) -> None:
+        before = world.sink.live()
+        assert before is not None
+        other = replace(before, generation="20200101t000000000000-abcdef")
+        index = index_name(opensearch_place.prefix, STAMP, before.generation)
+        client.index(index=index, id=STAMP_ID, body={"stamp": other.as_wire()})
+
+        found = _check(world, repair=False)
+        repaired = _check(world, repair=True)
+
+        assert found == Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+        assert repaired == replace(found, repaired=1)
+        after = world.sink.live()
+        assert after is not None
+        assert after.sequence > 1_000_000_000
+        assert after == replace(before, sequence=after.sequence)
+
+    def test_aliases_that_do_not_say_what_is_live_are_left_to_a_build(
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+    ) -> None:
+        prefix, generation = opensearch_place.prefix, world.generation
+        for kind in ("shops", STAMP):
+            client.indices.delete_alias(index=index_name(prefix, kind, generation), name=alias_name(prefix, kind))
+        before = client.indices.get_alias(name=f"{prefix}-*")
+
+        with pytest.raises(SinkError, match="do not say which generation is live"):
+            verify_live(world.sink, world.states, options=_REPAIR)
+
+        assert client.indices.get_alias(name=f"{prefix}-*") == before
+
+    def test_a_document_under_a_name_that_is_not_its_id_is_a_ghost(
+        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+    ) -> None:
+        index = index_name(opensearch_place.prefix, "shops", world.generation)
+        s1 = client.get(index=index, id="s1")["_source"]
+        client.index(index=index, id="zzz", body={**s1, "rank": "0"}, params={"refresh": "true"})
+        client.index(index=index, id="without", body={"rank": "0"}, params={"refresh": "true"})
+
+        found = world.reconcile(repair=False)
+        repaired = world.reconcile(repair=True)
+
+        assert found.faults == (FaultCount(Fault.GHOST, "shops", 2),)
+        assert (repaired.faults, repaired.left) == (found.faults, 0)
+        assert world.documents() == world.built_anew()
+
+
+def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
+    world = built(EmbeddedSink(tmp_path / "index"), tmp_path)
+    index = tantivy.Index.open(str(index_directory(tmp_path / "index", world.generation, "facts")))
+    with world.editing() as (_, editor):
+        stored = json.dumps(editor.read("facts", ["s1"])["s1"]).encode()
+    writer = index.writer(num_threads=1)
+    writer.add_document(tantivy.Document(id="s1", rank="s1", refs=["s1"], trusted_refs=[], stored=stored))
+    writer.commit()
+    writer.wait_merging_threads()
+    del writer, index
+
+    found = world.reconcile(repair=False)
+    repaired = world.reconcile(repair=True)
+
+    assert found.faults == (FaultCount(Fault.STALE, "facts", 1),)
+    assert (repaired.faults, repaired.left) == (found.faults, 0)
+    assert world.documents() == world.built_anew()
+    with world.editing() as (_, editor):
+        assert editor.count("facts") == 10
+
+
+def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: World) -> None:
+    plant(world, add_shop("hidden"), lose("coupons", "c2"))
+    (world.catalogue / "shops.ndjson").write_text(
+        "".join(f"{json.dumps(line)}\n" for line in ({**PUBLIC[0], "name": "Otherwise"}, *PUBLIC[1:]))
+    )
+    ticks: list[int] = []
+
+    found = verify_live(world.sink, world.states, world.source, tick=ticks.append)
+    repaired = verify_live(world.sink, world.states, world.source, _REPAIR)
+
+    assert (found.generation, found.found.left) == (world.generation, 5)
+    assert found.found.faults == (
+        FaultCount(Fault.NOT_PUBLIC, "shops", 1),
+        FaultCount(Fault.MISSING, "coupons", 1),
+        FaultCount(Fault.LOST_CHANGE, "shops", 1),
+        FaultCount(Fault.LOST_DELETE, "shops", 2),
+    )
+    assert sum(ticks) == DOCUMENTS_OF_THE_WORLD + 1
+    assert (repaired.found.faults, repaired.found.left) == (found.found.faults, 0)
+    assert world.documents() == world.built_anew()
+    assert verify_live(world.sink, world.states, world.source).found.faults == ()
+
+
+def test_another_job_has_the_lease_between_two_pages(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path)
+    clock, had = Clock(), []
+
+    def sleep(seconds: float) -> None:
+        lease = world.sink.lease()
+        lease.acquire("follow", 0)
+        lease.release()
+        had.append(seconds)
+        clock.sleep(seconds)
+
+    verified = verify_live(
+        world.sink, world.states, options=VerifyOptions(rate=5.0), passing=replace(clock.time, sleep=sleep)
+    )
+
+    assert verified.found.checked == DOCUMENTS_OF_THE_WORLD
+    assert verified.found.seconds == pytest.approx(DOCUMENTS_OF_THE_WORLD / 5)
+    assert len(had) == 8  # a pause after each page that was not empty
+
+
+def test_a_verification_waits_for_no_job_longer_than_it_was_told(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path)
+    world.sink.lease().acquire("build", 0)
+
+    with pytest.raises(LeaseHeldError):
+        verify_live(world.sink, world.states, options=VerifyOptions(wait=0))
+
+
+def test_without_anything_live_or_without_its_state_a_build_is_asked_for(tmp_path: Path) -> None:
+    empty = MemorySink()
+    world = built(MemorySink(), tmp_path)
+    world.states.drop(world.generation)
+
+    with pytest.raises(StateError, match="shop-directory index build"):
+        verify_live(empty, States(tmp_path / "other", empty.place))
+    with pytest.raises(StateError, match="shop-directory index build"):
+        verify_live(world.sink, world.states)
+
+
+def test_another_generation_in_between_ends_a_verification(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path)
+    stamps: list[Stamp] = []
+
+    def publish(_: float) -> None:
+        if not stamps:
+            stamps.append(build(world.source, world.sink, world.states).stamp)
+
+    passing = replace(Clock().time, sleep=publish)
+    with pytest.raises(SinkError, match="another generation was published"):
+        verify_live(world.sink, world.states, options=VerifyOptions(rate=1.0), passing=passing)
+
+    assert world.sink.live() == stamps[0]

@@ -1,0 +1,152 @@
+"""Reconciling between micro-batches: nothing invented while changes arrive, never too fast, on both engines."""
+
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.slices import Reconciler
+from indexer.reconcile.state import sums_hold
+from indexer.sinks.memory.sink import MemorySink
+from indexer.state.background import BackgroundLook
+from indexer.state.state import State
+from tests.engines.reconcile.world import (
+    DOCUMENTS_OF_THE_WORLD,
+    HIDDEN,
+    PUBLIC,
+    Clock,
+    World,
+    add_coupon,
+    add_shop,
+    built,
+    lose,
+    plant,
+)
+from tests.support.catalogues import coupon, offer
+
+
+def _upsert(kind: str, record: dict[str, Any], version: int) -> dict[str, Any]:
+    return {"op": "upsert", "type": kind, "record": record, "version": version}
+
+
+def _changes(n: int) -> list[dict[str, Any]]:
+    """The n-th handful: shops hidden and shown, renamed and moved, coupons and offers that come and go."""
+    one, two = PUBLIC[n % 10], PUBLIC[(n + 3) % 10]
+    return [
+        _upsert("shops", {**one, "visibility": ("under_review", "public")[n // 10 % 2]}, n + 1),
+        _upsert("shops", {**two, "name": f"Renamed {n}", "categories": HIDDEN["categories"]}, n + 1),
+        _upsert("coupons", coupon(f"NEW{n}", one["id"], id=f"n{n % 7}"), n + 1),
+        _upsert("offers", offer(f"o{n % 9}", two["id"]), n + 1),
+        {"op": "delete", "type": "coupons", "key": f"c{n % 5}", "version": n + 1},
+    ]
+
+
+def test_nothing_is_invented_while_changes_are_applied_between_slices(world: World) -> None:
+    clock, rounds = Clock(), list[Found]()
+    reconciler = Reconciler(world.sink, rate=6, rest=0, tell=rounds.append, now=clock.time.now)
+    changes = world.source.changes()
+    assert changes is not None
+
+    with world.states.open(world.generation) as state:
+        for n in range(20):
+            world.say(*_changes(n))
+            clock.sleep(1)
+            editor = world.sink.edit(world.generation)
+            world.follower(state, editor).drain()
+            reconciler.slice(state, editor, lambda: None)
+            editor.close()
+
+    assert len(rounds) >= 2
+    assert [found.faults for found in rounds] == [()] * len(rounds)
+    assert reconciler.total.faults == ()
+    assert reconciler.total.checked > 2 * DOCUMENTS_OF_THE_WORLD
+    assert world.documents() == world.built_anew()
+
+
+def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: World) -> None:
+    plant(world, add_shop("hidden"), add_coupon("c-hidden"), lose("shops", "s8"), lose("facts", "s2"))
+    clock, rounds = Clock(), list[Found]()
+    reconciler = Reconciler(world.sink, rate=5, rest=1_000, tell=rounds.append, now=clock.time.now)
+
+    with world.states.open(world.generation) as state:
+        for _ in range(40):
+            before = reconciler.total.checked
+            clock.sleep(0.5)
+            editor = world.sink.edit(world.generation)
+            reconciler.slice(state, editor, lambda: None)
+            editor.close()
+            assert reconciler.total.checked - before <= 5
+            assert reconciler.total.checked <= 5 * clock.seconds
+
+    assert [found.faults for found in rounds] == [
+        (
+            FaultCount(Fault.NOT_PUBLIC, "coupons", 1),
+            FaultCount(Fault.NOT_PUBLIC, "shops", 1),
+            FaultCount(Fault.MISSING, "facts", 1),
+            FaultCount(Fault.MISSING, "shops", 1),
+        )
+    ]
+    assert rounds[0].left == 0
+    assert reconciler.total.checked == rounds[0].checked  # the next round has to wait
+    assert world.documents() == world.built_anew()
+
+
+def test_slices_begin_anew_with_another_generation(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path / "one")
+    clock, rounds = Clock(), list[Found]()
+    reconciler = Reconciler(world.sink, rate=20, rest=0, tell=rounds.append, now=clock.time.now)
+    with world.editing() as (state, editor):
+        clock.sleep(1)
+        reconciler.slice(state, editor, lambda: None)
+    half = reconciler.round.checked
+    again = built(world.sink, tmp_path / "two")
+
+    with again.editing() as (state, editor):
+        for _ in range(2):
+            clock.sleep(1)
+            reconciler.slice(state, editor, lambda: None)
+
+    assert half == 20
+    assert [found.checked for found in rounds] == [DOCUMENTS_OF_THE_WORLD]
+    assert rounds[0].faults == ()
+
+
+def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = Event()
+
+    def slow(state: State) -> bool:
+        assert ready.wait(30)
+        return sums_hold(state)
+
+    monkeypatch.setattr("indexer.reconcile.slices.sums_hold", slow)
+    clock, rounds = Clock(), list[Found]()
+    reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, tell=rounds.append, now=clock.time.now)
+    with world.states.open(world.generation) as state:
+        editor = world.sink.edit(world.generation)
+        for _ in range(2):
+            clock.sleep(1)
+            reconciler.slice(state, editor, lambda: None)
+        assert (reconciler.total.checked, rounds) == (0, [])
+        ready.set()
+        while not rounds:
+            clock.sleep(1)
+            reconciler.slice(state, editor, lambda: None)
+        editor.close()
+    reconciler.close()
+    assert (rounds[0].checked, rounds[0].faults) == (DOCUMENTS_OF_THE_WORLD, ())
+
+
+def test_a_look_in_the_background_ends_when_it_is_closed(world: World) -> None:
+    def endless(state: State) -> bool:
+        state.connection.execute(
+            "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT MAX(n) FROM n"
+        )
+        return True
+
+    with world.states.open(world.generation) as state:
+        look = BackgroundLook(state.path, endless)
+        assert not look.answered(0.1)
+        look.close()
+    assert look.answer is None

@@ -1,0 +1,196 @@
+"""A small world whose index, state or source is spoilt on purpose, and what a comparison is asked for."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from index_mappings.documents import DOCUMENTS
+from indexer.jobs.build import build
+from indexer.jobs.catching_up import Follower
+from indexer.projection.generation import Projector
+from indexer.projection.offers import project_coupon
+from indexer.projection.shops import project_shop
+from indexer.reconcile.findings import Found
+from indexer.reconcile.generation import Time, reconcile
+from indexer.records.related import CouponRecord
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.memory.sink import MemoryReader, MemorySink
+from indexer.sinks.protocol import GenerationEditor, GenerationReader, Sink
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.state.state import State
+from indexer.state.states import States
+from tests.support.catalogues import Lines, coupon, offer, redirect, shipping, shop, trust, write_catalogue_directory
+
+# Ten public shops, one that is under review, one that loses its domain to a better rank.
+PUBLIC: Final = tuple(
+    shop(f"Shop {n}", f"shop-{n}.internal", id=f"s{n}", categories=["things", f"kind-{n % 3}"]) for n in range(10)
+)
+HIDDEN: Final = shop("Under Review", "hidden.internal", id="hidden", categories=["secrets"], visibility="under_review")
+LOSER: Final = shop("Loser", "shop-3.internal", id="z-loser", categories=["things"])
+SHOPS: Final = (*PUBLIC, HIDDEN, LOSER)
+COUPONS: Final = (
+    *(coupon("SAVE", f"s{n}", id=f"c{n}") for n in range(5)),
+    coupon("SECRET", "hidden", id="c-hidden"),
+    coupon("SECRET2", "hidden", id="a-hidden"),
+)
+OFFERS: Final = (*(offer(f"o{n}", f"s{n}") for n in range(6)), offer("o-hidden", "hidden"))
+OTHERS: Final[Mapping[str, Lines]] = {
+    "coupons": COUPONS,
+    "offers": OFFERS,
+    "shipping": [shipping("s1"), shipping("hidden")],
+    "trust": [trust("s2", "tls_grade", "A")],
+    "redirects": [redirect("shop-1.internal", "shop-2.internal")],
+}
+# Ten shops and their facts, four categories, five coupons, six offers.
+DOCUMENTS_OF_THE_WORLD: Final = 10 + 10 + 4 + 5 + 6
+
+
+class Clock:
+    """Time that passes only when somebody sleeps, or when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @property
+    def time(self) -> Time:
+        return Time(lambda: self.seconds, self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A catalogue that was built, with the place that its generation is in."""
+
+    sink: Sink
+    states: States
+    catalogue: Path
+
+    @property
+    def generation(self) -> str:
+        live = self.sink.live()
+        assert live is not None
+        return live.generation
+
+    @property
+    def source(self) -> NdjsonCatalogue:
+        return NdjsonCatalogue(self.catalogue)
+
+    @contextmanager
+    def editing(self) -> Iterator[tuple[State, GenerationEditor]]:
+        """The live generation and its state."""
+        editor = self.sink.edit(self.generation)
+        try:
+            with self.states.open(self.generation) as state:
+                yield state, editor
+        finally:
+            editor.close()
+
+    def reconcile(self, *, repair: bool, rate: float | None = None) -> Found:
+        """Compare all of it, in no time."""
+        with self.editing() as (state, editor):
+            return reconcile(state, editor, repair=repair, rate=rate, passing=Clock().time)
+
+    def say(self, *changes: Mapping[str, Any]) -> None:
+        """Add changes to the source."""
+        with (self.catalogue / "changes.ndjson").open("a", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(change)}\n" for change in changes)
+
+    def follow(self) -> None:
+        """Take all changes."""
+        with self.editing() as (state, editor):
+            self.follower(state, editor).drain()
+
+    def follower(self, state: State, editor: GenerationEditor) -> Follower:
+        return Follower(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
+
+    def documents(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """All that the live generation holds."""
+        with self.editing() as (_, editor):
+            return held(editor)
+
+    def built_anew(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """All that a full build of the source makes."""
+        sink = MemorySink()
+        build(self.source, sink)
+        return held(MemoryReader(sink, sink))
+
+
+def held(reader: GenerationReader) -> dict[str, dict[str, dict[str, Any]]]:
+    """Stored parts by kind and id."""
+    return {kind: dict(reader.scan(kind)) for kind in DOCUMENTS}
+
+
+def built(sink: Sink, directory: Path) -> World:
+    """The world, built into a sink."""
+    catalogue = write_catalogue_directory(directory / "catalogue", shops=SHOPS, **OTHERS)
+    states = States(directory / "states", sink.place)
+    build(NdjsonCatalogue(catalogue), sink, states)
+    return World(sink, states, catalogue)
+
+
+def lose(kind: str, document_id: str) -> Callable[[State, GenerationEditor], None]:
+    """Delete a document behind the state's back."""
+    return lambda _, editor: _wrote(editor.write(kind, [], [document_id]))
+
+
+def change(kind: str, document_id: str, like: str) -> Callable[[State, GenerationEditor], None]:
+    """Give a document the contents of another one, under its own id."""
+
+    def spoil(state: State, editor: GenerationEditor) -> None:
+        _wrote(editor.write(kind, [_renamed(Projector(state).document(kind, like), document_id)], []))
+
+    return spoil
+
+
+def add_foreign(kind: str, document_id: str, like: str) -> Callable[[State, GenerationEditor], None]:
+    """Add a document of which no record knows."""
+    return change(kind, document_id, like)
+
+
+def add_shop(shop_id: str) -> Callable[[State, GenerationEditor], None]:
+    """Add the document of a shop that is not public."""
+
+    def spoil(state: State, editor: GenerationEditor) -> None:
+        row = state.shops.row(shop_id)
+        assert row is not None
+        assert row.record is not None
+        _wrote(editor.write("shops", [project_shop(row.record, (), 0, ())], []))
+
+    return spoil
+
+
+def add_coupon(key: str) -> Callable[[State, GenerationEditor], None]:
+    """Add the document of a coupon whose shop is not public."""
+
+    def spoil(state: State, editor: GenerationEditor) -> None:
+        row = state.related_records.row("coupons", key)
+        assert row is not None
+        owner = state.shops.row(str(row.owner))
+        assert owner is not None
+        assert owner.record is not None
+        record = CouponRecord.model_validate_json(str(row.text))
+        _wrote(editor.write("coupons", [project_coupon(record, owner.record)], []))
+
+    return spoil
+
+
+def plant(world: World, *faults: Callable[[State, GenerationEditor], None]) -> None:
+    """Spoil the live generation; readers see it, its stamp says nothing of it."""
+    with world.editing() as (state, editor):
+        for fault in faults:
+            fault(state, editor)
+        editor.show()
+
+
+def _wrote(refused: int) -> None:
+    assert refused == 0
+
+
+def _renamed(document: object, document_id: str) -> object:
+    values = {name: getattr(document, name) for name in type(document).__slots__}  # type: ignore[attr-defined]
+    return type(document)(**{**values, "id": document_id})

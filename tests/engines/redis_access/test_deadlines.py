@@ -1,0 +1,124 @@
+"""One deadline for a request and all that is asked of Redis for it; what many requests share is nobody's alone."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from service.auth.redis import RedisTokenStore
+from service.auth.secrets import hash_of, new_token_text
+from service.auth.verifier import Confirmed, StoreAway, TokenVerifier
+from service.limits.fallback import FallbackLimiter
+from service.limits.memory import MemoryLimiter
+from service.limits.redis import RedisLimiter
+from service.redis.access import RedisAccess
+from service.runtime.metrics import NoMetrics
+from service.runtime.request_context import RequestContext, bind_request
+from tests.engines.redis_access.using import AWAY, READS, WIDGET, Stores, opened
+from tests.rules.reports.stores import exported, report
+from tests.support.real.redis import RedisServer
+
+Ask = Callable[[Stores], Awaitable[object]]
+
+ASKED: Final[dict[str, Ask]] = {
+    "append": lambda stores: stores.reports.append(report("s1")),
+    "claim": lambda stores: stores.reports.claim("w1", 1, 60),
+    "acknowledge": lambda stores: stores.reports.acknowledge("w1", ["1-1"]),
+    "waiting": lambda stores: stores.reports.waiting(1),
+    "export": lambda stores: exported(stores.reports),
+    "depth": lambda stores: stores.reports.depth(),
+    "find": lambda stores: stores.tokens.find(hash_of("text")),
+    "issue": lambda stores: stores.tokens.issue(WIDGET, hash_of("text")),
+    "all": lambda stores: stores.tokens.all(),
+    "revoke": lambda stores: stores.tokens.revoke("a1"),
+    "hit": lambda stores: stores.limiter.hit("k", READS),
+}
+
+
+@dataclass
+class Told(NoMetrics):
+    """What was measured, without the times."""
+
+    caches: list[tuple[str, bool]] = field(default_factory=list)
+    calls: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
+        self.caches += [(cache, hit)] * times
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        assert 0 <= seconds < 2
+        self.calls.append((store, operation, outcome))
+
+
+@pytest.fixture
+async def server(redis_program: str, tmp_path: Path) -> AsyncIterator[RedisServer]:
+    """A Redis that the test may pause."""
+    with RedisServer(redis_program, tmp_path) as running:
+        yield running
+
+
+def _request(seconds: float) -> RequestContext:
+    now = time.monotonic()
+    return RequestContext("r1", now, now + seconds)
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+async def test_a_request_waits_for_a_hanging_redis_no_longer_than_it_has_time(server: RedisServer, ask: Ask) -> None:
+    async with opened(RedisAccess(server.url), timeout=5.0) as stores:
+        await stores.reports.append(report("s0"))
+        server.process.pause()
+        began = time.monotonic()
+        with bind_request(_request(0.1)), pytest.raises(AWAY):
+            await ask(stores)
+        took = time.monotonic() - began
+        server.process.resume()
+    assert 0.05 < took < 1.0
+
+
+async def test_what_a_request_gave_up_does_not_answer_the_next_one(server: RedisServer) -> None:
+    async with opened(RedisAccess(server.url)) as stores:
+        await stores.tokens.issue(WIDGET, hash_of("text"))
+        server.process.pause()
+        for _ in range(20):
+            with bind_request(_request(0.02)), pytest.raises(AWAY):
+                await stores.tokens.find(hash_of("text"))
+        server.process.resume()
+        assert [await stores.tokens.find(hash_of(text)) for text in ("none", "text", "none")] == [None, WIDGET, None]
+
+
+@pytest.mark.rule("Q1")
+async def test_a_look_up_that_requests_share_outlives_the_one_that_began_it(server: RedisServer) -> None:
+    text, metrics = new_token_text(), Told()
+    store = RedisTokenStore(RedisAccess(server.url), "shopdir")
+    verifier = TokenVerifier(store, metrics=metrics)
+    await store.issue(WIDGET, hash_of(text))
+    server.process.pause()
+    with bind_request(_request(0.05)):
+        hurried = asyncio.create_task(verifier.verify(text))
+    with bind_request(_request(5)):
+        patient = asyncio.create_task(verifier.verify(text))
+    first = await hurried
+    server.process.resume()
+    second = await patient
+    third = await verifier.verify(text)
+    await verifier.close()
+    await store.close()
+    assert (first, second, third) == (StoreAway(), Confirmed(WIDGET), Confirmed(WIDGET))
+    assert metrics.caches == [("tokens", False), ("tokens", False), ("tokens", True)]
+    assert metrics.calls == [("tokens", "find", "ok")]
+
+
+@pytest.mark.rule("Q4")
+async def test_a_request_without_time_left_does_not_put_others_under_the_local_quota(server: RedisServer) -> None:
+    shared = RedisLimiter(RedisAccess(server.url), "shopdir", timeout=2)
+    limiter = FallbackLimiter(shared, MemoryLimiter())
+    await limiter.hit("k", READS)
+    with bind_request(_request(0)):
+        late = await limiter.hit("k", READS)
+    after = await limiter.hit("k", READS)
+    await limiter.close()
+    assert (late.remaining, after.remaining, limiter.degraded) == (READS.limit - 1, READS.limit - 2, False)

@@ -1,0 +1,55 @@
+"""`make relevance`: the table of both engines, on the development data."""
+
+import asyncio
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.engines.relevance.development import Report, embedded_engine, measure, opensearch_engine
+from tests.support.real.sources import Missing, find_dev_data, find_opensearch
+
+
+async def _reports(data: Path) -> dict[str, Report]:
+    reports: dict[str, Report] = {}
+    with TemporaryDirectory() as directory:
+        async with embedded_engine(data, Path(directory)) as backend:
+            reports["embedded"] = await measure(backend, data)
+    source = find_opensearch()
+    if isinstance(source, Missing):
+        print(f"OpenSearch is left out: {source.reason}", file=sys.stderr)
+        return reports
+    source.prepare()
+    with TemporaryDirectory() as directory, source.open(Path(directory)) as url:
+        async with opensearch_engine(data, url) as backend:
+            reports["opensearch"] = await measure(backend, data)
+    return reports
+
+
+def _print(reports: dict[str, Report]) -> None:
+    console = Console()
+    for engine, report in reports.items():
+        for transport, qualities in (("/suggest", report.suggest), ("find_shop", report.find)):
+            table = Table("kind", "queries", "success@1", "success@8", "MRR@10", title=f"{transport} on {engine}")
+            for kind, found in qualities.items():
+                figures = (f"{figure:.3f}" for figure in (found.success_1, found.success_8, found.mrr_10))
+                table.add_row(kind, str(found.queries), *figures)
+            console.print(table)
+        console.print(f"Mean keystrokes until the target is among the first eight, {engine}: {report.keystrokes:.3f}")
+
+
+def main() -> None:
+    """Measure and print; the exit code is 1 when there is no data, or when the engines differ."""
+    data = find_dev_data()
+    if isinstance(data, Missing):
+        sys.exit(f"There is nothing to measure: {data.reason}")
+    reports = asyncio.run(_reports(data))
+    _print(reports)
+    if len(set(map(repr, reports.values()))) > 1:
+        sys.exit("The engines differ.")
+
+
+if __name__ == "__main__":
+    main()

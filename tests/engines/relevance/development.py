@@ -1,0 +1,115 @@
+"""The development queries, asked of the service itself: /suggest and find_shop over an engine with the real shops."""
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from service.app import create_app
+from service.limits.policy import QuotaClass
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.opensearch.engine import OpenSearchBackend
+from service.search.protocol import SearchBackend
+from service.settings.service import Settings
+from tests.engines.relevance.metrics import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
+from tests.support.catalogues import build_into
+from tests.support.emptying import empty_place
+
+_PLENTY: Final = QuotaClass(1_000_000_000, 1_000_000_000, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures of one engine.
+
+    Attributes:
+        suggest: /suggest, kind by kind.
+        find: find_shop, kind by kind.
+        keystrokes: the mean number of key presses until the target is among the first eight of /suggest.
+    """
+
+    suggest: Mapping[str, Quality]
+    find: Mapping[str, Quality]
+    keystrokes: float
+
+
+@asynccontextmanager
+async def embedded_engine(data: Path, directory: Path) -> AsyncIterator[SearchBackend]:
+    """The real shops in the embedded engine."""
+    build_into(EmbeddedSink(directory), data / "dev-shops.ndjson")
+    backend = EmbeddedBackend(directory)
+    try:
+        yield backend
+    finally:
+        await backend.close()
+
+
+@asynccontextmanager
+async def opensearch_engine(data: Path, url: str) -> AsyncIterator[SearchBackend]:
+    """The real shops in a real OpenSearch."""
+    prefix = f"relevance-{secrets.token_hex(6)}"
+    sink = OpenSearchSink([url], prefix)
+    backend = OpenSearchBackend([url], prefix, timeout=10.0)
+    try:
+        build_into(sink, data / "dev-shops.ndjson")
+        yield backend
+    finally:
+        await backend.close()
+        sink.close()
+        empty_place([url], prefix)
+
+
+async def measure(backend: SearchBackend, data: Path) -> Report:
+    """Ask all development queries and sessions."""
+    # More is asked than one address may: `make relevance` has no settings of a test run around it.
+    app = create_app(Settings(request_timeout=10.0, quota_anonymous=_PLENTY), search=backend)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://shops.internal") as client:
+        queries = list(_lines(data / "dev-queries.ndjson"))
+        return Report(
+            suggest=by_kind([(query["kind"], _rank(await _suggest(client, query), query)) for query in queries]),
+            find=by_kind([(query["kind"], _rank(await _find(client, query), query)) for query in queries]),
+            keystrokes=await _mean_keystrokes(client, list(_lines(data / "dev-sessions.ndjson"))),
+        )
+
+
+async def _mean_keystrokes(client: httpx2.AsyncClient, sessions: list[dict[str, Any]]) -> float:
+    counts = []
+    for session in sessions:
+        shown = [await _suggest(client, {"q": typed}, SHOWN) for typed in session["keystrokes"]]
+        counts.append(keystrokes_until(shown, session["target"]))
+    return sum(counts) / len(counts)
+
+
+async def _suggest(client: httpx2.AsyncClient, query: Mapping[str, Any], limit: int = DEPTH) -> list[str]:
+    country = {"country": query["country"]} if "country" in query else {}
+    answer = await client.get("/suggest", params={"q": query["q"], "limit": limit, **country})
+    return _ids(answer, "shops")
+
+
+async def _find(client: httpx2.AsyncClient, query: Mapping[str, Any]) -> list[str]:
+    country = {"country": query["country"]} if "country" in query else {}
+    answer = await client.post("/tool/find_shop", json={"query": query["q"], "limit": DEPTH, **country})
+    return _ids(answer, "results")
+
+
+def _ids(answer: httpx2.Response, field: str) -> list[str]:
+    # A failure is never an empty list, here neither.
+    answer.raise_for_status()
+    return [shop["id"] for shop in answer.json()[field]]
+
+
+def _rank(answer: list[str], query: Mapping[str, Any]) -> int | None:
+    return rank_of_first(answer, frozenset(query["relevant"]), frozenset(query.get("acceptable", ())))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)

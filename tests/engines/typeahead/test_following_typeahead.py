@@ -1,0 +1,351 @@
+"""A typeahead follows its changes: by small segments, and by folds that take these in."""
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from index_mappings.documents import CategoryEntry
+from index_mappings.typeahead.manifest import (
+    MOST_SEGMENTS,
+    Covering,
+    SegmentUse,
+    TypeaheadManifest,
+    bitmap_of,
+    manifest_path,
+)
+from index_mappings.typeahead.segment import segment_path
+from indexer.sinks.typeahead.folding import Fold, Folding, foldable
+from indexer.sinks.typeahead.merging import Input, merge
+from indexer.sinks.typeahead.reading import damaged_files, open_segment
+from indexer.sinks.typeahead.store import GRACE_S
+from tests.engines.typeahead.followed import Followed, category, named, projected
+from tests.rules.backends.strategies import shop_lines
+
+_BASE = [named(f"b{number:02}", f"Kestrel {number}", 9.0) for number in range(20)]
+
+
+@pytest.fixture
+def folding() -> Iterator[Folding]:
+    folding = Folding()
+    yield folding
+    folding.close()
+
+
+def _names(world: Followed) -> list[str]:
+    (covering,) = world.manifest.coverings
+    return [use.name for use in covering]
+
+
+def _age(world: Followed, seconds: float = GRACE_S + 1) -> None:
+    """Let all files be older than they are."""
+    for path in world.directory.iterdir():
+        then = path.stat().st_mtime - seconds
+        os.utime(path, (then, then))
+
+
+def _ended(folding: Folding) -> None:
+    """Wait for the process that folds, without taking its result."""
+    assert folding.process_id is not None
+    os.waitid(os.P_PID, folding.process_id, os.WEXITED | os.WNOWAIT)
+
+
+def test_the_last_segment_is_rewritten_while_it_is_small_and_then_another_one_begins(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=3)
+    shapes = []
+    for number in range(7):
+        world.change([named(f"n{number}", f"Wren {number}")])
+        shapes.append(world.shape[0])
+    assert shapes == [[20, 1], [20, 2], [20, 3], [20, 3, 1], [20, 3, 2], [20, 3, 3], [20, 3, 3, 1]]
+    # Where there are as many segments as may be, the last one takes all.
+    for number in range(7, 20):
+        world.change([named(f"n{number}", f"Wren {number}")])
+    assert world.shape == [[20, 3, 3, 14]]
+
+
+@pytest.mark.rule("V3")
+def test_a_shop_that_is_replaced_or_removed_goes_from_wherever_it_was(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=1)
+    world.change([named("n1", "Wren")])
+    world.change([named("b01", "Wren Too"), named("n1", "Wren Again")], ["b02", "never"])
+    assert world.shape == [[18, 0, 2]]
+    world.change(removed=["b01", "n1", "b00"])
+    assert world.shape == [[17, 0, 0]]
+
+
+def test_a_segment_of_which_nothing_is_left_is_no_longer_named(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=3)
+    world.change([named("n1", "Wren"), named("b01", "Wren")])
+    world.change(removed=["n1", "b01"])
+    assert world.shape == [[19]]
+
+
+def test_from_no_shop_to_some_and_back_to_none(tmp_path: Path) -> None:
+    world = Followed(tmp_path, [], small_shops=3)
+    world.change([named("n1", "Wren"), named("n2", "Kite")])
+    assert world.shape == [[2]]
+    world.change(removed=["n1", "n2"])
+    assert world.shape == [[0]]
+
+
+def test_all_shops_written_again_as_they_are_make_the_same_segment(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=3)
+    before = world.manifest
+    world.change(_BASE)
+    assert world.manifest == before
+
+
+def test_a_commit_without_changes_names_the_same_manifest(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE)
+    before, files = world.name, world.files
+    world.change()
+    world.change(removed=["never"])
+    assert (world.name, world.files) == (before, files)
+
+
+def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE)
+    segments = world.manifest.coverings
+    editor = world.editor()
+    for slug, count in (("birds", 3), ("owls", 7), ("wrens", 3)):
+        editor.put_category(category(slug, count))
+    editor.commit()
+    editor.put_category(category("birds", 9))
+    editor.remove_category("owls")
+    editor.remove_category("never")
+    world.name = editor.commit()
+    birds, wrens = CategoryEntry("birds", "Birds", 9, ("birds",)), CategoryEntry("wrens", "Wrens", 3, ("wrens",))
+    assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
+
+
+def test_what_was_put_stays_when_an_editor_goes_on_from_another_manifest(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE)
+    first = world.name
+    world.change([named("n1", "Wren")])
+    editor = world.editor()
+    editor.put_shop(named("n2", "Kite"))
+    editor.restart(first)
+    world.name = editor.commit()
+    assert set(editor.shown("n", None)) == {"n2"}
+
+
+def test_what_is_shown_comes_from_all_segments_between_two_ids(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=1)
+    world.change([named("b01", "Wren"), named("b021", "Kite")], ["b03"])
+    shown = world.editor().shown("b00", "b04")
+    assert {shop_id: what[1] for shop_id, what in shown.items()} == {
+        "b01": "Wren", "b02": "Kestrel 2", "b021": "Kite", "b04": "Kestrel 4",
+    }  # fmt: skip
+
+
+def test_files_of_the_newest_three_manifests_and_young_ones_stay(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=50)
+    for number in range(5):
+        world.change([named(f"n{number}", f"Wren {number}")])
+    assert len(world.files) == 12
+    left = {"123-0.part", f"{'0' * 64}.segment", "notes.txt"}
+    for name in left:
+        (world.directory / name).write_bytes(b"half")
+    _age(world)
+    for number in range(5, 8):
+        world.change([named(f"n{number}", f"Wren {number}")])
+    # Of the three new ones and of the one from which the last commit began.
+    manifests = sorted(world.directory.glob("*.manifest"), key=lambda path: path.stat().st_mtime_ns)
+    named_files = {
+        f"{name}.segment"
+        for path in manifests
+        for name in TypeaheadManifest.from_bytes(path.read_bytes(), path.stem).files()
+    }
+    assert len(manifests) == 3
+    assert world.files == {"notes.txt", *(path.name for path in manifests), *named_files}
+
+
+def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp_path: Path) -> None:
+    world = Followed(tmp_path, _BASE)
+    before = manifest_path(world.directory, world.name)
+    editor = world.editor()
+    for number in range(5):
+        editor.put_shop(named(f"n{number}", "Wren"))
+        editor.commit()
+        _age(world)
+    assert before.exists()
+    assert damaged_files(world.store, world.name) == ()
+
+
+@pytest.mark.parametrize(
+    ("covering", "folded"),
+    [
+        ([(100, 0)], (0, 0)),
+        ([(100, 26)], (0, 1)),  # a quarter of the base is gone
+        ([(100, 26), (3, 0)], (0, 1)),
+        ([(100, 0), (3, 0)], (0, 0)),
+        ([(100, 0), (5, 0)], (0, 0)),
+        ([(100, 0), (5, 0), (4, 0)], (0, 0)),
+        ([(100, 0), (5, 0), (5, 0)], (1, 3)),
+        ([(100, 0), (5, 0), (6, 0), (2, 0)], (1, 3)),
+        ([(100, 0), (5, 0), (6, 0), (9, 0)], (1, 3)),  # the last one is rewritten, as there may be no more
+        ([(100, 20), (10, 5), (5, 0)], (0, 3)),  # more than a quarter is gone or elsewhere
+        ([(10, 0), (5, 0)], (0, 2)),
+        ([(0, 0)], (0, 0)),
+    ],
+)
+def test_neighbours_are_folded_and_the_base_with_them_when_a_quarter_of_it_is_elsewhere(
+    covering: list[tuple[int, int]], folded: tuple[int, int]
+) -> None:
+    uses = tuple(
+        SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
+        for place, (shops, removed) in enumerate(covering)
+    )
+    assert foldable(uses, 5) == uses[slice(*folded)]
+
+
+def test_a_fold_is_adopted_beside_its_inputs_which_go_after_a_minute(tmp_path: Path, folding: Folding) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+    for number in range(4):
+        world.change([named(f"n{number}", f"Wren {number}")])
+    assert world.shape == [[20, 2, 2]]
+    _ended(folding)
+    inputs = _names(world)
+    # Each of the inputs loses one shop meanwhile, and the last one changes another.
+    world.change([named("n3", "Kite")], ["n0", "b00"])
+    assert world.shape == [[19, 2, 1], [19, 1, 1, 1]]
+    first, second = world.manifest.coverings
+    assert [use.name for use in second[:3]] == inputs
+    assert first[0] == second[0]
+    assert first[-1] == second[-1]
+    # Both are kept up.
+    world.change([named("n4", "Owl")], ["n1"])
+    assert world.shape == [[19, 1, 2], [19, 0, 1, 2]]
+    _age(world)
+    world.change([named("n5", "Owl")])
+    assert world.shape == [[19, 1, 2, 1]]
+    assert folding.process_id is not None  # the next one
+
+
+def test_a_fold_of_everything_makes_one_base(tmp_path: Path, folding: Folding) -> None:
+    world = Followed(tmp_path, _BASE[:8], small_shops=2, folding=folding)
+    world.change([named("n0", "Wren"), named("n1", "Wren"), named("b00", "Wren")])
+    _ended(folding)
+    world.change([named("n2", "Wren")])
+    assert world.shape == [[10, 1], [7, 3, 1]]
+    _age(world)
+    world.change(removed=["n2"])
+    assert world.shape == [[10]]
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
+def test_a_fold_that_is_killed_is_logged_and_begun_again(
+    tmp_path: Path, folding: Folding, caplog: pytest.LogCaptureFixture, kind: signal.Signals
+) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+    for number in range(4):
+        world.change([named(f"n{number}", f"Wren {number}")])
+    first = folding.process_id
+    assert first is not None
+    os.kill(first, kind)
+    _ended(folding)
+    with caplog.at_level(logging.WARNING):
+        world.change([named("n4", "Wren")])
+    assert [record.getMessage() for record in caplog.records] == [
+        f"a fold of the typeahead ended with code {-kind} and is tried again"
+    ]
+    assert world.shape == [[20, 2, 2, 1]]
+    assert folding.process_id not in {None, first}
+    _ended(folding)
+    world.change([named("n5", "Wren")])
+    assert world.shape == [[20, 4, 2], [20, 2, 2, 2]]
+
+
+def test_a_fold_ends_with_its_sink_and_leaves_files_only(tmp_path: Path, folding: Folding) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+    for number in range(4):
+        world.change([named(f"n{number}", f"Wren {number}")])
+    process = folding.process_id
+    assert process is not None
+    folding.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    _age(world)
+    world.folding = None
+    world.change([named("n4", "Wren")])
+    assert not list(world.directory.glob("*.part"))
+
+
+class _Inline(Folding):
+    """Folds in this process, so that every commit meets a finished one; some are late."""
+
+    def __init__(self, late: Iterator[bool]) -> None:
+        super().__init__()
+        self._late = late
+        self._fold: tuple[Path, Fold] | None = None
+
+    def start(self, directory: Path, inputs: Covering) -> None:
+        if inputs and self._fold is None:
+            merged = [Input(open_segment(segment_path(directory, use.name)), use.removed) for use in inputs]
+            self._fold = directory, Fold(inputs, merge(directory, merged))
+
+    def finished(self, directory: Path) -> Fold | None:
+        if self._fold is None or next(self._late):
+            return None
+        (where, fold), self._fold = self._fold, None
+        return fold if where == directory else None
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(small=st.integers(1, 6), data=st.data())
+def test_after_any_changes_and_folds_each_covering_has_what_it_must(small: int, data: st.DataObject) -> None:
+    shops = st.builds(projected, st.integers(0, 12).map("s{}".format), shop_lines())
+    late = (data.draw(st.booleans()) for _ in iter(int, 1))
+    with TemporaryDirectory() as directory:
+        built = {shop.id: shop for shop in data.draw(st.lists(shops, max_size=8))}
+        world = Followed(Path(directory), list(built.values()), small, _Inline(late))
+        for _ in range(data.draw(st.integers(1, 8))):
+            changed = {shop.id: shop for shop in data.draw(st.lists(shops, max_size=4))}
+            removed = data.draw(st.sets(st.integers(0, 12).map("s{}".format), max_size=3)) - changed.keys()
+            if data.draw(st.booleans()):
+                _age(world)
+            world.change(changed.values(), removed)
+            assert damaged_files(world.store, world.name) == ()
+            assert max(map(len, world.manifest.coverings)) <= MOST_SEGMENTS
+            assert len(world.manifest.coverings) <= 2
+
+
+@pytest.mark.parametrize("moment", ["rebuilt", "tidied", "elsewhere"])
+def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, moment: str) -> None:
+    folding = _Inline(iter([False] * 99))
+    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+    built = world.name
+    for number in range(4):
+        world.change([named(f"n{number}", f"Wren {number}")])
+    match moment:
+        case "rebuilt":
+            world.name, world.shops = built, {shop.id: shop for shop in _BASE}
+        case "tidied":
+            assert folding._fold is not None
+            segment_path(world.directory, folding._fold[1].result.name).unlink()
+        case _:
+            assert folding._fold is not None
+            folding._fold = (tmp_path / "elsewhere", folding._fold[1])
+    world.change([named("n9", "Kite")])
+    assert world.shape == ([[20, 1]] if moment == "rebuilt" else [[20, 2, 2, 1]])
+
+
+def test_a_fold_that_lacks_a_shop_which_is_current_again_is_dropped(tmp_path: Path) -> None:
+    folding = _Inline(iter([True, False]))
+    world = Followed(tmp_path, _BASE, small_shops=30, folding=None)
+    former = world.name
+    world.small_shops = 2
+    world.change([], [f"b{number:02}" for number in range(10)])
+    assert world.shape == [[10]]
+    folding.start(world.directory, world.manifest.coverings[0])
+    # Another job has gone back to what was there before.
+    world.name, world.shops, world.folding = former, {shop.id: shop for shop in _BASE}, folding
+    world.change([named("n1", "Wren")])
+    world.change([named("n2", "Wren")])
+    assert world.shape == [[20, 2]]

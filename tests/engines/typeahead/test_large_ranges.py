@@ -1,0 +1,190 @@
+"""Beginnings that very many texts have: by rank, by trees of blocks, and with more ranges than are noted at once (M9).
+
+A catalogue by seeded chance, as what a property test makes is too small for any of these.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.documents import ShopDocument
+from index_mappings.forms import QueryForms, forms_of_words
+from service.search.protocol import SuggestQuery
+from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
+
+pytestmark = pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
+
+# One text of a hundred is a large range; some blocks of 16 texts are worth a tree. This is far from both.
+_MANY: Final = 7_000
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz"
+_LIMITS: Final = (1, 3, 8, 20)
+# Whatever begins with "abcd" but for its third letter stands in another range for each of these.
+_OTHERS: Final = tuple(chr(0x4E00 + 7 * number) for number in range(260))
+
+
+def _catalogue() -> Iterator[ShopDocument]:
+    chance = random.Random(11)  # noqa: S311 - the same each time
+
+    def shop(number: int, full: list[str], keys: list[str], words: Sequence[str] = ()) -> ShopDocument:
+        popularity = chance.choice((None, 0.0, float(chance.randrange(40)), float(chance.randrange(4_000))))
+        markets = chance.choice(((), ("DE",), ("DE", "FR"), ("FR",), ("WORLDWIDE",)))
+        return with_texts(document(f"s{number:05d}", popularity=popularity, countries=markets), full, keys, words)
+
+    def word(size: int) -> str:
+        return "".join(chance.choice(_LETTERS) for _ in range(size))
+
+    for number in range(_MANY):
+        if number % 7 == 0:
+            # Large: a seventh of all. One of ten is a full form only, one a key only.
+            text = f"large{word(2)}"
+            words = ["large", "many"] if number % 2 else ["many", *["few"] * (number % 9 == 0)]
+            if number % 3 == 0:
+                # Words of one beginning, together rarer than the others.
+                words.append(f"wood{number % 10}")
+            yield shop(number, [text] if number % 10 else [], [text] if number % 5 else [], words)
+        elif number % 100 == 1:
+            # Of one beginning each, so many that they fill some blocks.
+            yield shop(number, [], [f"tree{word(3)}", f"o{chance.choice(_LETTERS)}chid{word(2)}"])
+        elif number % 200 == 2:
+            yield shop(number, [f"tree{word(3)}"], [])
+        else:
+            # Many shops have one text.
+            yield shop(number, [], [word(4), word(5), f"{chance.choice('abc')}common"])
+    for number, letter in enumerate(_OTHERS):
+        yield shop(_MANY + 2 * number, [], [f"ab{letter}d{word(1)}"])
+        yield shop(_MANY + 2 * number + 1, [], [f"ab{letter}cd{word(1)}"])
+
+
+@pytest.fixture(scope="module")
+def segmented(tmp_path_factory: pytest.TempPathFactory) -> Segmented:
+    return Segmented(tmp_path_factory.mktemp("large"), _catalogue())
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Segmented:
+    """The same, and the best of each range removed, replaced, or found by other texts."""
+    segmented = Segmented(tmp_path_factory.mktemp("changed"), _catalogue())
+    best = {shop_id for texts in _ASKED for _, shop_id in segmented.expected(_forms(texts))[:9]}
+    listed = sorted(best)
+    replaced = [with_texts(document(shop_id, popularity=5.0), ["larger"], ["tree"]) for shop_id in listed[1::3]]
+    segmented.change(replaced, listed[::3])
+    return segmented
+
+
+def _forms(texts: tuple[str, ...]) -> QueryForms:
+    return forms_of_words(texts[1:]) if texts[0] == "words" else forms_of(*texts)
+
+
+# Forms of one word, or several words.
+_ASKED: Final = (
+    ("words", "many", "larg"),
+    ("words", "large", "man"),
+    ("words", "many", "wood"),
+    ("words", "large", "many", "woo"),
+    ("words", "few", "many"),
+    ("words", "many", "few"),
+    ("words", "many", "zzz"),
+    ("words", "qqqqqqqq", "many", "large"),
+    ("words", "few", "qqq"),
+    ("words", "large", "qqqq"),
+    ("large",),
+    ("larg",),
+    ("largeb", "large"),
+    ("tree",),
+    ("treeb",),
+    ("trees", "tree"),
+    ("xlarge",),
+    ("lrage",),
+    ("lartge",),
+    ("larxe",),
+    ("xree",),
+    ("ttree",),
+    ("ochid",),
+    ("ochi",),
+    ("xcommon",),
+    ("common",),
+    ("acommon", "tree"),
+    ("abcd",),
+    ("abxcd",),
+    ("abcd", "xcommon", "large"),
+)
+
+
+@pytest.mark.parametrize("texts", _ASKED, ids="+".join)
+def test_the_best_of_very_many_are_those_that_the_rules_say(segmented: Segmented, texts: tuple[str, ...]) -> None:
+    typeahead = segmented.opened()
+    for country in (None, "FR", "JP"):
+        assert assert_answers(segmented, typeahead, _forms(texts), country, _LIMITS) > 8
+
+
+@pytest.mark.parametrize("texts", _ASKED, ids="+".join)
+def test_and_where_the_best_of_them_have_changed(changed: Segmented, texts: tuple[str, ...]) -> None:
+    typeahead = changed.opened()
+    for country in (None, "DE"):
+        assert assert_answers(changed, typeahead, _forms(texts), country, _LIMITS) > 8
+
+
+class _Calls:
+    """Counts the calls of a function, from whichever module."""
+
+    def __init__(self, modules: Iterable[ModuleType], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number = 0
+        having = [module for module in modules if hasattr(module, name)]
+        self._function: Callable[..., Any] = getattr(having[0], name)
+        for module in having:
+            monkeypatch.setattr(module, name, self)
+
+    def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401 - any function
+        self.number += 1
+        return self._function(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("texts", "by_rank", "stacked", "looks"),
+    [
+        (("large",), True, False, 1),
+        (("tree",), False, True, 1),
+        # The orders without the first character, and without the second.
+        (("xree",), False, True, 4),
+        (("ochid",), False, True, 4),
+        # 520 ranges, of which 192 are noted.
+        (("abcd",), False, False, 6),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
+)
+def test_this_is_how_they_are_found(
+    segmented: Segmented,
+    plain: Mapping[str, ModuleType],
+    monkeypatch: pytest.MonkeyPatch,
+    texts: tuple[str, ...],
+    by_rank: bool,  # noqa: FBT001 - a case
+    stacked: bool,  # noqa: FBT001 - a case
+    looks: int,
+) -> None:
+    ranked, nodes, looked = (
+        _Calls(plain.values(), name, monkeypatch) for name in ("_walk_shops", "_push_sorted", "collect_ranges")
+    )
+    typeahead = segmented.opened()
+    ranked.number = nodes.number = looked.number = 0
+    found = typeahead._best(_forms(texts), SuggestQuery("", None, 20))
+    assert [(int(one.tier), one.shop.id) for one in found] == segmented.expected(_forms(texts))[:20]
+    assert (ranked.number > 0, nodes.number > 0, looked.number) == (by_rank, stacked, looks)
+
+
+@pytest.mark.rule("M9.country")
+def test_of_a_large_range_the_few_that_sell_in_a_country_are_all_found(tmp_path: Path) -> None:
+    # Their numbers are at both sides of the words of 32 bits that hold nobody, and in the last, shorter one.
+    few = {0, 31, 64, 65, 95, 160, 191, 199}
+    shops = [
+        document(
+            f"s{number:03d}", f"Lamp {number}", popularity=200 - number, countries=["AT" if number in few else "DE"]
+        )
+        for number in range(200)
+    ]
+    segmented = Segmented(tmp_path, shops)
+    for country, found in (("AT", len(few)), ("DE", 200 - len(few)), ("FR", 0)):
+        assert assert_answers(segmented, segmented.opened(), forms_of("lamp"), country, (1, 7, 8, 9, 200)) == found

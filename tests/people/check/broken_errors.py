@@ -1,0 +1,122 @@
+"""Servers that are wrong in one way about errors over REST."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.types import ASGIApp
+
+from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, rewriting
+
+FIND: Final = "/tool/find_shop"
+NO_PATH: Final = "/no-such-path"
+PROBLEM: Final = b"application/problem+json"
+MAX_BODY: Final = 65_536
+
+
+def to_bodies(change: Callable[[Answered], None], *having: bytes, path: str = FIND) -> Callable[[ASGIApp], ASGIApp]:
+    """A server that changes its answers to bodies that hold all of these bytes."""
+
+    def after(answered: Answered) -> None:
+        if answered.asked.path == path and all(part in answered.asked.body for part in having):
+            change(answered)
+
+    return lambda app: Changed(app, after=after)
+
+
+def problem(status: int, code: str) -> Callable[[Answered], None]:
+    """Be this error, in the right shape."""
+    document: dict[str, Any] = {
+        "type": f"urn:{code}",
+        "title": code,
+        "status": status,
+        "detail": "x-api-token, country",
+        "code": code,
+        "errors": [{"field": "query", "message": "is wrong"}],
+    }
+    return lambda answered: answered.be(status, document, PROBLEM)
+
+
+def _empty_page(answered: Answered) -> None:
+    answered.be(200, {"results": [], "total_count": 0, "truncated": False})
+
+
+def _any_size(asked: Asked) -> None:
+    if asked.path == FIND and len(asked.body) > MAX_BODY:
+        asked.body = b'{"query":""}'
+
+
+def _size_first(answered: Answered) -> None:
+    if len(answered.asked.body) > MAX_BODY:
+        problem(413, "body_too_large")(answered)
+
+
+def _method_first(answered: Answered) -> None:
+    if answered.asked.method == "GET":
+        problem(405, "method_not_allowed")(answered)
+
+
+def _body_first(answered: Answered) -> None:
+    if (b"content-type", b"text/plain") in answered.asked.headers:
+        problem(415, "unsupported_media_type")(answered)
+
+
+def _unknown_dropped(asked: Asked) -> None:
+    if b"contry" in asked.body:
+        asked.body = b'{"query":""}'
+
+
+def _unknown_dropped_later(asked: Asked) -> None:
+    """Look the shop up before the rest of the input is judged."""
+    if asked.path == "/tool/get_shop":
+        asked.body = asked.body.replace(b',"no_such_field":true', b"")
+
+
+def _retold(answered: Answered, change: Callable[[Document], None]) -> None:
+    document = answered.document
+    change(document)
+    answered.document = document
+
+
+def _unnamed(document: Document) -> None:
+    document["errors"] = [{"field": "input", "message": "is wrong"}]
+
+
+def _no_errors(document: Document) -> None:
+    document["errors"] = []
+
+
+def _other_status(document: Document) -> None:
+    document["status"] = 500
+
+
+def _untitled(document: Document) -> None:
+    document.pop("title")
+
+
+def _as_json(answered: Answered) -> None:
+    answered.set_header(b"content-type", b"application/json")
+
+
+BREAKAGES: Final = (
+    Breakage("R3", "drops a field that it does not know", lambda app: Changed(app, before=_unknown_dropped)),
+    Breakage("R3", "does not name the field", to_bodies(lambda answered: _retold(answered, _unnamed), b"contry")),
+    Breakage("R3", "takes null for a value", to_bodies(problem(400, "invalid_input"), b"null")),
+    Breakage("R5", "tells the method before the route",
+             answering("/tool/no_such_tool", _method_first, 404)),
+    Breakage("R5", "looks at the size before the type", answering(FIND, _size_first, 415)),
+    Breakage("R5", "looks the shop up before it reads all", lambda app: Changed(app, before=_unknown_dropped_later)),
+    Breakage("R5.credentials", "looks at the body before the token",
+             answering("/tool/get_trust", _body_first, 401)),
+    Breakage("E1", "sends errors as plain JSON", answering(NO_PATH, _as_json, 404)),
+    Breakage("E1", "says another status in the body", rewriting(NO_PATH, _other_status, 404)),
+    Breakage("E1", "has no title", rewriting(NO_PATH, _untitled, 404)),
+    Breakage("E1", "lets the framework's 422 show", to_bodies(problem(422, "invalid_input"), b'{"query":5}')),
+    Breakage("E1", "does not say which fields",
+             to_bodies(lambda answered: _retold(answered, _no_errors), b'{"query":5}')),
+    Breakage("E6", "fails on a number that is none", to_bodies(problem(500, "internal_error"), b"NaN")),
+    Breakage("E6", "takes the last of two fields", to_bodies(_empty_page, b'"query":"a","query":"b"')),
+    Breakage("E6", "fails on deep nesting", to_bodies(problem(500, "internal_error"), b"[" * 5_000)),
+    Breakage("E6", "takes a control character", to_bodies(_empty_page, b"\\u0000")),
+    Breakage("E6", "takes a body of any size", lambda app: Changed(app, before=_any_size), also=("R5",)),
+    Breakage("E6", "refuses a tab in a query", to_bodies(problem(400, "invalid_input"), b"\\t")),
+)  # fmt: skip

@@ -1,0 +1,161 @@
+"""Servers whose find_shop is wrong in one way."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tests.people.check.at_all_transports import answering, hearing, rewriting
+from tests.people.check.breaking import Answered, Breakage, Document
+
+_FIND: Final = "/tool/find_shop"
+
+
+def _always(name: str, value: Any) -> Callable[[Document], None]:  # noqa: ANN401 - any JSON value
+    def change(document: Document) -> None:
+        document[name] = value
+
+    return change
+
+
+def _counts_the_page(document: Document) -> None:
+    document["total_count"] = len(document["results"])
+
+
+def _one_more(arguments: Document) -> Document:
+    limit = arguments.get("limit")
+    return {**arguments, "limit": limit + 1} if isinstance(limit, int | float) and 1 < limit < 100 else arguments
+
+
+def _truncated_by_total(document: Document) -> None:
+    document["truncated"] = document["total_count"] > 1
+
+
+def _ignored_but_silent(document: Document) -> None:
+    document["ignored_terms"] = []
+
+
+def _drops_everything(answered: Answered) -> None:
+    document = answered.document
+    if document["ignored_terms"]:
+        document["results"], document["total_count"] = [], 0
+        answered.document = document
+
+
+def _null_is_a_query(arguments: Document) -> Document:
+    return {**arguments, "query": ""} if arguments.get("query", ...) is None else arguments
+
+
+def _whole_words_only(answered: Answered) -> None:
+    """Nothing is found by a part of a name."""
+    document = answered.document
+    query = answered.asked.arguments.get("query", "")
+    words = {word for shop in document["results"] for word in shop["name"].lower().split()}
+    if query and "." not in query and "category" not in answered.asked.arguments and not set(query.split()) & words:
+        document["results"], document["total_count"] = [], 0
+        answered.document = document
+
+
+def _blank_is_invalid(answered: Answered) -> None:
+    arguments = answered.asked.arguments
+    if arguments.get("query") == "" and "category" in arguments:
+        answered.document = {**answered.document, "results": [], "total_count": 0, "truncated": False}
+
+
+def _without_country(arguments: Document) -> Document:
+    country = arguments.get("country")
+    if isinstance(country, str) and len(country) == 2 and country not in {"ZZ", "UK", "XX"}:
+        return {name: value for name, value in arguments.items() if name != "country"}
+    return arguments
+
+
+def _any_country(answered: Answered) -> None:
+    if "country" in answered.asked.arguments:
+        answered.be(200, {"results": [], "total_count": 0})
+
+
+def _clamped(arguments: Document) -> Document:
+    limit = arguments.get("limit")
+    return {**arguments, "limit": 100} if isinstance(limit, int) and limit > 100 else arguments
+
+
+def _ten_by_default(arguments: Document) -> Document:
+    return {"limit": 10, **arguments}
+
+
+def _offset_off_by_one(arguments: Document) -> Document:
+    offset = arguments.get("offset")
+    # Only a step of a page: what lies beyond the first one begins one too late.
+    return (
+        {**arguments, "offset": offset + 1}
+        if isinstance(offset, int) and offset > 1 and "category" not in arguments
+        else arguments
+    )
+
+
+def _category_left_out(arguments: Document) -> Document:
+    """With a query, the category is not looked at."""
+    if arguments.get("query") and not str(arguments.get("category", "none_")).startswith("none_"):
+        return {name: value for name, value in arguments.items() if name != "category"}
+    return arguments
+
+
+def _any_word(arguments: Document) -> Document:
+    """Of several words the first one suffices."""
+    words = str(arguments.get("query", "")).split()
+    return {**arguments, "query": words[0]} if len(words) == 2 and words[1].isalpha() else arguments
+
+
+def _only_known_words(document: Document) -> None:
+    if "word_counts" in document:
+        document["word_counts"] = [count for count in document["word_counts"] if count["shops"]]
+
+
+def _counts_always(document: Document) -> None:
+    document.setdefault("word_counts", [])
+
+
+def _empty_for_unknown(answered: Answered) -> None:
+    if answered.document["code"] == "unknown_category" and answered.asked.arguments["query"]:
+        page = {"results": [], "total_count": 0, "truncated": False, "ignored_terms": [], "category_truncated": False}
+        answered.be(200, page)
+
+
+BREAKAGES: Final = (
+    Breakage("I21", "returns one shop too many", hearing(_FIND, _one_more), also=("I48",)),
+    Breakage("I21", "counts the page", rewriting(_FIND, _counts_the_page), also=("I22", "I52")),
+    Breakage("I22", "is always at its end", rewriting(_FIND, _always("truncated", value=False))),
+    Breakage("I22", "never is at its end", rewriting(_FIND, _truncated_by_total)),
+    Breakage("I23", "drops words and does not say so", rewriting(_FIND, _ignored_but_silent)),
+    Breakage(
+        "I23",
+        "finds nothing when a word is found nowhere",
+        answering(_FIND, _drops_everything),
+        also=("M6.nothing_left",),
+    ),
+    Breakage("I24", "has null for category_truncated", rewriting(_FIND, _always("category_truncated", None))),
+    Breakage(
+        "I24", "always says that categories were cut", rewriting(_FIND, _always("category_truncated", value=True))
+    ),
+    Breakage("I44", "takes null for an empty query", hearing(_FIND, _null_is_a_query)),
+    Breakage("I44", "finds whole words only", answering(_FIND, _whole_words_only)),
+    Breakage(
+        "I45",
+        "finds nothing in a category without a query",
+        answering(_FIND, _blank_is_invalid),
+        also=("I52", "M6.nothing_left"),
+    ),
+    Breakage("I46", "does not look at the country", hearing(_FIND, _without_country)),
+    Breakage("I46", "takes any word for a country", answering(_FIND, _any_country, 400), also=("R4",)),
+    Breakage("I47", "clamps the limit", hearing(_FIND, _clamped), also=("M8",)),
+    Breakage("I47", "returns ten unless asked", hearing(_FIND, _ten_by_default)),
+    Breakage("I48", "leaves a shop out between pages", hearing(_FIND, _offset_off_by_one)),
+    Breakage(
+        "I49",
+        "does not look at the category beside a query",
+        hearing(_FIND, _category_left_out),
+        also=("M6.nothing_left",),
+    ),
+    Breakage("I50", "is content with one of the words", hearing(_FIND, _any_word)),
+    Breakage("M6.word_counts", "leaves out the words that no shop fits", rewriting(_FIND, _only_known_words)),
+    Breakage("M6.word_counts", "counts words where there are matches", rewriting(_FIND, _counts_always)),
+    Breakage("I51", "finds nothing in an unknown category", answering(_FIND, _empty_for_unknown, 400)),
+)

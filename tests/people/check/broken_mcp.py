@@ -1,0 +1,171 @@
+"""Servers whose MCP endpoint is wrong in one way."""
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.types import ASGIApp
+
+from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering
+
+MCP: Final = "/mcp"
+TOKEN: Final = b"x-api-token"
+Change = Callable[[Answered], None]
+
+
+def saying(
+    change: Change, *, method: str | None = None, tool: str | None = None, having: str = "", status: int | None = 200
+) -> Callable[[ASGIApp], ASGIApp]:
+    """A server that changes its answers over MCP: to a method, to calls of a tool, to messages that hold a text.
+
+    Args:
+        change: of the answer.
+        method: of the message; None for any.
+        tool: that is called; None for any.
+        having: a text in the message.
+        status: of HTTP, of the answers that are changed; None for any.
+    """
+
+    def after(answered: Answered) -> None:
+        message = answered.asked.arguments
+        params = message.get("params") or {}
+        asked = method in {None, message.get("method")} and tool in {None, params.get("name")}
+        asked = asked and status in {None, answered.status}
+        if answered.asked.path == MCP and asked and having in answered.asked.body.decode("utf-8", "replace"):
+            change(answered)
+
+    return lambda app: Changed(app, after=after)
+
+
+def in_place(change: Callable[[Document], None]) -> Change:
+    """Change a JSON object."""
+
+    def changed(answered: Answered) -> None:
+        document = answered.document
+        change(document)
+        answered.document = document
+
+    return changed
+
+
+def in_text(change: Callable[[Document], None]) -> Change:
+    """Change the JSON that the text of a result holds, and not the structured content."""
+
+    def changed(document: Document) -> None:
+        text = document["result"]["content"][0]
+        told = json.loads(text["text"])
+        change(told)
+        text["text"] = json.dumps(told)
+
+    return in_place(changed)
+
+
+def without_token(change: Change) -> Change:
+    """Change the answer to callers who send no token."""
+
+    def changed(answered: Answered) -> None:
+        if all(name != TOKEN for name, _ in answered.asked.headers):
+            change(answered)
+
+    return changed
+
+
+def closed(answered: Answered) -> None:
+    """Ask for credentials."""
+    error = {"code": -32001, "message": "A token is needed.", "data": {"code": "token_required"}}
+    answered.be(401, {"jsonrpc": "2.0", "id": 1, "error": error})
+
+
+def _without_origin(asked: Asked) -> None:
+    asked.headers = [(name, value) for name, value in asked.headers if name != b"origin"]
+
+
+def _older_version(document: Document) -> None:
+    document["result"]["protocolVersion"] = "2024-11-05"
+
+
+def _no_descriptions(document: Document) -> None:
+    for tool in document["result"]["tools"]:
+        del tool["description"]
+
+
+def _no_schema(document: Document) -> None:
+    document["result"]["tools"][0]["inputSchema"] = {}
+
+
+def _no_text(document: Document) -> None:
+    document["result"]["content"] = []
+
+
+def _one_tool_less(document: Document) -> None:
+    del document["result"]["tools"][-1]
+
+
+def _reads_only(document: Document) -> None:
+    document["result"]["tools"] = document["result"]["tools"][:5]
+
+
+def _one_more(told: Document) -> None:
+    if "total_count" in told:
+        told["total_count"] += 1
+
+
+def _unstructured(document: Document) -> None:
+    del document["result"]["structuredContent"]
+
+
+def _structured(document: Document) -> None:
+    document["result"]["structuredContent"] = json.loads(document["result"]["content"][0]["text"])
+
+
+def _no_failure(document: Document) -> None:
+    document["result"]["isError"] = False
+
+
+def _words_only(document: Document) -> None:
+    document["result"]["content"][0]["text"] = "query is required"
+
+
+def _as_error(answered: Answered) -> None:
+    error = {"code": -32602, "message": "query is required"}
+    answered.be(200, {"jsonrpc": "2.0", "id": 1, "error": error})
+
+
+def _as_result(answered: Answered) -> None:
+    result: dict[str, Any] = {"isError": True, "content": [{"type": "text", "text": "no such tool"}]}
+    answered.be(200, {"jsonrpc": "2.0", "id": 1, "result": result})
+
+
+def _as_problem(answered: Answered) -> None:
+    answered.be(answered.status, {"code": "refused"}, b"application/problem+json")
+
+
+def _as_page(answered: Answered) -> None:
+    answered.status = 200
+    answered.body = b""
+    answered.set_header(b"content-type", b"text/event-stream")
+
+
+BREAKAGES: Final = (
+    Breakage("I3", "settles another version", saying(in_place(_older_version), method="initialize")),
+    Breakage("I3", "lists tools without a description", saying(in_place(_no_descriptions), method="tools/list")),
+    Breakage("I3", "lists a tool without its input", saying(in_place(_no_schema), method="tools/list")),
+    Breakage("I3", "says nothing in a result", saying(in_place(_no_text), tool="list_categories"), also=("I5",)),
+    Breakage("I5", "lists a tool less", saying(in_place(_one_tool_less), method="tools/list")),
+    Breakage("I5", "counts otherwise than REST", saying(in_text(_one_more), tool="find_shop", having='"limit":3')),
+    Breakage("I5", "counts coupons otherwise", saying(in_text(_one_more), tool="list_coupons", having="shop_")),
+    Breakage("I5", "leaves out structured content", saying(in_place(_unstructured), tool="get_trust")),
+    Breakage("I67", "asks for a token at once", saying(without_token(closed), method="initialize")),
+    Breakage("I67", "asks for a token to read", saying(without_token(closed), tool="list_categories")),
+    Breakage("E2", "sends structured errors", saying(in_place(_structured), having='"arguments":{}', tool="find_shop")),
+    Breakage("E2", "calls no error one", saying(in_place(_no_failure), having='"arguments":{}', tool="find_shop")),
+    Breakage("E2", "has words for a problem", saying(in_place(_words_only), having='"arguments":{}', tool="find_shop")),
+    Breakage("E2", "fails by the protocol", saying(_as_error, having='"arguments":{}', tool="find_shop")),
+    Breakage("E2.protocol", "takes an unknown tool's call", saying(_as_result, tool="no_such_tool", status=None)),
+    Breakage("E2.protocol", "hides tools", saying(without_token(in_place(_reads_only)), method="tools/list")),
+    Breakage("E2.protocol", "has a fault of its own", answering(MCP, lambda answered: answered.be(500, {}), 400),
+             also=("E1.transport",)),
+    Breakage("E1.transport", "serves any origin", lambda app: Changed(app, before=_without_origin)),
+    Breakage("E1.transport", "refuses in REST's shape", answering(MCP, _as_problem, 406)),
+    Breakage("E1.transport", "holds a stream open", answering(MCP, _as_page, 405)),
+)  # fmt: skip

@@ -1,0 +1,121 @@
+"""The right service in this process, and runs of `check` against it or against what was made of it."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import httpx2
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from service.app import create_app
+from service.limits.policy import QuotaClass
+from service.search.protocol import SearchBackend
+from service.settings.service import Settings
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.rule import Outcome, Rule
+from shop_directory.conformance.run import Run, Wish, run
+from tests.people.check.breaking import Breakage
+from tests.support.callers import issue
+
+COMMIT: Final = "0123456789abcdef0123456789abcdef01234567"
+BUILT_AT: Final = "2026-11-21T09:30:00Z"
+OPS_KEY: Final = "an-operations-key-of-these-tests"
+# Shops of the sample that are under review (indexer/sample/hidden_shops.py).
+UNDER_REVIEW: Final = ("quillomere.internal", "shop_quillomere", "zathrune.internal")
+_BASE: Final = "http://127.0.0.1"
+_START_BOUND_S: Final = 20.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A running application and the loop that it lives in.
+
+    Attributes:
+        app: the right service.
+        wish: asks all that can be asked of it.
+        loop: its loop, on a thread of its own.
+    """
+
+    app: FastAPI
+    wish: Wish
+    loop: asyncio.AbstractEventLoop
+
+    def check(
+        self, rules: Sequence[Rule] = RULES, wrap: Callable[[ASGIApp], ASGIApp] | None = None, wish: Wish | None = None
+    ) -> Run:
+        """A run against the right service, or against what `wrap` makes of it."""
+        app: ASGIApp = self.app if wrap is None else wrap(self.app)
+        # An exception of an application that was broken on purpose is a dropped connection, as on the network.
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+        return self.wait(run(wish or self.wish, rules, transport))
+
+    def failed(self, breakage: Breakage, rules: Sequence[Rule] = RULES) -> set[str]:
+        """The ids of the rules that fail on a broken server."""
+        return {verdict.rule.id for verdict in self.check(rules, breakage.wrap).of(Outcome.FAILED)}
+
+    def wait(self, work: Awaitable[T]) -> T:
+        """The outcome of some work on the loop of the application."""
+
+        async def done() -> T:
+            return await work
+
+        return asyncio.run_coroutine_threadsafe(done(), self.loop).result(timeout=120)
+
+
+@contextmanager
+def staged(index: Path, folder: Path, search: SearchBackend | None = None) -> Iterator[Stage]:
+    """The service on an index, with a token, an operations key and a place for reports.
+
+    Args:
+        index: of the embedded engine.
+        folder: for tokens and reports.
+        search: another backend than that of the index.
+    """
+    settings = right_settings(index, folder)
+    wish = Wish(_BASE, issue(settings.token_file).text, OPS_KEY, UNDER_REVIEW, write=True, bounds=Bounds(requests=2000))
+    with living(create_app(settings, search=search)) as (app, loop):
+        yield Stage(app, wish, loop)
+
+
+def right_settings(index: Path, folder: Path) -> Settings:
+    """Those of the right service: what is generous for all is more so with a token."""
+    return Settings(
+        data_dir=index,
+        token_file=folder / "tokens.sqlite",
+        reports_file=folder / "reports.sqlite",
+        ops_key=OPS_KEY,
+        commit=COMMIT,
+        built_at=BUILT_AT,
+        request_timeout=10.0,
+        quota_anonymous=QuotaClass(reads=100_000, suggest=100_000, reports=0),
+        quota_classes={"default": QuotaClass(reads=1_000_000, suggest=1_000_000, reports=100_000)},
+    )
+
+
+@contextmanager
+def living(app: FastAPI) -> Iterator[tuple[FastAPI, asyncio.AbstractEventLoop]]:
+    """An application that has been started, and its loop; the loop runs on a thread of its own until the end."""
+    started, ended = threading.Event(), threading.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def live() -> None:
+        async with app.router.lifespan_context(app):
+            loops.append(asyncio.get_running_loop())
+            started.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(live()))
+    thread.start()
+    try:
+        assert started.wait(_START_BOUND_S), "the application did not start in time"
+        yield app, loops[0]
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,192 @@
+"""The command itself, as a process against sockets and in this one: what it prints, and how it ends."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from typer.testing import CliRunner
+
+from service.app import create_app
+from service.settings.service import Settings
+from shop_directory.command_line import command_line
+from shop_directory.conformance.all_rules import RULES, UNSEEN
+from tests.people.check.breaking import Document, rewriting
+from tests.people.check.stage import OPS_KEY, right_settings
+from tests.people.commands.told import commands_told
+from tests.support.callers import issue
+from tests.support.served import served
+
+_PROGRAM: Final = Path(sys.executable).parent / "shop-directory"
+_EXAMPLE: Final = "http://127.0.0.1:8080"
+_NO_RULE: Final = "--only names a rule that there is not; --list shows those that there are."
+EXAMPLES: Final = [
+    example for told in commands_told() if told.words == "shop-directory check" for example in told.examples
+]
+
+
+@pytest.fixture(scope="module")
+def settings(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The right service."""
+    return right_settings(sample_index, tmp_path_factory.mktemp("command"))
+
+
+@pytest.fixture(scope="module")
+def base(settings: Settings) -> Iterator[str]:
+    """It, served as it is in earnest."""
+    with served(create_app(settings)) as url:
+        yield url
+
+
+@contextmanager
+def listening(app: ASGIApp) -> Iterator[str]:
+    """Any application on a socket."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=1))
+    thread = Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def process(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The program with these words, as somebody types them."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_DIRECTORY_")}
+    return subprocess.run(
+        [_PROGRAM, "check", *words],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def asked(*words: str) -> tuple[int, str, str]:
+    """The command's exit code, output and problems, run in this process."""
+    done = CliRunner().invoke(command_line(), ["check", *words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def document_of(output: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(output)
+    return found
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_of_the_help_ends_well(example: str, base: str) -> None:
+    done = process(*example.replace(_EXAMPLE, base).split()[2:])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_with_everything_given_all_that_can_be_seen_holds(base: str, settings: Settings) -> None:
+    token = issue(settings.token_file).text
+    hidden = ("--under-review", "shop_quillomere", "--under-review", "zathrune.internal")
+    variables = {"SHOP_DIRECTORY_API_TOKEN": token, "SHOP_DIRECTORY_OPS_KEY": OPS_KEY}
+    done = process(base, *hidden, "--write", "--json", **variables)
+    document = document_of(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert document["counts"] == {"passed": len(RULES) - 1, "failed": 0, "not_seen": 1, "not_asked": 0}
+    assert (document["base"], document["waited_seconds"]) == (base, 0)
+    assert [rule["id"] for rule in document["rules"]] == [rule.id for rule in RULES]
+    assert [rule for rule in document["rules"] if rule["outcome"] != "passed"] == [
+        {
+            "id": "I75",
+            "statement": next(rule.statement for rule in RULES if rule.id == "I75"),
+            "outcome": "not_seen",
+            "reason": "a build that does not know its commit and time",
+            "finding": None,
+        }
+    ]
+    assert (token in done.stdout, OPS_KEY in done.stdout) == (False, False)
+
+
+def _one_more(document: Document) -> None:
+    document["total_count"] += 1
+
+
+def test_a_broken_rule_ends_with_1_and_says_what_came(settings: Settings) -> None:
+    with listening(rewriting("/tool/list_coupons", _one_more)(create_app(settings))) as url:
+        code, told, problems = asked(url, "--only", "I18,I20")
+        json_code, as_json, _ = asked(url, "--only", "I18,I20", "--json")
+    assert (code, json_code, problems) == (1, 1, "")
+    for words in ("I18", "passed", "I20", "FAILED", "POST /tool/list_coupons {}", "total_count = "):
+        assert words in told
+    document = document_of(as_json)
+    assert [rule["outcome"] for rule in document["rules"]] == ["passed", "failed"]
+    finding = document["rules"][1]["finding"]
+    assert finding["asked"] == "POST /tool/list_coupons {}"
+    assert re.fullmatch(r"total_count = \d+ results \+ \d+ withheld", finding["expected"])
+    assert re.fullmatch(r"total_count = \d+", finding["came"])
+
+
+def test_nobody_there_ends_with_3() -> None:
+    message = "Nothing answers at http://127.0.0.1:9: no HTTP answer (ConnectError)."
+    assert asked("http://127.0.0.1:9/") == (3, "", f"{message}\n")
+    code, told, problems = asked("http://127.0.0.1:9/", "--json")
+    assert (code, told) == (3, "")
+    assert json.loads(problems) == {"error": {"code": "unavailable", "message": message}}
+
+
+def test_a_run_that_has_no_time_for_every_rule_ends_with_3_and_says_which(settings: Settings) -> None:
+    app = create_app(settings)
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in {"/health", "/tool/find_shop"}:
+            time.sleep(0.2)
+        await app(scope, receive, send)
+
+    with listening(slow) as url:
+        code, told, problems = asked(url, "--within", "2", "--only", "I1,I43,I52,I56,I57", "--json")
+    document = document_of(told)
+    assert (code, document["counts"]["failed"]) == (3, 0)
+    reasons = {rule["reason"] for rule in document["rules"] if rule["outcome"] == "not_asked"}
+    assert reasons == {"the run has taken its 2 seconds"}
+    message = "Not every rule could be asked to its end; the reasons stand beside them."
+    assert json.loads(problems) == {"error": {"code": "unavailable", "message": message}}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "URL must be the address of a service, such as https://shops.example."),
+        (("shops.example",), "URL must be the address of a service, such as https://shops.example."),
+        (("ftp://shops.example",), "URL must be the address of a service, such as https://shops.example."),
+        (("http://[::1",), "URL must be the address of a service, such as https://shops.example."),
+        (("http://shops.example:port",), "URL must be the address of a service, such as https://shops.example."),
+        (("http://me:secret@shops.example",), "URL must have no credentials, no query and no fragment."),
+        (("http://shops.example/?token=a",), "URL must have no credentials, no query and no fragment."),
+        (("http://a.example", "--only", "I20,I999"), _NO_RULE),
+        (("http://a.example", "--only", ""), _NO_RULE),
+        (("http://a.example", "--token", "pass\nword"), "--token must be printable ASCII."),
+        (("http://a.example", "--ops-key", "schlüssel"), "--ops-key must be printable ASCII."),
+    ],
+)  # fmt: skip
+def test_a_wrong_url_or_option_ends_with_2_and_asks_nobody(words: tuple[str, ...], message: str) -> None:
+    assert asked(*words) == (2, "", f"{message}\n")
+
+
+def test_the_list_of_rules_has_their_needs_and_what_is_not_checked(base: str) -> None:
+    code, told, _ = asked("--list", "--json")
+    document = document_of(told)
+    assert (code, len(document["rules"])) == (0, len(RULES))
+    assert {"id": "I80", "needs": []}.items() <= next(r for r in document["rules"] if r["id"] == "I80").items()
+    assert document["unseen"] == [{"id": rule_id, "reason": reason} for rule_id, reason in UNSEEN.items()]
+    code, table, _ = asked("--list", "--only", "I37")
+    assert code == 0
+    assert all(word in table for word in ("I37", "--ops-key", "--token", "--write", "I58"))

@@ -1,0 +1,180 @@
+"""Whatever a server sends, a run ends in time, tells what came as bounded text, and asks nobody else."""
+
+import asyncio
+import io
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.report import print_run, run_document
+from shop_directory.conformance.rule import Outcome
+from shop_directory.conformance.run import NobodyThereError, Wish, run
+from tests.people.check.breaking import ANY, Answered, answering
+from tests.people.check.hostile import Spoken, cut_short, dripping, endless, garbage, heads, plain, silent, speaking
+from tests.people.check.stage import Stage
+
+# Time enough for an answer that comes, however busy the machine is.
+BOUNDS = Bounds(timeout=5.0, within=20.0, requests=50)
+SHORT = Bounds(timeout=0.3, within=3.0, requests=50)
+SECRET = "sd_a-token-of-this-test"
+_JSON = b"content-type: application/json"
+
+
+def judged(base: str, bounds: Bounds = BOUNDS) -> tuple[str, float]:
+    """What a run against it comes to, and the seconds that it takes."""
+    began = time.monotonic()
+    with pytest.raises(NobodyThereError) as told:
+        asyncio.run(run(Wish(base, SECRET, bounds=bounds), RULES))
+    return str(told.value), time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    ("speak", "came"),
+    [
+        (endless, "more than 4,194,304 bytes"),
+        (dripping, "nothing whole within 0.3 seconds"),
+        (silent, "nothing whole within 0.3 seconds"),
+        (garbage, "no HTTP answer (RemoteProtocolError)"),
+        (heads, "no HTTP answer (RemoteProtocolError)"),
+        (cut_short, "no HTTP answer (RemoteProtocolError)"),
+    ],
+    ids=["endless", "dripping", "silent", "garbage", "heads", "cut short"],
+)
+def test_what_never_answers_whole_is_nobody_and_soon_left(speak: Spoken, came: str) -> None:
+    with speaking(speak) as (base, asked):
+        told, seconds = judged(base, SHORT if speak in {dripping, silent} else BOUNDS)
+    assert told == f"Nothing answers at {base}: {came}."
+    assert (len(asked), seconds < BOUNDS.timeout) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>Welcome</html>",
+        b'"\xff\xfe"',
+        b"[" * 100_000,
+        b'{"results": {}}',
+        b"\x1f\x8b\x08\x00garbage",
+        b"",
+        b"null",
+    ],
+    ids=["html", "no UTF-8", "deep", "other JSON", "compressed", "empty", "null"],
+)
+def test_what_answers_otherwise_is_no_shop_directory(body: bytes) -> None:
+    with speaking(plain(b"200 OK", body, _JSON, b"content-encoding: gzip")) as (base, asked):
+        told, _ = judged(base)
+    assert told == f"Something answers at {base}, but it is no Shop Directory."
+    assert [line.split()[1] for line in asked] == [
+        b"/health",
+        b"/tool/find_shop",
+        b"/tool/list_categories",
+        b"/tool/list_coupons",
+        b"/openapi.json",
+    ]
+
+
+def test_a_redirect_is_an_answer_and_nobody_else_is_asked() -> None:
+    with speaking(plain(b"200 OK", b"{}", _JSON)) as (elsewhere, asked_elsewhere):
+        target = f"location: {elsewhere}/tool/find_shop".encode()
+        with speaking(plain(b"307 Temporary Redirect", b"", target)) as (base, asked):
+            told, _ = judged(base)
+    assert told == f"Something answers at {base}, but it is no Shop Directory."
+    assert (len(asked), asked_elsewhere) == (5, [])
+
+
+def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with speaking(plain(b"200 OK", b"{}", _JSON)) as (proxy, asked_proxy), speaking(cut_short) as (base, asked):
+        monkeypatch.setenv("HTTP_PROXY", proxy)
+        monkeypatch.setenv("http_proxy", proxy)
+        judged(base)
+    assert (len(asked), asked_proxy) == (1, [])
+
+
+def test_a_quota_that_is_used_up_for_long_ends_the_run_unjudged() -> None:
+    with speaking(plain(b"429 Too Many Requests", b"{}", b"retry-after: 999999999999")) as (base, _):
+        told, seconds = judged(base)
+    assert told == "The address can't be looked at: the service's quota for it is used up for 999999999 seconds more."
+    assert seconds < BOUNDS.timeout
+
+
+def test_a_quota_that_is_never_there_again_ends_with_the_time_of_the_run() -> None:
+    with speaking(plain(b"429 Too Many Requests", b"{}", b"retry-after: 0")) as (base, _):
+        told, seconds = judged(base, replace(BOUNDS, within=1.0))
+    assert told == "The address can't be looked at: the run has taken its 1 seconds."
+    assert seconds < BOUNDS.timeout
+
+
+def _body(body: bytes) -> Callable[[Answered], None]:
+    def change(answered: Answered) -> None:
+        answered.body = body
+
+    return change
+
+
+HOSTILE = {
+    "huge": b'{"id": "' + b"x" * 5_000_000 + b'"}',
+    "no UTF-8": b'{"id": "\xff\xfe"}',
+    "deep": b'{"id": ' * 900 + b"1" + b"}" * 900,
+    "deep arrays": b'{"id": ' + b"[" * 1000 + b"]" * 1000 + b"}",
+    "lone surrogate": b'{"id": "\\ud800"}',
+    "large numbers": b'{"id": 1e999, "offers": 99999999999999999999999999999999}',
+    "names twice": b'{"id": "a", "id": {"id": []}}',
+    "an array": b"[1, 2, 3]",
+    "a number": b"17",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=list(HOSTILE))
+def test_a_hostile_body_breaks_rules_and_not_the_run(stage: Stage, body: bytes) -> None:
+    rules = [rule for rule in RULES if rule.id in {"I9", "I11", "I54"}]
+    found = stage.check(rules, answering("/tool/get_shop", _body(body)))
+    assert len(found.of(Outcome.FAILED)) == len(rules)
+    assert len(json.dumps(run_document(found, ()))) < 10_000
+
+
+@pytest.mark.parametrize("name", ["deep", "an array", "nothing"])
+def test_hostile_bodies_everywhere_but_at_one_tool_leave_every_rule_judged(stage: Stage, name: str) -> None:
+    def change(answered: Answered) -> None:
+        if answered.asked.path not in {"/tool/find_shop", "/health"}:
+            answered.body = HOSTILE[name]
+
+    found = stage.check(wrap=answering(ANY, change, None))
+    assert len(found.verdicts) == len(RULES)
+    assert len(found.of(Outcome.FAILED)) > len(RULES) / 2
+    assert [verdict for verdict in found.of(Outcome.FAILED) if verdict.finding is None] == []
+
+
+def test_what_came_is_shown_as_text_without_control_characters_and_without_credentials(stage: Stage) -> None:
+    token = stage.wish.token
+    assert token is not None
+
+    def change(answered: Answered) -> None:
+        sent = dict(answered.asked.headers)
+        answered.document = {"id": f"\x1b[2J\u202e[bold]{sent.get(b'x-api-token', b'').decode()}[/bold]", "name": []}
+
+    rules = [rule for rule in RULES if rule.id in {"I9", "I54"}]
+    found = stage.check(rules, answering("/tool/get_shop", change))
+    assert [verdict.outcome for verdict in found.verdicts] == [Outcome.FAILED, Outcome.FAILED]
+    shown = io.StringIO()
+    print_run(found, (token,), Console(width=200, file=shown, color_system=None))
+    told = shown.getvalue() + json.dumps(run_document(found, (token,)), ensure_ascii=False)
+    assert "[hidden]" in told
+    assert (token in told, "\x1b" in told, "\u202e" in told) == (False, False, False)
+    assert "[bold]" in told
+
+
+def test_what_was_asked_is_told_without_the_token(stage: Stage) -> None:
+    rules = [rule for rule in RULES if rule.id == "I54"]
+    found = stage.check(rules, answering("/tool/get_shop", _body(b"[]")))
+    finding = found.verdicts[0].finding
+    assert finding is not None
+    assert re.fullmatch(r'POST /tool/get_shop {"shop_domain":"[^"]+"} \(with x-api-token\)', finding.asked)
+    assert (finding.expected, finding.came) == ("the answer: an object", "answer = []")

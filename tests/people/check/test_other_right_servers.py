@@ -1,0 +1,144 @@
+"""Servers that keep the interface in another way than this project's service are right too."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+from starlette.types import ASGIApp
+
+from service.app import create_app
+from service.settings.service import Settings
+from service.tools.registry import REGISTRY
+from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.rule import Outcome
+from tests.people.check.at_all_transports import rewriting
+from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering
+from tests.people.check.broken_mcp import MCP, saying
+from tests.people.check.stage import Stage, living, staged
+
+SESSION: Final = (b"mcp-session-id", b"one-of-this-test")
+_BEYOND: Final = {
+    "find_shop": frozenset({"did_you_mean", "word_counts", "aliases_total"}),
+    "get_shop": frozenset({"aliases_total"}),
+    "get_shipping_policy": frozenset({"excluded"}),
+}
+_HANDSHAKE: Final = (b"mcp-protocol-version", b"2025-11-25")
+
+
+def _as_events(answered: Answered) -> None:
+    """A stream: a comment, a notification, and the answer over two lines."""
+    if not answered.body:
+        return
+    begun, rest = answered.body[:1], answered.body[1:]
+    note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
+    lines = (b": hello", b"", b"event: message", b"data: " + note, b"", b"id: 2", b"data: " + begun, b"data:" + rest)
+    answered.body = b"\r\n".join((*lines, b"", b""))
+    answered.set_header(b"content-type", b"text/event-stream; charset=utf-8")
+
+
+def _with_sessions(app: ASGIApp) -> ASGIApp:
+    """Sessions for the era of handshakes: whoever has none is refused, and so is who did not confirm the beginning."""
+    confirmed = False
+
+    def before(asked: Asked) -> None:
+        nonlocal confirmed
+        if asked.path == MCP and SESSION in asked.headers:
+            confirmed |= asked.arguments.get("method") == "notifications/initialized"
+        elif asked.path == MCP and _HANDSHAKE in asked.headers:
+            asked.body = b""
+        if asked.path == MCP and asked.arguments.get("method") == "tools/call" and SESSION in asked.headers:
+            assert confirmed
+
+    def after(answered: Answered) -> None:
+        if answered.asked.path == MCP and answered.asked.arguments.get("method") == "initialize":
+            answered.headers.append(SESSION)
+
+    return Changed(app, before=before, after=after)
+
+
+def _behind_a_proxy(answered: Answered) -> None:
+    answered.headers += [(b"via", b"1.1 edge"), (b"x-edge-request", secrets.token_hex(8).encode())]
+
+
+def _without_fields_beyond(app: ASGIApp) -> ASGIApp:
+    """A service whose answers have none of the fields that are beyond the interface."""
+    for tool, fields in _BEYOND.items():
+        app = rewriting(f"/tool/{tool}", partial(_without, fields))(app)
+    return app
+
+
+def _without(fields: frozenset[str], document: Document) -> None:
+    for part in (document, *document.get("results", ())):
+        for name in fields & part.keys():
+            del part[name]
+
+
+def _out_of_quota(times: int) -> Callable[[ASGIApp], ASGIApp]:
+    """A server whose quota refuses that many calls over MCP."""
+    left = times
+
+    def change(answered: Answered) -> None:
+        nonlocal left
+        if left > 0:
+            left -= 1
+            text = '{"code":"quota_exceeded","detail":"Try again in 1 seconds."}'
+            result = {"isError": True, "content": [{"type": "text", "text": text}]}
+            answered.document = {"jsonrpc": "2.0", "id": 1, "result": result}
+
+    return saying(change, method="tools/call")
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [answering(MCP, _as_events), _with_sessions, answering(ANY, _behind_a_proxy, None)],
+    ids=["streams", "sessions", "proxy"],
+)
+def test_streams_sessions_and_the_marks_of_a_proxy_break_no_rule(
+    stage: Stage, wrap: Callable[[ASGIApp], ASGIApp]
+) -> None:
+    found = stage.check(wrap=wrap)
+    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
+    assert len(found.of(Outcome.PASSED)) > len(RULES) - 10
+
+
+@pytest.mark.rule("A14", "I1")
+def test_a_service_without_what_is_beyond_the_interface_is_whole(
+    sample_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("service.app", "service.parts"):
+        monkeypatch.setattr(f"{module}.REGISTRY", tuple(tool for tool in REGISTRY if tool.name != "get_shops"))
+    with staged(sample_index, tmp_path) as plain:
+        found = plain.check(wrap=_without_fields_beyond)
+    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
+    assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "I75", "M6.word_counts"}
+
+
+def test_operations_without_a_key_are_open_and_an_unknown_build_says_so(sample_index: Path, stage: Stage) -> None:
+    wish = replace(stage.wish, token=None, ops_key=None, under_review=(), write=False)
+    ids = {"I73", "I74", "I75", "I76", "I77", "I81"}
+    rules = [rule for rule in RULES if rule.id in ids]
+    with living(create_app(Settings(data_dir=sample_index, request_timeout=10.0))) as (app, loop):
+        found = Stage(app, wish, loop).check(rules)
+    outcomes = {verdict.rule.id: verdict.outcome for verdict in found.verdicts}
+    assert outcomes == dict.fromkeys(ids, Outcome.PASSED) | {"I74": Outcome.NOT_SEEN}
+
+
+def test_without_the_key_the_closed_endpoints_are_not_seen_and_still_guarded(stage: Stage) -> None:
+    wish = replace(stage.wish, ops_key=None)
+    rules = [rule for rule in RULES if rule.id in {"I76", "I77", "I81"}]
+    outcomes = {verdict.rule.id: verdict.outcome for verdict in stage.check(rules, wish=wish).verdicts}
+    assert outcomes == {"I76": Outcome.NOT_SEEN, "I77": Outcome.NOT_SEEN, "I81": Outcome.PASSED}
+
+
+@pytest.mark.parametrize(("refused", "outcome"), [(2, Outcome.PASSED), (1_000, Outcome.NOT_ASKED)])
+def test_a_call_over_mcp_that_the_quota_refuses_is_asked_again_and_at_last_not_judged(
+    stage: Stage, refused: int, outcome: Outcome
+) -> None:
+    rules = [rule for rule in RULES if rule.id in {"I5", "E2", "V2"}]
+    found = stage.check(rules, _out_of_quota(refused))
+    assert {verdict.outcome for verdict in found.verdicts} == {outcome}
+    assert found.unfinished == (outcome is Outcome.NOT_ASKED)

@@ -1,0 +1,6 @@
+"""Prints docs/commands.md: `make commands` writes it anew."""
+
+from tests.people.commands.page import commands_page
+
+if __name__ == "__main__":
+    print(commands_page(), end="")

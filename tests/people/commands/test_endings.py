@@ -1,0 +1,107 @@
+"""How the program ends: with a code of the one table and a sentence, never with a traceback."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.lease import holding
+from tests.people.commands.world import PROGRAMS, environment, run
+
+COMMIT: Final = "3f786850e387550fdab836ed7e6dc881de23001b"
+BUILT_AT: Final = "2026-11-21T09:30:00Z"
+_PATIENCE_S: Final = 30.0
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("serv", 2, "No such command 'serv'. Did you mean 'serve'?"),
+        ("index rolback", 2, "No such command 'rolback'. Did you mean 'rollback'?"),
+        ("index build --dryrun", 2, "No such option: --dryrun"),
+        ("rechecks claim --worker w --count many", 2, "Invalid value for '--count': Input should be a valid integer"),
+        (
+            "index build --golden nowhere",
+            1,
+            "Nothing was published: nowhere cannot be read: No such file or directory.",
+        ),
+        (
+            "index status --data-dir my-shops/shops.ndjson",
+            3,
+            "The generations could not be listed: what is live in my-shops/shops.ndjson cannot be read",
+        ),
+        (
+            "rechecks --path my-shops list",
+            3,
+            "The reports are not available: the file of reports did not confirm: OperationalError.",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence_and_a_code(line: str, code: int, told: str, folder: Path) -> None:
+    done = run(folder, *line.split())
+    assert (done.code, done.out, "Traceback" in done.err) == (code, "", False)
+    assert told in " ".join(re.sub("[│╭╮╰╯─]", " ", done.err).split())
+
+
+def test_an_index_without_a_generation_is_code_1_and_says_what_to_do(tmp_path: Path) -> None:
+    done = run(tmp_path, "index", "status")
+    assert (done.code, done.out) == (1, "There is no generation: build one by shop-directory index build.\n")
+
+
+def test_no_command_at_all_shows_the_help_and_is_wrong_usage(tmp_path: Path) -> None:
+    bare, asked = run(tmp_path), run(tmp_path, "--help")
+    assert (bare.code, bare.out.strip(), bare.err) == (2, asked.out.strip(), "")
+
+
+def test_another_job_at_work_is_code_4(folder: Path) -> None:
+    with holding(EmbeddedSink(folder / "var" / "index").lease(), "prune", 0):
+        done = run(folder, "index", "build", "--wait", "0")
+    assert (done.code, "Nothing was published: another job has the lease of " in done.err) == (4, True)
+
+
+@pytest.mark.parametrize("line", ["--help", "index build --help", "rechecks export", "config"])
+def test_a_reader_that_has_gone_is_no_problem_to_anybody(line: str, folder: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [PROGRAMS / "shop-directory", *line.split()], cwd=folder, env=environment(), stdout=writer,
+        stderr=subprocess.PIPE, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"), [([], ""), (["--json"], '{"error": {"code": "interrupted", "message": "Interrupted."}}\n')]
+)
+def test_ctrl_c_ends_with_130_and_without_a_traceback(options: list[str], told: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(_PATIENCE_S)
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        with subprocess.Popen(
+            [PROGRAMS / "shop-directory", "token", "--store", "redis", "--redis-url", url, "list", *options],
+            cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            connected, _ = silent.accept()
+            with connected:
+                process.send_signal(signal.SIGINT)
+                ended = process.communicate(timeout=_PATIENCE_S)
+    assert (process.returncode, *ended) == (130, "", told)
+
+
+def test_the_version_is_told_with_the_commit_where_it_is_known(tmp_path: Path) -> None:
+    built = {"SHOP_DIRECTORY_COMMIT": COMMIT, "SHOP_DIRECTORY_BUILT_AT": BUILT_AT}
+    number = version("shop-directory")
+    assert run(tmp_path, "--version").out == f"shop-directory {number}\n"
+    known = f"shop-directory {number} (commit {COMMIT}, built at {BUILT_AT})\n"
+    assert run(tmp_path, "--version", **built).out == known
+    assert run(tmp_path, "version", "--json", **built).told == {
+        "name": "shop-directory", "version": number, "commit": COMMIT, "built_at": BUILT_AT,
+    }  # fmt: skip

@@ -1,0 +1,116 @@
+"""What help looks like: at 80 columns, without colours where nobody sees them, and soon there."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.people.commands.told import Told, all_told
+from tests.people.commands.world import PROGRAMS, environment, run
+
+COLUMNS: Final = 80
+HEAVY: Final = (
+    "opensearchpy",
+    "tantivy",
+    "mcp",
+    "fastapi",
+    "uvicorn",
+    "sqlalchemy",
+    "psycopg",
+    "redis",
+    "opentelemetry",
+)
+_IMPORTED: Final = """
+import json, sys
+sys.argv = ["shop-directory", *sys.argv[1:]]
+import shop_directory.command_line
+try:
+    shop_directory.command_line.main()
+except SystemExit as ended:
+    print(json.dumps([ended.code, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def words_of(told: Told) -> list[str]:
+    """What comes after the program's name."""
+    return told.words.split()[1:]
+
+
+@pytest.mark.parametrize("told", all_told(), ids=lambda told: "-".join(words_of(told)) or "program")
+def test_help_fits_80_columns_and_shows_summary_examples_and_codes(told: Told, tmp_path: Path) -> None:
+    shown = run(tmp_path, *words_of(told), "--help", COLUMNS=str(COLUMNS))
+    assert (shown.code, shown.err) == (0, "")
+    lines = shown.out.splitlines()
+    assert [line for line in lines if len(line) > COLUMNS] == []
+    flowing = " ".join(shown.out.replace("│", " ").split())
+    said = [told.summary, *told.paragraphs, *(f"{number} {meaning}" for number, meaning in told.codes)]
+    assert [part for part in said if part not in flowing] == []
+    # An example is a line of its own, to be copied.
+    assert [example for example in told.examples if f"   {example}" not in map(str.rstrip, lines)] == []
+    assert [name for one in told.parameters for name in one.names if name not in shown.out] == []
+
+
+@pytest.mark.parametrize("told", all_told(), ids=lambda told: "-".join(words_of(told)) or "program")
+def test_the_short_option_shows_the_same_help(told: Told, tmp_path: Path) -> None:
+    assert run(tmp_path, *words_of(told), "-h") == run(tmp_path, *words_of(told), "--help")
+
+
+def test_a_pipe_gets_no_escape_codes(tmp_path: Path) -> None:
+    for words in (["--help"], ["index", "build", "--help"], ["no-such-command"]):
+        told = run(tmp_path, *words, TERM="xterm-256color")
+        assert "\x1b" not in told.out + told.err
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, False),
+    ],
+    ids=["colours", "dumb", "no colours"],
+)
+def test_a_terminal_gets_colours_unless_it_is_dumb_or_wants_none(variables: dict[str, str], *, coloured: bool) -> None:
+    mine, theirs = pty.openpty()
+    with subprocess.Popen(
+        [PROGRAMS / "shop-directory", "serve", "--help"], stdin=theirs, stdout=theirs, stderr=theirs,
+        env=environment(**variables),
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(mine, 65_536):
+                shown += chunk
+        except OSError:  # how the kernel says that the other side of a terminal is closed
+            os.close(mine)
+    assert (process.returncode, b"Serve the directory over HTTP" in shown) == (0, True)
+    # 31 to 37 are colours; bold and dim are not.
+    assert (b"\x1b[1;36m" in shown) is coloured
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "index --help",
+        "index build --help",
+        "serve --help",
+        "token revoke --help",
+        "rechecks list --help",
+        "--version",
+    ],
+)
+def test_help_waits_for_no_engine_and_no_framework(line: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTED, *line.split()], cwd=tmp_path, env=environment(),
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    code, imported = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0
+    assert {"typer", "shop_directory"} <= set(imported)
+    assert set(HEAVY) & set(imported) == set()

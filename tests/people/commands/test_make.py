@@ -1,0 +1,105 @@
+"""`make run`: a line for each step, a second start that builds nothing, and errors in its own variables."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from indexer.commands.parts import SAMPLE
+from shop_directory.settings.exit_codes import RUN_BY_MAKE
+
+REPOSITORY: Final = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with this Makefile, whose environment is installed already: the program is the one of these tests."""
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    program = programs / "shop-directory"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m shop_directory "$@"\n')
+    program.chmod(0o755)
+    (programs / "python").symlink_to(sys.executable)
+    (tmp_path / ".venv" / ".run").touch()
+    return tmp_path
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+def started(checkout: Path, *variables: str) -> str:
+    """What `make run` prints up to its first line as a service."""
+    said: list[str] = []
+    with subprocess.Popen(
+        ["make", "run", "PORT=0", *variables], cwd=checkout, env=environment(), text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith("Shop Directory serves at"):
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        process.stdout.read()
+    return "".join(said)
+
+
+@pytest.mark.slow
+def test_the_second_start_says_that_nothing_has_changed_and_a_new_record_is_indexed(checkout: Path) -> None:
+    catalogue = checkout / "my-shops"
+    shutil.copytree(SAMPLE, catalogue, ignore=shutil.ignore_patterns("*.py", "__pycache__", "README.md"))
+    first, second = (started(checkout, "CATALOGUE=my-shops", "INDEX=somewhere") for _ in range(2))
+    assert first.splitlines()[0] == "Indexing my-shops into somewhere, unless nothing has changed ..."
+    assert "Published generation" in first
+    assert [line.partition(" generation ")[0] for line in second.splitlines()[1:3]] == [
+        "Nothing has changed since",
+        "Starting the service ...",
+    ]
+    lines = (catalogue / "offers.ndjson").read_text(encoding="utf-8").splitlines(keepends=True)
+    (catalogue / "offers.ndjson").write_text("".join(lines[1:]), encoding="utf-8")
+    assert "Published generation" in started(checkout, "CATALOGUE=my-shops", "INDEX=somewhere")
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("CATALOGUE=nowhere", "there is no catalogue at nowhere, which CATALOGUE= (--catalogue) names: "),
+        ("PORT=99999", "PORT= (--port) is wrong: it must be a port from 0 (any free one) to 65535."),
+        ("PORT=http", "Invalid value for 'PORT= (--port)': "),
+    ],
+)
+def test_an_error_names_the_variable_of_make_that_was_typed(checkout: Path, variable: str, said: str) -> None:
+    done = subprocess.run(
+        ["make", "run", variable], cwd=checkout, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_the_steps_of_the_installation_are_a_line_each(checkout: Path) -> None:
+    shutil.rmtree(checkout / ".venv")
+    done = subprocess.run(["make", "--dry-run", "run"], cwd=checkout, capture_output=True, text=True, check=True)
+    said = [line.strip().removeprefix("echo ").strip('"') for line in done.stdout.splitlines() if "echo " in line]
+    assert [line for line in said if line.endswith("...")] == [
+        "Making the virtual environment .venv ...",
+        "Installing the packages of requirements.lock into .venv, for a minute or so ...",
+        "Installing this program ...",
+        "Compiling the typeahead to machine code, once, for half a minute ...",
+        "Indexing the sample catalogue into var/index, unless nothing has changed ...",
+        "Starting the service ...",
+    ]
+
+
+def test_the_makefile_says_to_the_program_that_make_runs_it() -> None:
+    commands = [line for line in (REPOSITORY / "Makefile").read_text().splitlines() if "/shop-directory " in line]
+    run = [line for line in commands if " index build " in line]
+    assert run
+    assert all(f"{RUN_BY_MAKE}=1" in line for line in run)

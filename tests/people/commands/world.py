@@ -1,0 +1,89 @@
+"""A folder in which every example of the program's help can be run, and the program as an operator starts it."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from indexer.commands.parts import SAMPLE
+from service.auth.protocol import Token
+from service.auth.secrets import hash_of, new_token_text
+from service.auth.sqlite import SqliteTokenStore
+from service.reports.sqlite import SqliteReports
+from tests.rules.reports.stores import report
+
+TOKEN_ID: Final = "0123456789abcdef"
+PROGRAMS: Final = Path(sys.executable).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a run of the program ended.
+
+    Attributes:
+        code: its exit code.
+        out, err: what it printed.
+    """
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> Any:  # noqa: ANN401 - JSON
+        """The one JSON document of standard output."""
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:  # noqa: ANN401 - JSON
+        """The last line of standard error, which tells of the problem as JSON."""
+        return json.loads(self.err.splitlines()[-1])
+
+
+def environment(**more: str) -> dict[str, str]:
+    """An environment that says nothing of settings, colours and terminals, with the program on its path."""
+    return {"PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}", "HOME": "/nonexistent", "LANG": "C.UTF-8", **more}
+
+
+def run(folder: Path, *words: str, **variables: str) -> Done:
+    """Run `shop-directory` with these words in a folder, to its end."""
+    done = subprocess.run(
+        [str(PROGRAMS / "shop-directory"), *words],
+        cwd=folder, env=environment(**variables), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def fill(folder: Path) -> None:
+    """Put a catalogue, its index in two generations, a token and two claimed re-checks where the program looks."""
+    shutil.copytree(SAMPLE, folder / "my-shops", ignore=shutil.ignore_patterns("*.py", "__pycache__", "README.md"))
+    (folder / "changes.ndjson").write_text("")
+    (folder / "shops.csv").write_text("name,website,category\nLamp House,lamp-house.example,Lighting\n")
+    (folder / "list.csv").write_text("Firma;URL;Category\nLamp House;lamp-house.example;Lighting\n")
+    (folder / "my-shops" / "changes.ndjson").write_text("")
+    for _ in range(2):
+        built = run(folder, "index", "build", "--catalogue", "my-shops")
+        assert built.code == 0, built.err
+    asyncio.run(_keep(folder / "var"))
+
+
+async def _keep(var: Path) -> None:
+    tokens = SqliteTokenStore(var / "tokens.sqlite")
+    await tokens.issue(Token(TOKEN_ID, "price widget", "default", None), hash_of(new_token_text()))
+    await tokens.close()
+    await queue_up(var / "reports.sqlite")
+
+
+async def queue_up(path: Path) -> None:
+    """Two reports, and their re-checks claimed."""
+    reports = SqliteReports(path)
+    for shop_id in ("s1", "s2"):
+        await reports.append(report(shop_id))
+    await reports.claim("desk-1", 2, 60)
+    await reports.close()

@@ -1,0 +1,89 @@
+"""Builds and installs the project by the very steps of the Dockerfile, in folders of a test."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.people.containers.image import stages
+from tests.support.real.sources import REPOSITORY
+
+BOUND_S: Final = 120.0
+STAMP: Final = ("SHOP_DIRECTORY_COMMIT", "SHOP_DIRECTORY_BUILT_AT")
+_PYTHON: Final = "/opt/shop-directory/bin/python"
+_WHEELS: Final = "/wheels"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The project in an environment of its own; `python` and the command `shop-directory` are in `programs`."""
+
+    programs: Path
+
+    @property
+    def python(self) -> Path:
+        return self.programs / "python"
+
+
+def copy_sources(folder: Path) -> Path:
+    """What the Dockerfile copies for the build, and nothing else."""
+    source = folder / "src"
+    source.mkdir(parents=True)
+    for copied in stages()[0].of("COPY"):
+        *names, _ = copied.words
+        for name in names:
+            if (REPOSITORY / name).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+                shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
+            else:
+                shutil.copy(REPOSITORY / name, source / name)
+    return source
+
+
+def run(words: list[str], folder: Path, **variables: str) -> None:
+    """Run one step; pip and git see no configuration of this machine's user, and no stamp but the given one."""
+    environment = {name: value for name, value in os.environ.items() if name not in STAMP} | variables
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=BOUND_S, check=False
+    )
+    assert done.returncode == 0, f"{words}: {done.stdout[-2_000:]}{done.stderr[-2_000:]}"
+
+
+def build_wheel(source: Path, wheels: Path, **variables: str) -> None:
+    """The Dockerfile's step that makes the wheel, without a network."""
+    words = shlex.split(_steps()[0].replace(_PYTHON, sys.executable).replace(_WHEELS, str(wheels)))
+    assert {"--no-index", "--no-deps", "--no-build-isolation"} <= set(words)
+    run(words, source, **variables)
+
+
+def install(wheels: Path, folder: Path) -> Installed:
+    """The Dockerfile's steps that install it and take away what only building needed.
+
+    The dependencies are those that the tests run with; the project itself is not found among them.
+    """
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], wheels)
+    python = folder / "bin" / "python"
+    for step in _steps()[1:]:
+        pip = step.replace(f"{_PYTHON} -m pip", f"{sys.executable} -m pip --python {python}")
+        run(shlex.split(pip.replace(_WHEELS, str(wheels))), wheels)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    # A line of a path adds this path alone: the editable install in it stays out of sight.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    return Installed(python.parent)
+
+
+def compile_typeahead(installed: Installed) -> None:
+    """The Dockerfile's step that compiles the typeahead's machine code, so that containers need not."""
+    (step,) = (run.words[0] for run in stages()[0].of("RUN") if "service.search.typeahead" in run.words[0])
+    words = shlex.split(step.replace(_PYTHON, str(installed.python)))
+    run(words, installed.programs, NUMBA_CPU_NAME=stages()[0].environment()["NUMBA_CPU_NAME"])
+
+
+def _steps() -> list[str]:
+    (building,) = (run.words[0] for run in stages()[0].of("RUN") if "pip wheel" in run.words[0])
+    return [step.strip() for step in building.split("&&")]

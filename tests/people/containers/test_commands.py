@@ -1,0 +1,147 @@
+"""The containers' own commands, run in clean folders against a real OpenSearch and a real Redis.
+
+In the order of the composition: secrets, Redis, the index job, the follower, the service. Those that go on are told to
+stop as Docker does it.
+"""
+
+import json
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.people.containers.building import build_wheel, compile_typeahead, copy_sources, install
+from tests.people.containers.composition import composition
+from tests.people.containers.running import BOUND_S, Machine, Running
+from tests.support.emptying import empty_place
+from tests.support.real.process import free_ports
+from tests.support.sample import SAMPLE
+from tests.support.served import Reply, get, post
+
+COMMIT: Final = "3f786850e387550fdab836ed7e6dc881de23001b"
+BUILT_AT: Final = "2026-11-21T09:30:00Z"
+BUILT: Final = {"COMMIT": COMMIT, "BUILT_AT": BUILT_AT}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
+    """The image's programs and the composition, with a prefix and ports of its own."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    redis, port = free_ports(2)
+    build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
+    stands_for = {
+        "/var/lib/shop-directory": str(tmp_path / "state"),
+        "/run/shop-directory": str(tmp_path / "run"),
+        "/var/cache/shop-directory": str(tmp_path / "cache"),
+        "/catalogue": str(tmp_path / "catalogue"),
+        "http://opensearch:9200": opensearch_url,
+        "http://127.0.0.1:9200": opensearch_url,
+        "redis:6379": f"127.0.0.1:{redis}",
+        "redis-cli ": f"redis-cli -p {redis} ",
+        "0.0.0.0": "127.0.0.1",
+        "8080": str(port),
+    }
+    for name in ("state", "run", "cache"):
+        (tmp_path / name).mkdir(mode=0o750)
+    shutil.copytree(SAMPLE, tmp_path / "catalogue", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    services = composition(INDEX_PREFIX=prefix)["services"]
+    installed = install(tmp_path / "wheels", tmp_path / "opt")
+    compile_typeahead(installed)
+    yield Machine(installed, services, stands_for, tmp_path)
+    empty_place([opensearch_url], prefix)
+
+
+@contextmanager
+def redis(machine: Machine) -> Iterator[Running]:
+    """Redis as the composition starts it, from the file that the job of the secrets has made."""
+    assert shutil.which("redis-server") is not None, "this test needs redis-server"
+    (machine.folder / "redis").mkdir()
+    port = machine.stands_for["redis:6379"].rpartition(":")[2]
+    words = [word if word != "/data" else str(machine.folder / "redis") for word in redis_words(machine)]
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    with machine.started("redis", [*words, "--bind", "127.0.0.1", "--port", port], environment) as running:
+        running.becomes(machine, machine.probe("redis"), environment)
+        yield running
+
+
+def redis_words(machine: Machine) -> list[str]:
+    """The composition's command."""
+    return machine.words([str(word) for word in machine.services["redis"]["command"]])
+
+
+def found(reply: Reply) -> list[Any]:
+    """Status and the domains that were found."""
+    return [reply.status, *(shop["domain"] for shop in reply.json["results"])]
+
+
+@pytest.mark.opensearch
+@pytest.mark.redis
+@pytest.mark.rule("I73", "I74")
+def test_the_commands_of_the_containers_do_what_they_should_in_clean_folders(machine: Machine) -> None:
+    made = machine.run(machine.command("secrets"), machine.environment("secrets"))
+    assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (machine.folder / "run").iterdir()}
+    assert set(kept) == {"redis_password", "redis_admin_password", "ops_key", "redis.conf"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (machine.folder / "run").iterdir()} == {0o640}
+
+    with redis(machine):
+        # A second start of everything makes no other secrets.
+        assert machine.run(machine.command("secrets"), machine.environment("secrets")).returncode == 0
+        assert {path.name: path.read_text("utf-8") for path in (machine.folder / "run").iterdir()} == kept
+
+        job = machine.run(machine.command("index"), machine.environment("index"))
+        assert (job.returncode, job.stdout[:20]) == (0, "Published generation"), job.stderr
+        with machine.started("follower", machine.command("follower"), machine.environment("follower")) as follower:
+            serve_and_stop(machine, kept)
+            assert (follower.stop(), follower.said.splitlines()[-1][:12]) == (0, "Followed for")
+
+
+def asked(base: str, tool: str, body: dict[str, Any], **headers: str) -> Reply:
+    """A tool's answer; a busy machine's 503 is asked again after the seconds that it names, as a client would."""
+    end = time.monotonic() + BOUND_S
+    while (reply := post(base, f"/tool/{tool}", body, **headers)).status == 503 and time.monotonic() < end:
+        time.sleep(int(reply.headers["retry-after"]))
+    return reply
+
+
+def kinds_of_keys(machine: Machine, password: str) -> set[str]:
+    """What the keys in Redis begin with."""
+    words = machine.words(["redis-cli --scan"])[0].split()
+    told = machine.run(words, {"PATH": "/usr/local/bin:/usr/bin:/bin", "REDISCLI_AUTH": password})
+    return {key.partition(":")[0] for key in told.stdout.split()}
+
+
+def serve_and_stop(machine: Machine, kept: dict[str, str]) -> None:
+    """The service by its command: healthy, ready, answering, following, and gone with exit code 0 when told."""
+    environment = machine.environment("service", **BUILT)
+    base = f"http://127.0.0.1:{machine.stands_for['8080']}"
+    with machine.started("service", machine.command("service"), environment) as service:
+        # The image's own check, then the composition's.
+        image = Machine(machine.installed, {"service": {}}, machine.stands_for, machine.folder)
+        service.becomes(machine, image.probe("service"), environment)
+        service.becomes(machine, machine.probe("service"), environment)
+        assert get(base, "/version").json == {"service": "shop-directory", "commit": COMMIT, "builtAt": BUILT_AT}
+        assert get(base, "/ready").json["status"] == "ready"
+        assert found(asked(base, "find_shop", {"query": "lumen larch"})) == [200, "lumen-larch.internal"]
+        assert [get(base, "/api/ops/state").status, get(base, "/api/ops/state", x_ops_key=kept["ops_key"]).status] == [
+            401,
+            200,
+        ]
+        issued = machine.run(
+            machine.words(["shop-directory", "token", "new", "--name", "a test", "--json"]), environment
+        )
+        assert issued.returncode == 0, issued.stderr
+        report = {"shop_domain": "lumen-larch.internal", "subject_type": "shop", "reason": "unreachable"}
+        token = json.loads(issued.stdout)["token"]
+        assert asked(base, "report_issue", report, x_api_token=token).status == 200, service.said
+        # With no more rights than its own user has: tokens, reports and quotas are all in Redis.
+        assert kinds_of_keys(machine, kept["redis_admin_password"]) == {"{shopdir", "{shopdir}", "shopdir"}
+        assert service.stop() == 0, service.said
+        said = service.said
+    assert not [secret for secret in (*kept.values(), token) if secret in said]

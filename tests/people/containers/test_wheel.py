@@ -1,0 +1,127 @@
+"""A wheel knows its commit and time from the environment, from git or from its source archive; else it says so."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+from zipfile import ZipFile
+
+import pytest
+
+from tests.people.containers.building import BOUND_S, Installed, build_wheel, copy_sources, install, run
+from tests.support.real.sources import REPOSITORY
+
+COMMIT: Final = "3f786850e387550fdab836ed7e6dc881de23001b"
+BUILT_AT: Final = "2026-11-21T09:30:00Z"
+GIVEN: Final = {"SHOP_DIRECTORY_COMMIT": COMMIT, "SHOP_DIRECTORY_BUILT_AT": BUILT_AT}
+KNOWN: Final = (200, None, COMMIT, BUILT_AT)
+UNKNOWN: Final = (503, "version_unknown", None, None)
+_GIT: Final = ("git", "-c", "user.name=nobody", "-c", "user.email=nobody@shop.example", "-c", "commit.gpgsign=false")
+# Asked within one process, from a folder that holds nothing, once for each environment.
+_ASK: Final = """
+import asyncio, json, os, sys
+from service.app import create_app
+from service.settings.service import Settings
+
+async def ask():
+    sent = []
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+    async def send(message):
+        sent.append(message)
+    scope = {"type": "http", "method": "GET", "path": "/version", "raw_path": b"/version", "query_string": b"",
+             "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
+             "scheme": "http", "http_version": "1.1", "root_path": "", "asgi": {"version": "3.0"}, "state": {}}
+    await create_app(Settings())(scope, receive, send)
+    body = json.loads(b"".join(message.get("body", b"") for message in sent))
+    return sent[0]["status"], body.get("code"), body.get("commit"), body.get("builtAt")
+
+for variables in json.loads(sys.argv[1]):
+    os.environ.update(variables)
+    print(json.dumps(asyncio.run(ask())))
+    for name in variables:
+        del os.environ[name]
+"""
+
+
+def told(installed: Installed, folder: Path, *variables: dict[str, str]) -> list[tuple[Any, ...]]:
+    """Status, code, commit and time that /version of the installed service answers, for each environment."""
+    empty = folder / "elsewhere"
+    empty.mkdir(exist_ok=True)
+    environment = {"PATH": os.environ["PATH"], "SHOP_DIRECTORY_DATA_DIR": str(folder / "no-index")}
+    done = subprocess.run(
+        [installed.python, "-c", _ASK, json.dumps(variables or ({},))],
+        cwd=empty,
+        env=environment,
+        capture_output=True,
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.rule("I74", "I75")
+def test_a_wheel_made_with_commit_and_time_answers_version_and_the_environment_comes_first(tmp_path: Path) -> None:
+    build_wheel(copy_sources(tmp_path), tmp_path / "wheels", **GIVEN)
+    installed = install(tmp_path / "wheels", tmp_path / "target")
+    other = {"SHOP_DIRECTORY_COMMIT": "0" * 40, "SHOP_DIRECTORY_BUILT_AT": "2030-01-31T00:00:00Z"}
+    # An image made without build arguments has them in its environment, empty.
+    empty = {"SHOP_DIRECTORY_COMMIT": "", "SHOP_DIRECTORY_BUILT_AT": ""}
+    halves = [{name: value} for name, value in other.items()]
+    answers = told(installed, tmp_path, {}, empty, other, *halves)
+    # Half of it is not filled up from the wheel.
+    assert answers == [KNOWN, KNOWN, (200, None, "0" * 40, "2030-01-31T00:00:00Z"), UNKNOWN, UNKNOWN]
+
+
+@pytest.mark.rule("I75")
+def test_a_wheel_made_without_git_and_variables_does_not_know_itself(tmp_path: Path) -> None:
+    # Somebody else's repository around it is not ours.
+    run([*_GIT, "init", "--quiet"], tmp_path)
+    run([*_GIT, "commit", "--quiet", "--allow-empty", "--message", "not ours"], tmp_path)
+    build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
+    assert told(install(tmp_path / "wheels", tmp_path / "target"), tmp_path) == [UNKNOWN]
+
+
+@pytest.mark.rule("I74")
+def test_a_wheel_made_from_a_checkout_or_from_its_source_archive_knows_the_checkouts_commit(tmp_path: Path) -> None:
+    source, unpacked, archives = copy_sources(tmp_path), tmp_path / "unpacked", tmp_path / "archives"
+    run([*_GIT, "init", "--quiet"], source)
+    run([*_GIT, "add", "."], source)
+    run([*_GIT, "commit", "--quiet", "--message", "a checkout"], source)
+    commit = subprocess.run([*_GIT, "rev-parse", "HEAD"], cwd=source, capture_output=True, text=True, check=True).stdout
+    made = {"SOURCE_DATE_EPOCH": "1795599000"}
+    run([sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(archives)], source, **made)
+    unpacked.mkdir()
+    (archive,) = archives.glob("*.tar.gz")
+    run(["tar", "--extract", "--strip-components=1", "--file", str(archive), "--directory", str(unpacked)], tmp_path)
+    expected = [(200, None, commit.strip(), "2026-11-25T09:30:00Z")]
+    build_wheel(source, tmp_path / "from-checkout", **made)
+    build_wheel(unpacked, tmp_path / "from-archive")
+    for wheels in ("from-checkout", "from-archive"):
+        assert told(install(tmp_path / wheels, tmp_path / f"target-{wheels}"), tmp_path) == expected
+
+
+@pytest.mark.rule("I75")
+@pytest.mark.parametrize("given", [{"SHOP_DIRECTORY_COMMIT": COMMIT}, {**GIVEN, "SHOP_DIRECTORY_BUILT_AT": "today"}])
+def test_a_build_that_is_told_half_of_it_or_told_wrongly_ends(tmp_path: Path, given: dict[str, str]) -> None:
+    with pytest.raises(AssertionError, match="SHOP_DIRECTORY_COMMIT and SHOP_DIRECTORY_BUILT_AT go together"):
+        build_wheel(copy_sources(tmp_path), tmp_path / "wheels", **given)
+    assert not list(tmp_path.glob("wheels/*"))
+
+
+def test_a_wheel_holds_every_file_of_the_page_and_of_the_docs(tmp_path: Path) -> None:
+    build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
+    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    web = REPOSITORY / "service" / "web"
+    folders = tuple(f"service/web/{folder}/" for folder in ("page", "widget", "site"))
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        found = {name: archive.read(name) for name in names if name.startswith(folders)}
+    assert found == {
+        f"{folder}{file.name}": file.read_bytes() for folder in folders for file in (REPOSITORY / folder).iterdir()
+    }
+    docs = {f"service/web/reference/{file.name}" for file in (web / "reference").iterdir()}
+    assert docs | {"service/rest/openapi/examples.json"} <= names

@@ -1,0 +1,148 @@
+"""A new backend: whatever an operator can choose by a setting is opened, kept apart, and held to the suite of its kind.
+
+The choices are read from the settings and the suites' backends from their fixtures, so that neither can be forgotten.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pytest
+
+import tests.engines.integration.conftest
+import tests.rules.auth.conftest
+import tests.rules.backends.conftest
+import tests.rules.limits.conftest
+import tests.rules.reports.conftest
+from indexer.commands.parts import opened
+from indexer.settings import IndexerSettings
+from service.auth.opening import open_tokens
+from service.parts import open_limiter, open_search
+from service.reports.opening import open_queue
+from service.settings.service import Settings
+from tests.people.contributing.page import guards
+from tests.people.contributing.planting import Copy
+from tests.support.real.sources import REPOSITORY
+
+TITLE: Final = "A new backend"
+OPENING: Final = "service/auth/opening.py"
+STORE: Final = "LinesTokenStore"
+SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
+# What the suite of each setting runs on, and what it calls each choice; "cluster" is Redis once more, and "index only"
+# the embedded engine while it has no texts for key presses open.
+SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
+    "engine": (tests.conformance.conftest.opener, "{}", frozenset({"reference", "kernel"})),
+    "engine with its sink": (tests.integration.conftest.engine, "{}_engine", frozenset()),
+    "token_store": (tests.auth.conftest.place, "{}", frozenset({"cluster"})),
+    "reports": (tests.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),
+    "limiter": (tests.limits.conftest.make_limiter, "{}", frozenset()),
+}
+# The embedded queue is a SQLite file, and its suite calls it so.
+CALLED: Final = {("reports", "embedded"): "sqlite"}
+
+
+def choices(setting: str) -> frozenset[str]:
+    """What a setting can be."""
+    annotation: Any = Settings.model_fields[setting].annotation
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return frozenset(one.value for one in annotation)
+    return frozenset(get_args(annotation))
+
+
+def run_on(fixture: Any) -> frozenset[str]:  # noqa: ANN401 - pytest has no public name for a fixture
+    """The names of a fixture's parameters, marked or not."""
+    return frozenset(getattr(one, "values", (one,))[0] for one in fixture._fixture_function_marker.params)
+
+
+async def opened_by(setting: str, choice: str, folder: Path) -> type:
+    """What the service opens for a choice; nothing is asked of it."""
+    settings = Settings.model_validate({setting: choice, "data_dir": folder, "token_file": folder / "tokens"})
+    part: Any
+    match setting:
+        case "engine":
+            part = open_search(settings)
+        case "token_store":
+            part = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
+        case "reports":
+            part = open_queue(settings.queue_settings)
+        case _:
+            part = open_limiter(settings)
+    await part.close()
+    return type(part)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_backend_that_can_be_chosen_is_held_to_the_suite_of_its_kind(suite: str) -> None:
+    fixture, called, beside = SUITES[suite]
+    setting = suite.split(maxsplit=1)[0]
+    assert run_on(fixture) == beside | {
+        called.format(CALLED.get((setting, choice), choice)) for choice in choices(setting)
+    }
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+async def test_every_choice_opens_a_part_of_its_own(setting: str, tmp_path: Path) -> None:
+    parts = {choice: await opened_by(setting, choice, tmp_path) for choice in choices(setting)}
+    assert len(parts) > 1
+    assert len(set(parts.values())) == len(parts), parts
+
+
+@pytest.mark.opensearch
+def test_every_engine_has_a_sink_of_its_own(opensearch_url: str, tmp_path: Path) -> None:
+    sinks = {}
+    for engine in choices("engine"):
+        places = {"data_dir": tmp_path / "index", "state_dir": tmp_path / engine, "opensearch_urls": opensearch_url}
+        with opened(IndexerSettings.model_validate({"engine": engine, **places})) as place:
+            sinks[engine] = type(place.sink)
+    assert len(sinks) > 1
+    assert len(set(sinks.values())) == len(sinks), sinks
+
+
+@pytest.mark.parametrize("setting", SETTINGS[:3])
+async def test_no_module_but_the_openings_may_name_what_is_opened(setting: str, tmp_path: Path) -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    protected = {module for one in contracts for module in one.get("protected_modules", ())}
+    modules = {(await opened_by(setting, choice, tmp_path)).__module__ for choice in choices(setting)}
+    assert modules - protected == set()
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_setting_tells_of_every_choice_that_it_has(setting: str) -> None:
+    told = set(re.findall(r"\w+", Settings.model_fields[setting].description or ""))
+    assert choices(setting) - told == set()
+
+
+@pytest.fixture
+def planted(copy: Copy) -> Copy:
+    """Every kind has one more choice; that of the token store is opened, and lacks a method."""
+    lines = Path(__file__).with_name("lines.py").read_text(encoding="utf-8")
+    copy.write("service/auth/lines.py", lines)
+    copy.replace(
+        "shop_directory/settings/locations.py", '"embedded", "opensearch"]', '"embedded", "opensearch", "lines"]'
+    )
+    copy.replace("service/settings/service.py", '["memory", "redis"]', '["memory", "redis", "lines"]')
+    for file in ("service/settings/stores.py", "service/reports/opening.py"):
+        copy.replace(file, '["embedded", "redis"]', '["embedded", "redis", "lines"]')
+    copy.put_behind(OPENING, '    REDIS = "redis"\n', '    LINES = "lines"\n')
+    copy.put_behind(
+        OPENING, "from service.auth.protocol import TokenStore\n", f"from service.auth.lines import {STORE}\n"
+    )
+    asked = "    if kind is TokenStoreKind.SQLITE:\n"
+    copy.replace(OPENING, asked, f"    if kind is TokenStoreKind.LINES:\n        return {STORE}()\n{asked}")
+    return copy
+
+
+def test_every_test_that_the_page_names_fails_until_its_part_is_done(planted: Copy) -> None:
+    tests = {guard.test for guard in guards(TITLE)}
+    assert planted.failing(tests) == tests
+
+
+def test_a_backend_that_lacks_a_method_is_refused_by_the_checker_of_types(planted: Copy) -> None:
+    told = planted.checked(OPENING)
+    assert f'error: Incompatible return value type (got "{STORE}", expected "TokenStore")' in told
+    assert f'note: "{STORE}" is missing following "TokenStore" protocol member:' in told
+    assert told.splitlines()[2].endswith("note:     close")

@@ -1,0 +1,71 @@
+"""The worlds of the pages: one clone of the repository for all of them, and one service on the sample."""
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from redis import Redis
+
+from tests.people.docs.shell import Shell
+from tests.people.docs.world import HERE, World, environment, install, repository
+from tests.rules.transports.test_typescript_client import client_program
+from tests.support.emptying import empty_place
+from tests.support.real.process import free_ports
+from tests.support.sample import SampleService, sample_service
+
+__all__ = ["client_program"]
+
+MakeWorld = Callable[..., World]
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the kept files as they are now."""
+    return repository(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
+    """The sample catalogue, served with quotas that never end."""
+    with sample_service(tmp_path_factory.mktemp("sample")) as service:
+        yield service
+
+
+@pytest.fixture
+def make_world(source: Path, tmp_path: Path) -> Iterator[MakeWorld]:
+    """Makes the world of a page: in an empty folder, or in a clone with the programs of the tests in it."""
+    with ExitStack() as stack:
+
+        def make(
+            *, cloned: bool = True, served: str = "", stands_for: dict[str, str] | None = None, **variables: str
+        ) -> World:
+            (port,) = free_ports(1)
+            clone = tmp_path / "shop-directory"
+            if cloned:
+                shutil.copytree(source, clone)
+                install(clone)
+            folder = clone if cloned else tmp_path
+            shell = stack.enter_context(Shell(folder, tmp_path / "home", environment(clone, port, **variables)))
+            host = urlsplit(served).netloc or f"127.0.0.1:{port}"
+            return World(shell, port, {HERE: host, **(stands_for or {})})
+
+        yield make
+
+
+@pytest.fixture
+def own_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What all names of a test begin with, in OpenSearch and in Redis; nothing of it is left."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    yield prefix
+    if "opensearch_url" in request.fixturenames:
+        empty_place([request.getfixturevalue("opensearch_url")], prefix)
+    if "redis_url" in request.fixturenames:
+        with Redis.from_url(request.getfixturevalue("redis_url")) as client:
+            found: list[Any] = list(client.scan_iter(f"*{prefix}*"))
+            if found:
+                client.delete(*found)

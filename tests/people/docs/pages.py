@@ -1,0 +1,118 @@
+"""The Markdown pages of the project: their blocks of code, their commands in prose, their links and their titles.
+
+Read by a real Markdown parser, so that a block is a block here exactly when it is one to a reader.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tests.support.real.sources import REPOSITORY
+
+SHELL: Final = "sh"
+_NOT_IN_AN_ANCHOR: Final = re.compile(r"[^\w -]")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of code.
+
+    Attributes:
+        page: the page's path below the repository.
+        line: its first line on the page, from 1.
+        language: the first word behind the fence, empty without one; an indented block is the shell's.
+        text: what stands in it.
+    """
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for people."""
+        return f"{self.page}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page, by its path below the repository."""
+
+    path: str
+
+    @property
+    def file(self) -> Path:
+        """Where it is."""
+        return REPOSITORY / self.path
+
+    @cached_property
+    def text(self) -> str:
+        """All of it."""
+        return self.file.read_text(encoding="utf-8")
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Its blocks of code, fenced and indented, in their order."""
+        return tuple(_blocks(self.path, self._tokens))
+
+    @cached_property
+    def phrases(self) -> tuple[str, ...]:
+        """What stands in backticks in its prose, on one line each."""
+        return tuple(" ".join(part.content.split()) for part in self._inline if part.type == "code_inline")
+
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """The targets of its links and pictures, as they are written."""
+        found = ((part.attrGet("href") or part.attrGet("src")) for part in self._inline)
+        return tuple(str(target) for target in found if target)
+
+    @cached_property
+    def anchors(self) -> frozenset[str]:
+        """What a link to one of its titles has behind the #."""
+        made: set[str] = set()
+        for title in self._titles:
+            plain = _NOT_IN_AN_ANCHOR.sub("", title.lower()).replace(" ", "-")
+            number = sum(1 for one in made if re.fullmatch(rf"{re.escape(plain)}(-\d+)?", one))
+            made.add(plain if not number else f"{plain}-{number}")
+        return frozenset(made)
+
+    @cached_property
+    def _tokens(self) -> list[Token]:
+        return MarkdownIt("commonmark").enable("table").parse(self.text)
+
+    @property
+    def _inline(self) -> Iterator[Token]:
+        for token in self._tokens:
+            yield from token.children or ()
+
+    @property
+    def _titles(self) -> Iterator[str]:
+        for before, token in zip(self._tokens, self._tokens[1:], strict=False):
+            if before.type == "heading_open":
+                yield "".join(part.content for part in token.children or ())
+
+
+def _blocks(page: str, tokens: list[Token]) -> Iterator[Block]:
+    for token in tokens:
+        if token.type in {"fence", "code_block"}:
+            assert token.map is not None
+            language = next(iter(token.info.split()), "") if token.type == "fence" else SHELL
+            yield Block(page, token.map[0] + 1, language, token.content)
+
+
+def _found() -> Iterator[Path]:
+    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "indexer/sample/README.md"):
+        if (REPOSITORY / name).is_file():
+            yield REPOSITORY / name
+    yield from sorted((REPOSITORY / "docs").rglob("*.md"))
+
+
+PAGES: Final = tuple(Page(path.relative_to(REPOSITORY).as_posix()) for path in _found())
+BY_PATH: Final = {page.path: page for page in PAGES}

@@ -1,0 +1,107 @@
+"""The README, then how to call it and how to run it, in one shell, as somebody who has just found the project does.
+
+Clone, start, ask, check, issue tokens, look at re-checks, go on with Redis, then with OpenSearch: nothing is left out
+but what the list of what is not run names.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from service.limits.policy import ANONYMOUS, WITH_TOKEN
+from service.settings.service import PREFIX, Settings
+from service.tools.registry import REGISTRY
+from tests.people.docs.conftest import MakeWorld
+from tests.people.docs.pages import BY_PATH, SHELL
+from tests.people.docs.shell import commands
+from tests.people.docs.world import sample_catalogue, without_comment
+
+README: Final = BY_PATH["README.md"]
+CALLING: Final = BY_PATH["docs/calling.md"]
+RUNNING: Final = BY_PATH["docs/running.md"]
+_ASKED: Final = re.compile(r"^curl '?localhost:8080/(?:tool/)?(\w+)")
+_ROW: Final = re.compile(r"^\| `(\w+)` \| .+ \| (optional|required) \|$", re.MULTILINE)
+TAKEN: Final = {"status": "wird gemeldet, Pruefung laeuft"}
+SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
+    "suggest": lambda told: told["shops"][0]["domain"] == "lumen-larch.internal",
+    "find_shop": lambda told: [shop["domain"] for shop in told["results"]] == ["lumen-larch.internal"],
+    "list_categories": lambda told: told["total_count"] == len(told["results"]) > 20,
+    "get_shop": lambda told: (told["id"], len(told["offers"])) == ("shop_lumen-larch", told["offers_total"]),
+    "get_shops": lambda told: (
+        (
+            [entry["shop"] and entry["shop"]["id"] for entry in told["results"]],
+            told["found"],
+        )
+        == (["shop_lumen-larch", None], 1)
+    ),
+    "list_coupons": lambda told: told["results"][0]["code"] == "WELCOME10" and told["withheld"]["expired"] > 0,
+    "get_shipping_policy": lambda told: (told["collected"], told["ships_to"]) == (True, "yes"),
+    "get_trust": lambda told: told["status"] == "signals_collected" and len(told["signals"]) > 2,
+    "report_code": lambda told: told == TAKEN,
+    "report_issue": lambda told: told == TAKEN,
+    "monetize_offer": lambda told: told["affiliate"]["applied"] and bool(told["monetization"]["disclosure"]),
+    "resolve_checkout_url": lambda told: told["checkout_url"] == "https://lumen-larch.internal/lamps/larch-desk-lamp",
+    "resolve_conflict": lambda told: told["candidates"][0]["to"]["domain"] != told["from"]["domain"],
+}
+
+
+def calls() -> dict[str, str]:
+    """The calls by curl of every tool, by what they ask."""
+    given = [command for block in CALLING.blocks if block.language == SHELL for command in commands(block.text)]
+    return {asked[1]: without_comment(command) for command in given if (asked := _ASKED.match(command))}
+
+
+@pytest.mark.rule("I1", "I2", "I68", "I78")
+@pytest.mark.opensearch
+@pytest.mark.redis
+@pytest.mark.timeout(600)  # some forty commands, each a process
+def test_the_readme_and_what_it_leads_to_can_be_typed_from_the_first_command_to_the_last(
+    make_world: MakeWorld, source: Path, opensearch_url: str, redis_url: str, own_prefix: str, tmp_path: Path
+) -> None:
+    world = make_world(
+        cloned=False,
+        stands_for={
+            "<this repository>": str(source),
+            "/path/to/catalogue": str(sample_catalogue(tmp_path / "catalogue")),
+            "http://127.0.0.1:9200": opensearch_url,
+            "redis://127.0.0.1:6379/0": redis_url,
+        },
+        SHOP_DIRECTORY_INDEX_PREFIX=own_prefix,
+        SHOP_DIRECTORY_REDIS_PREFIX=own_prefix,
+    )
+    for page in (README, CALLING, RUNNING):
+        for block in page.blocks:
+            if block.language == SHELL:
+                world.do(block)
+    answers = {asked: orjson.loads(world.printed[command]) for asked, command in calls().items()}
+    assert {asked: answer for asked, answer in answers.items() if not SENSIBLE[asked](answer)} == {}
+    world.shell.end_lasting()
+
+
+def test_there_is_one_call_of_every_tool_and_of_suggest() -> None:
+    assert list(calls()) == ["suggest", *(tool.name for tool in REGISTRY)]
+
+
+@pytest.mark.rule("I1", "I80")
+def test_the_table_has_every_tool_with_its_token_rule() -> None:
+    assert _ROW.findall(README.text) == [(tool.name, tool.token.value) for tool in REGISTRY]
+
+
+@pytest.mark.rule("Q2")
+def test_the_quotas_are_those_that_hold_by_default() -> None:
+    assert ANONYMOUS.reports == 0
+    assert f"| without a token | {ANONYMOUS.reads:,} | {ANONYMOUS.suggest:,} | none |" in RUNNING.text
+    assert f"| with a token | {WITH_TOKEN.reads:,} | {WITH_TOKEN.suggest:,} | {WITH_TOKEN.reports:,} |" in RUNNING.text
+
+
+def test_the_examples_of_settings_set_what_they_seem_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in re.findall(rf"({PREFIX}[A-Z_]+)=('[^']*'|\S+)", RUNNING.text):
+        if name.removeprefix(PREFIX).lower() in Settings.model_fields:
+            monkeypatch.setenv(name, value.strip("'"))
+    settings = Settings()
+    assert (settings.quota_classes["partner"].reads, settings.quota_anonymous.reads) == (12_000, 60)
+    assert (settings.token_store, settings.reports, settings.limiter) == ("redis", "redis", "redis")

@@ -1,0 +1,161 @@
+"""/docs, /tools.md and /llms.txt: constants, the same for everybody, at no cost, loading nothing from elsewhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from service.app import create_app
+from service.limits.policy import DEFAULT_CLASS, QuotaClass
+from service.settings.service import Settings
+from service.tools.registry import REGISTRY
+from service.tools.tool import TokenRule
+from service.web.docs_page import docs_files
+from tests.support.served import ask, get, post, served
+from tests.support.worlds import reference_world
+
+FEW: Final = QuotaClass(reads=2, suggest=3, reports=0)
+USUAL: Final = QuotaClass(reads=4_321, suggest=5, reports=7)
+SETTINGS: Final = Settings(quota_anonymous=FEW, quota_classes={DEFAULT_CLASS: USUAL})
+MEDIA_TYPES: Final = {
+    "/docs": "text/html; charset=utf-8",
+    "/docs/assets/docs.js": "text/javascript; charset=utf-8",
+    "/docs/assets/docs.css": "text/css; charset=utf-8",
+    "/docs/assets/swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+    "/docs/assets/swagger-ui.css": "text/css; charset=utf-8",
+    "/tools.md": "text/markdown; charset=utf-8",
+    "/llms.txt": "text/plain; charset=utf-8",
+}
+TOOLS_PAGE: Final = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
+_LINK: Final = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service with hardly any quota."""
+    with served(create_app(SETTINGS, search=reference_world(tmp_path_factory.mktemp("docs")))) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def text(base: str) -> str:
+    """llms.txt."""
+    return get(base, "/llms.txt").body.decode()
+
+
+@pytest.mark.rule("C1.http", "E5.request_id", "C3")
+@pytest.mark.parametrize("path", MEDIA_TYPES)
+def test_a_file_is_served_with_its_type_its_tag_and_what_every_answer_carries(base: str, path: str) -> None:
+    reply, head = get(base, path), ask(base, "HEAD", path)
+    assert (reply.status, reply.headers["content-type"]) == (200, MEDIA_TYPES[path])
+    assert (head.status, head.body, head.headers["content-length"]) == (200, b"", str(len(reply.body)))
+    assert reply.headers["cache-control"] == "no-cache"
+    again = get(base, path, if_none_match=reply.headers["etag"])
+    assert (again.status, again.body, get(base, path, if_none_match='"other"').status) == (304, b"", 200)
+    told = ("x-content-type-options", "referrer-policy", "cross-origin-resource-policy")
+    assert [reply.headers[name] for name in told] == ["nosniff", "no-referrer", "same-origin"]
+    assert len(reply.headers["x-request-id"]) == 32
+
+
+@pytest.mark.rule("E1", "R5")
+@pytest.mark.parametrize("path", MEDIA_TYPES)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_only_get_and_head_are_answered(base: str, path: str, method: str) -> None:
+    reply = ask(base, method, path, b"{}")
+    assert (reply.status, reply.json["code"], reply.headers["allow"]) == (405, "method_not_allowed", "GET, HEAD")
+
+
+@pytest.mark.parametrize("path", MEDIA_TYPES)
+def test_only_the_page_may_run_anything_and_only_what_is_served_here(base: str, path: str) -> None:
+    policy = get(base, path).headers["content-security-policy"]
+    if path != "/docs":
+        assert policy == "default-src 'none'; frame-ancestors 'none'"
+        return
+    directives = dict(directive.split(" ", 1) for directive in policy.split("; "))
+    assert directives == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "connect-src": "'self'",
+        "img-src": "'self' data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+
+
+def test_the_page_loads_nothing_but_files_of_the_service_that_there_are(base: str) -> None:
+    page = get(base, "/docs").body.decode()
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert {f"/{path.removeprefix('./')}" for path in loaded} == {
+        *(path for path in MEDIA_TYPES if path != "/docs"), "/", "/assets/icon.svg", "/openapi.json",
+    }  # fmt: skip
+    assert [path for path in loaded if get(base, f"/{path.removeprefix('./')}").status != 200] == []
+
+
+@pytest.mark.rule("Q2")
+def test_reading_it_costs_no_quota(base: str) -> None:
+    for _ in range(FEW.reads + 1):
+        assert [get(base, path).status for path in MEDIA_TYPES] == [200] * len(MEDIA_TYPES)
+    reply = post(base, "/tool/list_categories", {})
+    assert (reply.status, reply.headers["ratelimit"].split(";")[1]) == (200, f"r={FEW.reads - 1}")
+
+
+def test_each_file_has_a_word_in_the_log_and_the_measures(base: str) -> None:
+    words = {file.path: file.word for file in docs_files(SETTINGS)}
+    assert words.keys() == MEDIA_TYPES.keys()
+    assert set(words.values()) == {"docs", "docs_asset", "tools_page", "llms"}
+    for path in MEDIA_TYPES:
+        get(base, path)
+    exposed = get(base, "/metrics").body.decode()
+    assert [word for word in set(words.values()) if f'route="{word}"' not in exposed] == []
+
+
+@pytest.mark.rule("I1", "I3")
+def test_the_page_of_the_tools_is_that_of_the_docs(base: str) -> None:
+    assert get(base, "/tools.md").body.decode() == TOOLS_PAGE
+
+
+def test_llms_txt_has_the_form_of_the_convention(text: str) -> None:
+    head, *sections = text.split("\n## ")
+    title, quotation, *paragraphs = head.strip().split("\n\n")
+    assert title == "# Shop Directory"
+    assert [line for line in quotation.splitlines() if not line.startswith("> ")] == []
+    assert paragraphs
+    assert "\n#" not in "\n\n".join(paragraphs)
+    assert [section.splitlines()[0] for section in sections] == ["Interface", "Tools", "Optional"]
+    for section in sections:
+        lines = section.strip().splitlines()[2:]
+        assert lines
+        assert [line for line in lines if not _LINK.match(line)] == []
+
+
+@pytest.mark.rule("I78")
+def test_llms_txt_names_every_tool_with_its_sentence_and_its_token_rule(text: str) -> None:
+    section = text.partition("\n## Tools\n\n")[2].partition("\n\n## ")[0]
+    found = [match.groups() for line in section.splitlines() if (match := _LINK.match(line))]
+    assert [(name, link) for name, link, _ in found] == [(tool.name, f"/tools.md#{tool.name}") for tool in REGISTRY]
+    for tool, (_, _, note) in zip(REGISTRY, found, strict=True):
+        sentence, _, rule = note.rpartition(" Token: ")
+        assert tool.description.startswith(sentence)
+        assert rule == f"{tool.token.value}."
+    required = [tool.name for tool in REGISTRY if tool.token is TokenRule.REQUIRED]
+    assert f"Needed for {', '.join(f'`{name}`' for name in required)};" in text
+
+
+@pytest.mark.rule("Q2")
+def test_llms_txt_tells_the_quotas_that_are_set(text: str) -> None:
+    assert "Without a token: 2 reads and 3 suggestions a minute, no reports." in text
+    assert "With one: 4,321 reads and 5 suggestions a minute, 7 reports an hour" in text
+
+
+def test_every_link_of_llms_txt_leads_to_something_here(base: str, text: str) -> None:
+    links = [match[2] for line in text.splitlines() if (match := _LINK.match(line))]
+    assert [link for link in links if not link.startswith("/")] == []
+    answers = {link: get(base, link.partition("#")[0]).status for link in links}
+    unlike = {link: status for link, status in answers.items() if status != 200}
+    assert unlike == {"/mcp": 405, "/version": 503}
+    headings = set(re.findall(r"^## (\w+)$", TOOLS_PAGE, re.MULTILINE))
+    assert {link.partition("#")[2] for link in links if "#" in link} <= headings

@@ -1,0 +1,237 @@
+"""A cluster behind TLS and passwords: both sides reach it, and each sees at once and by name why it does not."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from indexer.__main__ import index
+from service.app import create_app
+from service.settings.service import Settings
+from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
+from tests.people.settings.security_page import indices_in, kind_of, requests
+from tests.support.callers import issue
+from tests.support.catalogues import coupon, shop, write_catalogue_directory
+from tests.support.emptying import empty_place
+from tests.support.real.certificates import Authority
+from tests.support.real.secured import SecuredNode, secured
+from tests.support.served import Reply, get, post, served, until_ready
+
+PASSWORD: Final = "zqcanary pässword"
+WRONG: Final = "zqwrongzq"
+BACK_SECONDS: Final = 10.0
+
+__all__ = ["opensearch_place"]
+
+pytestmark = pytest.mark.opensearch
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A door in front of the cluster, who signed its certificate, and a catalogue."""
+
+    transport: SecuredNode
+    authority: Authority
+    place: OpenSearchLocation
+    folder: Path
+
+    def settings(self, **changed: str) -> dict[str, str]:
+        """Variables by which a side reaches the cluster."""
+        (self.folder / "password").write_text(f"{PASSWORD}\n", encoding="utf-8")
+        stated = {
+            "ENGINE": "opensearch",
+            "OPENSEARCH_URLS": self.transport.url(),
+            "OPENSEARCH_USER": "writer",
+            "OPENSEARCH_PASSWORD_FILE": str(self.folder / "password"),
+            "OPENSEARCH_CA_FILE": str(self.authority.file),
+            "INDEX_PREFIX": self.place.prefix,
+            "STATE_DIR": str(self.folder / "state"),
+            "TOKEN_FILE": str(self.folder / "tokens.sqlite"),
+            "REPORTS_FILE": str(self.folder / "reports.sqlite"),
+            **changed,
+        }
+        return {f"SHOP_DIRECTORY_{name}": value for name, value in stated.items()}
+
+    def indexing(self, *arguments: str, **changed: str) -> Result:
+        """An indexer's command."""
+        return CliRunner().invoke(index, list(arguments), env=self.settings(**changed))
+
+    def build(self, **changed: str) -> Result:
+        """A build of the catalogue."""
+        return self.indexing("build", "--catalogue", str(self.folder / "catalogue"), "--wait", "1", **changed)
+
+
+@pytest.fixture
+def world(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[World]:
+    """Nothing is published; the door's certificate is for localhost."""
+    write_catalogue_directory(
+        tmp_path / "catalogue",
+        shops=[shop("Lumen", "lumen.internal", id="lumen"), shop("Larch", "larch.internal", id="larch")],
+        coupons=[coupon("SAVE", "lumen")],
+    )
+    authority = Authority(tmp_path)
+    passwords = {"writer": PASSWORD, "reader": PASSWORD}
+    with secured(opensearch_place.url, authority.issue("localhost"), **passwords) as transport:
+        yield World(transport, authority, opensearch_place, tmp_path)
+    empty_place([opensearch_place.url], opensearch_place.prefix)
+
+
+def _service(world: World, bare: pytest.MonkeyPatch, **changed: str) -> Settings:
+    with bare.context() as environment:
+        for name, value in world.settings(OPENSEARCH_USER="reader", **changed).items():
+            environment.setenv(name, value)
+        return Settings.load()
+
+
+def _asked_with(base: str, token: str) -> list[Reply]:
+    """One of each kind of question that needs a token."""
+    return [
+        post(base, "/tool/get_trust", {"shop_domain": "lumen.internal"}, x_api_token=token),
+        post(base, "/tool/resolve_conflict", {"from_shop_id": "lumen", "to_shop_id": "larch"}, x_api_token=token),
+        post(base, "/tool/resolve_conflict", {"from_shop_id": "lumen"}, x_api_token=token),
+        post(
+            base,
+            "/tool/report_code",
+            {"shop_domain": "lumen.internal", "code": "SAVE", "reason": "invalid"},
+            x_api_token=token,
+        ),
+        post(base, "/tool/monetize_offer", {"offer_id": "none"}, x_api_token=token),
+    ]
+
+
+def _asked_of_all(base: str) -> list[Reply]:
+    """One of each kind of read."""
+    return [
+        get(base, "/ready"),
+        get(base, "/suggest?q=lum"),
+        post(base, "/tool/find_shop", {"query": "lumen"}),
+        post(base, "/tool/find_shop", {"query": "no such name"}),
+        post(base, "/tool/list_categories", {}),
+        post(base, "/tool/get_shop", {"shop_domain": "larch.internal"}),
+        post(base, "/tool/list_coupons", {}),
+        post(base, "/tool/get_shipping_policy", {"shop_domain": "lumen.internal"}),
+        post(base, "/tool/resolve_checkout_url", {"offer_id": "none"}),
+        get(base, "/api/ops/state"),
+        get(base, "/metrics/resources"),
+    ]
+
+
+def _strangers(world: World, side: str) -> list[str]:
+    """What was asked that the page of roles does not say, or about what is not of the prefix."""
+    prefix, said = world.place.prefix, requests(side)
+    kinds = {kind_of(asked, prefix) for asked in world.transport.asked} - said
+    return [
+        *sorted(kinds),
+        *(name for asked in world.transport.asked for name in indices_in(asked) if prefix not in name),
+    ]
+
+
+def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_reads(
+    world: World, bare: pytest.MonkeyPatch
+) -> None:
+    built = world.build()
+    assert (built.exit_code, PASSWORD in built.output) == (0, False)
+    record = shop("Lumina", "lumina.internal", id="lumina")
+    change = {"type": "shops", "op": "upsert", "record": record, "version": 2}
+    (world.folder / "changes.ndjson").write_text(json.dumps(change) + "\n")
+    followed = world.indexing("follow", "--changes", str(world.folder / "changes.ndjson"), "--once")
+    assert (followed.exit_code, "1 changes applied" in followed.stdout) == (0, True), followed.output
+    assert {asked.user for asked in world.transport.asked} == {"writer"}
+    assert _strangers(world, "indexer") == []
+    del world.transport.asked[:]
+    with served(create_app(_service(world, bare))) as base:
+        until_ready(base)
+        replies = [*_asked_of_all(base), *_asked_with(base, issue(world.folder / "tokens.sqlite").text)]
+        found = post(base, "/tool/find_shop", {"query": "lum"}).json
+    assert [found["name"] for found in found["results"]] == ["Lumen", "Lumina"]
+    assert [reply.status for reply in replies] == [*[200] * 8, 404, *[200] * 6, 404]
+    assert {asked.user for asked in world.transport.asked} == {"reader"}
+    assert _strangers(world, "service") == []
+    # The page says of the service no more than it does.
+    assert {kind_of(asked, world.place.prefix) for asked in world.transport.asked} == requests("service")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("authority", "SSLError, a certificate that is not trusted or not for this host"),
+        ("host", "SSLError, a certificate that is not trusted or not for this host"),
+        ("expired", "SSLError, a certificate that is not trusted or not for this host"),
+        ("password", "AuthenticationException, a wrong user or password"),
+    ],
+)
+def test_whoever_is_not_let_in_or_not_trusted_is_told_of_by_name_and_nothing_secret_with_it(
+    world: World, bare: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: str, told: str
+) -> None:
+    assert world.build().exit_code == 0
+    changed = {}
+    with secured(world.place.url, world.authority.issue("localhost", days=-1), writer=PASSWORD) as expired:
+        match wrong:
+            case "authority":
+                changed["OPENSEARCH_CA_FILE"] = str(Authority(world.folder, "other").file)
+            case "host":
+                changed["OPENSEARCH_URLS"] = world.transport.url("127.0.0.1")
+            case "expired":
+                changed["OPENSEARCH_URLS"] = expired.url()
+            case _:
+                world.transport.passwords.update(writer=WRONG, reader=WRONG)
+        asked = len(world.transport.asked)
+        built = world.build(**changed)
+        with served(create_app(_service(world, bare, **changed))) as base:
+            replies = _asked_of_all(base)[:-2]
+        assert len(world.transport.asked) == asked
+        assert expired.asked == []
+    assert (built.exit_code, built.stdout) == (3, "")
+    assert built.stderr.splitlines()[-1] == f"Nothing was published: the cluster does not answer: {told}."
+    assert [(reply.status, reply.json["code"]) for reply in replies] == [
+        (503, "not_ready"),
+        *[(503, "backend_unavailable")] * (len(replies) - 1),
+    ]
+    assert told.partition(",")[0] in caplog.text
+    said = built.output + caplog.text + "".join(reply.body.decode() for reply in replies)
+    assert not any(secret in said for secret in ("zqcanary", WRONG, "pässword", "Basic "))
+
+
+def test_a_password_that_changes_is_a_failure_in_time_and_passes_when_it_is_right_again(
+    world: World, bare: pytest.MonkeyPatch
+) -> None:
+    assert world.build().exit_code == 0
+    with served(create_app(_service(world, bare))) as base:
+        before = post(base, "/tool/find_shop", {"query": "lumen"})
+        assert before.status == 200
+        for password, status in ((WRONG, 503), (PASSWORD, 200)):
+            world.transport.passwords["reader"] = password
+            deadline = time.monotonic() + BACK_SECONDS
+            answer = post(base, "/tool/find_shop", {"query": "lumen"})
+            while answer.status != status:
+                assert answer.status in {200, 503}
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+                answer = post(base, "/tool/find_shop", {"query": "lumen"})
+        assert answer.body == before.body
+
+
+@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
+def test_without_verification_everybody_is_trusted_and_that_is_told_loudly(
+    world: World, bare: pytest.MonkeyPatch
+) -> None:
+    changed = {"OPENSEARCH_CA_FILE": str(Authority(world.folder, "other").file), "OPENSEARCH_VERIFY": "false"}
+    built = world.build(**changed)
+    assert built.exit_code == 0
+    assert built.stderr.startswith("SHOP_DIRECTORY_OPENSEARCH_VERIFY is false: anybody ")
+    with served(create_app(_service(world, bare, **changed))) as base:
+        assert get(base, "/ready").status == 200
+
+
+@pytest.mark.parametrize(("stated", "replicas"), [("auto", 0), ("1", 1)])
+def test_replicas_are_as_stated(world: World, stated: str, replicas: int) -> None:
+    built = world.build(OPENSEARCH_REPLICAS=stated)
+    created = [json.loads(asked.body) for asked in world.transport.asked if asked.method == "PUT" and asked.body]
+    told = {body["settings"].get("number_of_replicas") for body in created if "settings" in body}
+    assert built.exit_code == 0
+    assert told - {None} == {replicas}

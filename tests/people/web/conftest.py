@@ -1,0 +1,67 @@
+"""One Chromium for all tests of this folder, a fresh visitor for each, and two services to look at."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from service.app import create_app
+from service.settings.service import Settings
+from tests.people.web.browser import Visitor, chromium
+from tests.people.web.world import web_world
+from tests.support.callers import issue
+from tests.support.sample import SampleService, sample_service
+from tests.support.served import served
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A service with the page.
+
+    Attributes:
+        base: its URL.
+        token: one that counts.
+    """
+
+    base: str
+    token: str
+
+
+@pytest.fixture(scope="package")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The world of this folder."""
+    folder = tmp_path_factory.mktemp("web")
+    tokens = folder / "tokens.sqlite"
+    token = issue(tokens).text
+    settings = Settings(
+        data_dir=web_world(folder / "world"),
+        token_file=tokens,
+        reports_file=folder / "reports.sqlite",
+        request_timeout=10.0,
+    )
+    with served(create_app(settings)) as base:
+        yield Site(base, token)
+
+
+@pytest.fixture(scope="package")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
+    """The sample catalogue, as somebody meets it who has just started."""
+    with sample_service(tmp_path_factory.mktemp("sample")) as service:
+        yield service
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """The browser; only `tests.support.real.plugin` decides what becomes of a test where there is none."""
+    async with chromium() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visitor(browser: Browser) -> AsyncIterator[Visitor]:
+    """Somebody who comes for the first time."""
+    visitor = Visitor(browser)
+    yield visitor
+    assert await visitor.leave() == []

@@ -1,0 +1,142 @@
+"""Nobody is shut out: axe finds nothing in any view, light and dark, large and small; at rest it stays at rest."""
+
+import asyncio
+from importlib.resources import files
+from typing import Any, Final
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from tests.people.web.browser import CUT, DESKTOP, PHONE, Screen, Visitor
+from tests.people.web.conftest import Site
+from tests.people.web.steps import section, shown, sign_in, suggested, typed
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+
+AXE: Final = files("axe_playwright_python") / "axe.min.js"
+# Finds a view by its address; the suggestions and the trust section come apart, as somebody has to type for them.
+VIEWS: Final = (
+    ("/", "start"),
+    ("/?q=mill&offset=25", "results"),
+    ("/?q=harbour zzqq", "results"),
+    ("/?q=hrabour", "results"),
+    ("/?category=souq", "category"),
+    ("/?shop=shop_bare", "shop"),
+    ("/?shop=nowhere.internal", "error"),
+    ("/?q=mill&country=QQ", "error"),
+)
+SCREENS: Final = {
+    "desktop-light": DESKTOP,
+    "desktop-dark": Screen(dark=True),
+    "phone-light": PHONE,
+    "phone-dark": Screen(PHONE.width, PHONE.height, dark=True, touch=True),
+}
+
+
+async def axe_violations(page: Page) -> list[str]:
+    """What axe finds wrong on a page: rule, place and why."""
+    # By the debugger's way in, so that the page's own policy stays as it is.
+    if not await page.evaluate("typeof axe === 'object'"):
+        await page.evaluate(f"{AXE.read_text(encoding='utf-8')}; 1")
+    found: dict[str, Any] = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{rule['id']} at {node['target']}: {node['failureSummary']}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
+async def test_axe_finds_nothing_in_any_view(site: Site, visitor: Visitor, screen: Screen) -> None:
+    page, _ = await visitor.arrive(site.base, screen, announced=(400, 404))
+    for path, view in VIEWS:
+        await page.goto(f"{site.base}{path}")
+        await shown(page, view)
+        assert (path, await axe_violations(page)) == (path, [])
+
+    await sign_in(page, site.token)
+    await page.goto(f"{site.base}/?shop=shop_books&country=DE")
+    await section(page, "trust", "ok")
+    await shown(page, "shop")
+    await page.get_by_text("Report something wrong").click()
+    await page.locator("#corner").click()
+    assert await axe_violations(page) == []
+
+    await page.goto(site.base)
+    await shown(page, "start")
+    await typed(page, "books")
+    await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
+    await page.locator("#search").press("ArrowDown")
+    assert await axe_violations(page) == []
+
+
+async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await shown(page, "start")
+    await page.evaluate(
+        "document.getElementById('search').removeAttribute('aria-controls');"
+        "document.querySelector('label[for=country]').remove();"
+        "document.querySelector('.lead').style.color = 'rgb(200 200 200)'"
+    )
+
+    found = {told.split(" at ")[0] for told in await axe_violations(page)}
+
+    assert found >= {"color-contrast", "select-name"}
+
+
+@pytest.mark.parametrize(("still", "moving"), [(False, 1), (True, 0)])
+async def test_who_asked_for_less_motion_sees_none(site: Site, visitor: Visitor, still: bool, moving: int) -> None:  # noqa: FBT001 - a case
+    page, _ = await visitor.arrive(site.base, Screen(still=still))
+    held = asyncio.Event()
+
+    async def keep(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    await page.route("**/tool/find_shop", keep)
+    await page.goto(f"{site.base}/?q=mill")
+    await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")
+
+    assert await page.evaluate("document.getAnimations().length") == moving
+    assert await page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    held.set()
+    await shown(page, "results")
+    assert await page.evaluate("document.getAnimations().length") == 0
+
+
+async def test_nothing_moves_while_the_page_comes(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    await page.add_init_script(
+        """window.moved = 0; new PerformanceObserver((list) => {
+            for (const shift of list.getEntries()) window.moved += shift.value;
+        }).observe({ type: "layout-shift", buffered: true })"""
+    )
+    for path, view in (("/", "start"), ("/?q=mill", "results"), ("/?shop=shop_books&country=DE", "shop")):
+        await page.goto(f"{site.base}{path}")
+        await shown(page, view)
+
+        # What Web Vitals call good ends at 0.1.
+        assert await page.evaluate("window.moved") < 0.1
+
+
+async def test_the_page_has_one_heading_of_each_view_and_its_landmarks(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    await shown(page, "shop")
+
+    await expect(page.locator("h1")).to_have_count(1)
+    for landmark in ("banner", "main", "contentinfo", "search"):
+        await expect(page.get_by_role(landmark)).to_have_count(1)
+    await expect(page.locator("html")).to_have_attribute("lang", "en")
+    await page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    await expect(skip).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#view")).to_be_focused()
+
+
+async def test_without_scripts_it_is_said_that_they_are_needed(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/", Screen(scripts=False), announced=(CUT,))
+
+    told = page.locator("noscript p")
+    await expect(told).to_be_visible()
+    await expect(told).to_contain_text("needs JavaScript")

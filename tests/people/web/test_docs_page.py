@@ -1,0 +1,108 @@
+"""/docs in a real browser: all operations are there and can be tried, and nobody but the service is asked."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import Locator, Page
+
+from service.rest.openapi.document import openapi_document
+from service.tools.registry import REGISTRY
+from tests.people.web.browser import Screen, Visitor
+from tests.support.sample import SampleService, sample_service
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
+    """The sample catalogue, which the examples are calls of."""
+    with sample_service(tmp_path_factory.mktemp("docs")) as service:
+        yield service
+
+
+async def opened(page: Page, operation: str) -> Locator:
+    """An operation, taken apart, ready to be tried."""
+    # It draws every example of the operation at once, and other tests may have the processor.
+    page.set_default_timeout(30_000)
+    block = page.locator(f"#operations-tools-{operation}")
+    await block.locator(".opblock-summary-control").click()
+    await block.locator(".try-out__btn").click()
+    return block
+
+
+async def tried(block: Locator) -> tuple[str, str]:
+    """Status and body of the answer, as the page shows them."""
+    await block.locator(".execute").click()
+    answer = block.locator(".live-responses-table tbody tr").first
+    await answer.wait_for()
+    status = await answer.locator(".response-col_status").inner_text()
+    return status.strip(), await answer.locator(".response-col_description .highlight-code").first.inner_text()
+
+
+@pytest.mark.rule("I84")
+async def test_every_operation_is_shown(visitor: Visitor, sample: SampleService) -> None:
+    page, watch = await visitor.visit(sample.base, "/docs")
+    await page.locator(".opblock").first.wait_for()
+    methods = await page.locator(".opblock .opblock-summary-method").all_inner_texts()
+    shown = await page.locator(".opblock .opblock-summary-path").evaluate_all("all => all.map(e => e.dataset.path)")
+    paths = openapi_document(REGISTRY)["paths"]
+    assert [*zip(shown, methods, strict=True)] == [(path, method.upper()) for path in paths for method in paths[path]]
+    assert await page.title() == "Shop Directory: the interface"
+    assert {address.removeprefix(sample.base) for _, address in (line.split(" ", 1) for line in watch.asked)} == {
+        "/docs",
+        "/docs/assets/docs.css",
+        "/docs/assets/docs.js",
+        "/docs/assets/swagger-ui-bundle.js",
+        "/docs/assets/swagger-ui.css",
+        "/assets/icon.svg",
+        "/openapi.json",
+    }
+
+
+@pytest.mark.rule("I84")
+async def test_a_tool_can_be_tried_with_its_example(visitor: Visitor, sample: SampleService) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs")
+    status, body = await tried(await opened(page, "find_shop"))
+    assert status == "200"
+    assert '"domain": "kiefernhaus.internal"' in body
+
+
+@pytest.mark.rule("I78", "I84")
+async def test_a_token_that_is_entered_goes_into_the_header(visitor: Visitor, sample: SampleService) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs", announced=(401,))
+    block = await opened(page, "get_trust")
+    status, body = await tried(block)
+    assert (status, '"code": "token_required"' in body) == ("401", True)
+    await page.locator(".authorization__btn").first.wait_for()
+    await page.locator(".auth-wrapper > .authorize").click()
+    dialog = page.locator(".dialog-ux .auth-container").filter(has_text="x-api-token")
+    await dialog.locator("input").fill(sample.token)
+    await dialog.locator("button.authorize").click()
+    await page.locator(".dialog-ux .close-modal").click()
+    await block.locator(".btn-clear").click()
+    status, body = await tried(block)
+    assert (status, '"status": "signals_collected"' in body) == ("200", True)
+
+
+@pytest.mark.rule("I84")
+async def test_each_example_can_be_chosen(visitor: Visitor, sample: SampleService) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs")
+    block = await opened(page, "get_shipping_policy")
+    choice = block.locator(".opblock-section-request-body .examples-select select")
+    assert await choice.locator("option").all_inner_texts() == [
+        "Whether it ships to Austria",
+        "The statement alone",
+        "Nothing was gathered, which is no verdict",
+    ]
+    await choice.select_option(label="Nothing was gathered, which is no verdict")
+    status, body = await tried(block)
+    assert (status, '"collected": false' in body, '"ships_to": "unknown"' in body) == ("200", True, True)
+
+
+@pytest.mark.parametrize(("dark", "background"), [(False, "rgba(0, 0, 0, 0)"), (True, "rgb(28, 32, 34)")])
+async def test_it_is_as_dark_as_the_visitor_likes_pages(
+    visitor: Visitor, sample: SampleService, *, dark: bool, background: str
+) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs", Screen(dark=dark))
+    await page.locator(".opblock").first.wait_for()
+    assert await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == background

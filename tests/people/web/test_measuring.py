@@ -1,0 +1,31 @@
+"""What is measured in the browser is measured at all; how fast it is, a machine with nothing else to do tells."""
+
+import math
+
+import pytest
+from playwright.async_api import Browser
+
+from bench.page import measured, told, words_of
+from tests.people.web.conftest import Site
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_paints_and_key_presses_are_measured(browser: Browser, site: Site) -> None:
+    figures = await measured(browser, site.base, ["harb", "moss qq"], loads=2, pause_ms=0)
+
+    assert len(figures.paints) == 2
+    assert all(0 < paint < 60_000 for paint in figures.paints)
+    assert figures.presses == len("harb") + len("moss qq")
+    assert 0 < figures.answered.median <= figures.seen.median
+    for spread in (figures.answered, figures.seen, figures.held):
+        assert 0 <= spread.median <= spread.p95 < math.inf
+    lines = told(120, figures).splitlines()
+    assert lines[0].startswith("120 shops; largest contentful paint of 2 cold loads: best ")
+    assert len(lines) == 7
+
+
+def test_what_is_typed_is_the_same_each_time_and_on_every_keyboard() -> None:
+    words = words_of(500, 30)
+
+    assert words == words_of(500, 30)
+    assert all(word.isascii() and 1 <= len(word) <= 8 for word in words)

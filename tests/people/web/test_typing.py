@@ -1,0 +1,259 @@
+"""Typing: what is offered, how it is told to those who do not see it, and that no late answer replaces a newer one."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.async_api import Route, expect
+
+from service.app import create_app
+from service.settings.service import Settings
+from tests.people.web.browser import Visitor
+from tests.people.web.conftest import Site
+from tests.people.web.steps import TWO_FRAMES, hold, shown, suggested, texts, typed, typed_in
+from tests.support.catalogues import shop
+from tests.support.served import served
+from tests.support.worlds import embedded_world
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+
+
+async def test_a_word_with_a_typing_error_finds_its_shop(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+
+    await typed(page, "hrabuor l")
+
+    await suggested(page, "Harbour Lane Books")
+    option = page.locator("#suggestions [data-key]")
+    await expect(option).to_have_attribute("data-kind", "shop")
+    await expect(option).to_have_attribute("data-key", "shop_books")
+    await expect(option).to_contain_text("harbour-lane-books.internal")
+
+
+async def test_categories_and_shops_are_two_groups_with_names(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+
+    await typed(page, "books")
+
+    await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
+    groups = page.locator("#suggestions [role=group]")
+    await expect(groups).to_have_count(2)
+    kinds = [
+        await groups.nth(at).locator("[role=option]").evaluate_all("all => all.map(one => one.dataset.kind)")
+        for at in (0, 1)
+    ]
+    assert kinds == [["shop", "shop"], ["category"]]
+    for at in (0, 1):
+        named_by = await groups.nth(at).get_attribute("aria-labelledby") or ""
+        label = await groups.nth(at).get_attribute("aria-label")
+        assert label or await page.locator(f"#{named_by}").inner_text()
+    await expect(page.locator("#suggestions [data-kind=category]")).to_have_attribute("data-key", "books")
+
+
+async def test_categories_stand_before_shops_that_only_a_typo_found(tmp_path: Path, visitor: Visitor) -> None:
+    shops = [shop("Shop Box", categories=["gifts"]), shop("Heel & Sole", categories=["shoes"])]
+    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
+        page, _ = await visitor.visit(base)
+
+        await typed(page, "shoe")
+        await suggested(page, "Shoes", "Shop Box")
+        assert await texts(page.locator("#suggestions [part=group]")) == ["Categories", "Similar names"]
+
+        await page.locator("#search").fill("")
+        await typed(page, "sho")
+        await suggested(page, "Shop Box", "Shoes")
+        assert await texts(page.locator("#suggestions [part=group]")) == ["Shops", "Categories"]
+        assert await visitor.leave() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("harb", ["Harb"]),
+        ("lane har", ["Har", "Lane"]),
+        ("harbourla", ["Harbour La"]),
+        ("hrabour", []),
+        ("harbuor", ["Harb"]),
+    ],
+)
+async def test_the_letters_that_match_are_marked(site: Site, visitor: Visitor, text: str, marks: list[str]) -> None:
+    page, _ = await visitor.visit(site.base)
+
+    await typed(page, text)
+
+    option = page.locator("#suggestions [data-key=shop_books]")
+    await expect(option).to_contain_text("Harbour Lane Books")
+    assert await option.locator("mark").all_inner_texts() == marks
+
+
+async def test_the_last_row_leads_to_all_results(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, "mill")
+
+    last = page.locator("#suggestions [role=option]").last
+    await expect(last).to_have_text("All results for “mill”")
+    await last.click()
+
+    await shown(page, "results")
+    assert page.url == f"{site.base}/?q=mill"
+
+
+async def test_a_click_on_a_shop_opens_it_and_one_on_a_category_lists_it(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+
+    await typed(page, "books")
+    await page.locator("#suggestions [data-key=shop_books]").click()
+    await shown(page, "shop")
+    await expect(page.locator("#view h1, #view h2").first).to_have_text("Harbour Lane Books")
+
+    await page.locator("#search").fill("")
+    await typed(page, "books")
+    await page.locator("#suggestions [data-key=books]").click()
+    await shown(page, "category")
+    assert await page.locator("[data-shop]").evaluate_all("all => all.map(one => one.dataset.shop)") == [
+        "shop_books",
+        "shop_japanese",
+    ]
+
+
+async def test_the_number_of_suggestions_is_told_politely(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    status = page.locator("#status")
+    await expect(status).to_have_attribute("role", "status")
+
+    await typed(page, "harb")
+    await expect(status).to_contain_text("1 shop ")
+
+    await page.locator("#search").fill("")
+    await typed(page, "qqxxqq")
+    await suggested(page)
+    await expect(status).to_have_text("Nothing to suggest.")
+
+
+async def test_the_combobox_tells_its_state(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    search, popup = page.locator("#search"), page.locator("#suggestions")
+    await expect(search).to_have_attribute("role", "combobox")
+    await expect(search).to_have_attribute("aria-controls", "suggestions")
+    await expect(search).to_have_attribute("aria-expanded", "false")
+    await expect(search).to_have_accessible_name("Find a shop by name or domain, or a category")
+    await expect(popup).to_have_attribute("role", "listbox")
+    await expect(popup).to_be_hidden()
+
+    await typed(page, "harb")
+    await suggested(page, "Harbour Lane Books")
+
+    await expect(search).to_have_attribute("aria-expanded", "true")
+    await expect(popup).to_be_visible()
+    await search.press("ArrowDown")
+    active = await search.get_attribute("aria-activedescendant")
+    option = page.locator("#suggestions [data-key]")
+    assert active == await option.get_attribute("id")
+    await expect(option).to_have_attribute("aria-selected", "true")
+
+
+async def test_a_country_narrows_what_is_offered_and_found(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base)
+
+    await page.locator("#country").select_option("JP")
+    await typed(page, "harb")
+    await suggested(page)
+    await page.locator("#country").select_option("FR")
+    await page.locator("#search").fill("")
+    await typed(page, "harb")
+    await suggested(page, "Harbour Lane Books")
+
+    assert [parse_qs(urlsplit(address).query)["country"] for address in watch.asked_for("/suggest")][-1] == ["FR"]
+
+
+async def test_every_country_of_the_interface_can_be_chosen_by_its_name(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await shown(page, "start")
+
+    options = page.locator("#country option")
+    values = await options.evaluate_all("all => all.map(one => one.value)")
+    names = await options.evaluate_all("all => all.map(one => one.textContent)")
+
+    assert values[0] == ""
+    assert len(values) == len(set(values)) == 251
+    assert {"DE", "GB", "XK", "JP"} < set(values)
+    assert dict(zip(values, names, strict=True))["DE"] == "Germany"
+
+
+async def test_fast_typing_asks_for_the_first_key_and_the_end_rather_than_for_each(
+    site: Site, visitor: Visitor
+) -> None:
+    page, watch = await visitor.visit(site.base)
+    await shown(page, "start")
+
+    async with page.expect_response(lambda response: typed_in(response.url) == "harbour lane"):
+        await page.locator("#search").press_sequentially("harbour lane", delay=10)
+    await suggested(page, "Harbour Lane Books")
+
+    asked = [typed_in(address) for address in watch.asked_for("/suggest")]
+    assert asked[0] == "h"
+    assert asked[-1] == "harbour lane"
+    assert len(asked) < len("harbour lane")
+
+
+async def test_a_request_that_nobody_waits_for_is_given_up(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    asked, _ = await hold(page, "m")
+    given_up: list[str | None] = []
+    page.on("requestfailed", lambda request: given_up.append(typed_in(request.url)))
+
+    await page.locator("#search").press("m")
+    await asyncio.wait_for(asked.wait(), 5)
+    await typed(page, "oss")
+
+    await suggested(page, "Moss & Fern")
+    assert given_up == ["m"]
+
+
+async def test_a_late_answer_never_replaces_a_newer_one(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    # Giving up is no more than a favour to the network: an answer may have come in when it is tried.
+    await page.add_init_script("AbortController.prototype.abort = () => {}")
+    asked, release = await hold(page, "m")
+    await page.goto(site.base)
+
+    await page.locator("#search").press("m")
+    await asyncio.wait_for(asked.wait(), 5)
+    await typed(page, "oss")
+    await suggested(page, "Moss & Fern")
+    async with page.expect_response(lambda response: typed_in(response.url) == "m") as late:
+        await release()
+    assert len((await (await late.value).json())["shops"]) > 1
+
+    await page.evaluate(TWO_FRAMES)
+    await suggested(page, "Moss & Fern")
+
+
+async def test_a_late_page_of_results_never_replaces_a_newer_one(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    await page.add_init_script("AbortController.prototype.abort = () => {}")
+    asked, held = asyncio.Event(), list[Route]()
+
+    async def keep(route: Route) -> None:
+        if "mill" in (route.request.post_data or ""):
+            held.append(route)
+            asked.set()
+        else:
+            await route.continue_()
+
+    await page.route("**/tool/find_shop", keep)
+    await page.goto(f"{site.base}/?q=mill")
+    await asyncio.wait_for(asked.wait(), 5)
+    await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")
+    await page.locator("#search").fill("moss")
+    await page.locator("#search").press("Enter")
+    await shown(page, "results")
+    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_bare")
+
+    async with page.expect_response("**/tool/find_shop") as late:
+        await held[0].continue_()
+    await (await late.value).finished()
+    await page.evaluate(TWO_FRAMES)
+
+    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_bare")

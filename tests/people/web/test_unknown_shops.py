@@ -1,0 +1,76 @@
+"""A shop under review and one that does not exist are the same page, to the last element."""
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.people.web.browser import Visitor
+from tests.people.web.conftest import Site
+from tests.people.web.steps import shown, sign_in, suggested, typed
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+
+# Same length, so that nothing but the name may differ.
+HIDDEN, UNKNOWN = "quietly-hidden.internal", "quietly-absent.internal"
+
+
+async def what_is_shown(page: Page, name: str) -> tuple[str, str, list[str]]:
+    """The whole document, its title, and what was kept in the browser; the name asked for replaced."""
+    document = await page.content()
+    title = await page.title()
+    kept = await page.evaluate("Object.keys(sessionStorage).concat(Object.keys(localStorage), document.cookie)")
+    same = re.compile(re.escape(name))
+    return same.sub("(name)", document), same.sub("(name)", title), kept
+
+
+async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tuple[str, str, list[str], list[str]]:
+    page, watch = await visitor.visit(site.base, announced=(404,))
+    await shown(page, "start")
+    if token:
+        await sign_in(page, site.token)
+    await page.goto(f"{site.base}/?shop={name}")
+    await shown(page, "error")
+    await expect(page.locator("#retry")).to_have_count(0)
+    asked = [line.replace(name, "(name)") for line in watch.asked]
+    return (*await what_is_shown(page, name), asked)
+
+
+@pytest.mark.rule("I6")
+@pytest.mark.parametrize("token", [False, True])
+async def test_a_shop_under_review_is_shown_as_an_unknown_one(site: Site, visitor: Visitor, token: bool) -> None:  # noqa: FBT001 - a case
+    hidden = await visited(site, visitor, HIDDEN, token=token)
+    unknown = await visited(site, visitor, UNKNOWN, token=token)
+
+    assert hidden == unknown
+    assert "There is no such shop in the directory." in hidden[0]
+
+
+@pytest.mark.rule("I6")
+async def test_by_its_id_it_is_as_unknown(site: Site, visitor: Visitor) -> None:
+    hidden = await visited(site, visitor, "shop_hidden", token=True)
+    unknown = await visited(site, visitor, "shop_absent", token=True)
+
+    assert hidden == unknown
+
+
+@pytest.mark.rule("I6")
+@pytest.mark.parametrize("text", ["Quietly Hidden Goods", "quietly-hidden.internal", "HIDDEN-CODE", "secrets"])
+async def test_no_search_shows_it(site: Site, visitor: Visitor, text: str) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, text)
+    await suggested(page)
+    await page.locator("#search").press("Enter")
+    main = await shown(page, "results")
+
+    await expect(page.locator("[data-shop]")).to_have_count(0)
+    await expect(main.get_by_role("link", name="Quietly Hidden Goods")).to_have_count(0)
+
+
+@pytest.mark.rule("I15")
+async def test_its_category_is_not_among_those_to_browse(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    main = await shown(page, "start")
+
+    await expect(main).to_contain_text("Stationery")
+    await expect(main).not_to_contain_text("Secrets")

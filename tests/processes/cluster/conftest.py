@@ -1,0 +1,49 @@
+"""One cluster of three nodes for all tests of this folder, and the catalogue that is built into it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.processes.cluster.nodes import make_whole
+from tests.support.catalogues import coupon, offer, program, shipping, shop, trust, write_catalogue_directory
+from tests.support.real.opensearch import OpenSearchCluster
+from tests.support.real.sources import LocalNodes, find_local_nodes
+
+SHOPS: Final = 2_000
+
+
+@pytest.fixture(scope="package")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchCluster]:
+    """Three nodes; which of them run is up to the tests. A test asks for `cluster`."""
+    local = find_local_nodes()
+    assert isinstance(local, LocalNodes)
+    cluster = OpenSearchCluster(local.build(), tmp_path_factory.mktemp("cluster"))
+    with cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(nodes: OpenSearchCluster) -> OpenSearchCluster:
+    """Three nodes that run and are green together."""
+    make_whole(nodes)
+    return nodes
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Path:
+    """Some thousand shops of four categories, each with a coupon and an offer; something of each other type."""
+    ids = [f"s{number}" for number in range(SHOPS)]
+    return write_catalogue_directory(
+        tmp_path / "catalogue",
+        shops=[
+            shop(f"Lumen {n * 7919 % 4001} Larch {n}", f"l{n}.internal", id=one, categories=[f"light-{n % 4}"])
+            for n, one in enumerate(ids)
+        ],
+        coupons=[coupon(f"SAVE{one}", one) for one in ids],
+        offers=[offer(f"o-{one}", one, url=f"https://l{n}.internal/new/{n}") for n, one in enumerate(ids)],
+        shipping=[shipping(one) for one in ids[::7]],
+        trust=[trust(one, "registrar", "R") for one in ids[::5]],
+        affiliate_programs=[program(one, "network") for one in ids[::50]],
+    )

@@ -1,0 +1,215 @@
+"""A node of three is killed at a chosen moment of a build: the build finishes, and what it publishes is the source.
+
+A following job that is struck goes on as well, and what it took is there. The short form kills each node once, the
+elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills each of them at every moment.
+"""
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.documents import DOCUMENTS, stored_part
+from index_mappings.generations import index_name
+from indexer.jobs.build import BuildSummary, build
+from indexer.jobs.catching_up import Follower
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.lease import holding
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.opensearch.bulk_sender import BulkSender
+from indexer.sinks.opensearch.editing import OpenSearchEditor
+from indexer.sinks.opensearch.reading import OpenSearchReader
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.opensearch.writing import OpenSearchWriter
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.state.states import States
+from tests.processes.cluster.nodes import asked, make_whole, manager, others
+from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
+
+# A moment is the n-th call of a method: the node dies while it runs.
+Timestamp = tuple[type, str, int]
+BUILDING: Final[dict[str, Timestamp]] = {
+    "writing": (BulkSender, "send", 6),
+    "sealing": (OpenSearchWriter, "seal", 1),
+    "publishing": (OpenSearchSink, "publish", 1),
+    "merging": (OpenSearchWriter, "merge", 1),
+    "creating": (OpenSearchWriter, "create", 1),
+    "beginning to write": (BulkSender, "send", 1),
+    "verifying": (OpenSearchReader, "held", 2),
+    "reading back": (OpenSearchReader, "read", 1),
+    "retiring": (OpenSearchSink, "retire", 1),
+}
+FOLLOWING: Final[dict[str, Timestamp]] = {
+    "showing": (OpenSearchEditor, "show", 1),
+    "writing changes": (OpenSearchEditor, "write", 1),
+    "removing": (OpenSearchEditor, "remove_of_shops", 1),
+    "committing": (OpenSearchEditor, "commit", 1),
+}
+_ALL: Final = os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all"
+_NODES: Final = 3
+LOG: Final = logging.getLogger(__name__)
+# Each node is struck once, each time at another moment; or each at every one.
+BUILDS: Final = [(node, moment) for moment in BUILDING for node in range(_NODES)] if _ALL else [
+    (node, moment) for node, moment in enumerate(list(BUILDING)[:_NODES])
+]  # fmt: skip
+STEPS: Final = [(node, moment) for moment in FOLLOWING for node in range(_NODES)] if _ALL else [(0, "showing")]
+_LIMIT_S: Final = 3_600 if _ALL else 600
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("opensearch_node")]
+
+Wire = dict[str, dict[str, dict[str, Any]]]
+
+
+@contextmanager
+def struck(moment: Timestamp, strike: Callable[[], None]) -> Iterator[threading.Event]:
+    """Strike while a method runs; yields what says that it has happened."""
+    owner, name, wanted = moment
+    real, calls, done = getattr(owner, name), iter(range(1, 1_000_000)), threading.Event()
+
+    @wraps(real)
+    def running(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the method
+        if next(calls) == wanted:
+            done.set()
+            threading.Thread(target=strike).start()
+        return real(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, running)
+        yield done
+
+
+class Directory:
+    """A catalogue and what is built of it."""
+
+    def __init__(self, cluster: OpenSearchCluster, catalogue: Path, folder: Path) -> None:
+        self.cluster = cluster
+        self.source = NdjsonCatalogue(catalogue)
+        self.sink = OpenSearchSink(cluster.urls, "struck")
+        self.states = States(folder / "states", self.sink.place)
+        self._changes = catalogue / "changes.ndjson"
+        self._versions = iter(range(1, 1_000_000))
+
+    def build(self) -> BuildSummary:
+        """A full build."""
+        return build(self.source, self.sink, self.states)
+
+    def change(self, shop_id: str, visibility: str) -> None:
+        """Say that a shop's visibility has changed."""
+        number = shop_id.removeprefix("s")
+        record = {
+            "id": shop_id, "name": f"Lumen {number}", "domain": f"l{number}.internal", "visibility": visibility,
+            "categories": [{"slug": "light-0", "name": "Light 0"}], "countries": [], "popularity": None,
+            "aliases": [], "source": "test",
+        }  # fmt: skip
+        line = {"op": "upsert", "type": "shops", "record": record, "version": next(self._versions)}
+        with self._changes.open("a", encoding="utf-8") as changes:
+            changes.write(f"{json.dumps(line)}\n")
+
+    def follow(self) -> None:
+        """Take what has changed into the live generation."""
+        lease = self.sink.lease()
+        with holding(lease, "follow", 20.0):
+            live = self.sink.live()
+            assert live is not None
+            state, changes = self.states.open(live.generation), self.source.changes()
+            editor = self.sink.edit(live.generation)
+            try:
+                Follower(state, editor, changes, DeadLetters(self.states.dead_letters), lease.check).drain()
+            finally:
+                editor.close()
+                state.close()
+
+    def held(self) -> Wire:
+        """All documents of the live generation."""
+        live = self.sink.live()
+        assert live is not None
+        editor = self.sink.edit(live.generation)
+        return {kind: dict(editor.scan(kind)) for kind in DOCUMENTS}
+
+    def wanted(self) -> Wire:
+        """All documents that it must hold."""
+        memory = MemorySink()
+        build(self.source, memory)
+        return {
+            kind: {document.id: json.loads(json.dumps(stored_part(document))) for document in memory.documents[kind]}
+            for kind in DOCUMENTS
+        }
+
+    def replicas(self, node: OpenSearchNode) -> set[str]:
+        """How many copies the live generation's indices are to have."""
+        live = self.sink.live()
+        assert live is not None
+        names = ",".join(index_name("struck", kind, live.generation) for kind in DOCUMENTS)
+        found = asked(node, f"/{names}/_settings")
+        return {index["settings"]["index"]["number_of_replicas"] for index in found.values()}
+
+
+def in_turn(cluster: OpenSearchCluster) -> list[OpenSearchNode]:
+    """The nodes in the order in which they are struck: the elected manager first."""
+    first = manager(cluster)
+    return [first, *others(cluster, [first])]
+
+
+@pytest.fixture
+def directory(cluster: OpenSearchCluster, catalogue: Path, tmp_path: Path) -> Iterator[Directory]:
+    """A catalogue of which nothing is built yet."""
+    made = Directory(cluster, catalogue, tmp_path)
+    yield made
+    make_whole(cluster)
+    made.sink.prune(keep=())
+    made.sink.close()
+
+
+@pytest.mark.timeout(_LIMIT_S)
+@pytest.mark.rule("G1", "G1.verified", "G1.replica", "G2")
+def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> None:
+    wanted = directory.wanted()
+    before = directory.build().stamp.generation
+    turns = in_turn(directory.cluster)
+    for number, moment in BUILDS:
+        node = turns[number]
+        with struck(BUILDING[moment], node.kill) as happened:
+            summary = directory.build()
+        LOG.info("killed %s while %s: %.1f s, restarts: %d", node.place.name, moment, summary.seconds, summary.restarts)
+        assert happened.is_set(), moment
+        assert not node.process.running, moment
+        live = directory.sink.live()
+        assert live is not None
+        assert (live.generation, live.generation == before) == (summary.stamp.generation, False), moment
+        (alive, _) = others(directory.cluster, [node])
+        assert directory.replicas(alive) == {"1"}, moment
+        assert directory.held() == wanted, moment
+        before = live.generation
+        make_whole(directory.cluster)
+        assert directory.held() == wanted, moment
+
+
+@pytest.mark.timeout(_LIMIT_S)
+@pytest.mark.rule("G3")
+def test_a_change_that_is_taken_while_a_node_dies_is_there_afterwards(directory: Directory) -> None:
+    directory.build()
+    turns = in_turn(directory.cluster)
+    for place, (number, moment) in enumerate(STEPS):
+        node, shop_id = turns[number], f"s{7 * place}"
+        directory.change(shop_id, "under_review")
+        with struck(FOLLOWING[moment], node.kill) as happened:
+            directory.follow()
+        assert happened.is_set(), moment
+        held = directory.held()
+        assert shop_id not in held["shops"], moment
+        assert held == directory.wanted(), moment
+        # The next ones come while it is still away.
+        directory.change(shop_id, "public")
+        directory.follow()
+        held = directory.held()
+        assert shop_id in held["shops"], moment
+        assert held == directory.wanted(), moment
+        make_whole(directory.cluster)
+        assert directory.held() == held, moment

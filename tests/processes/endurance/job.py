@@ -1,0 +1,83 @@
+"""A job of the indexer that can be killed.
+
+`python -m tests.processes.endurance.job build|follow KIND TARGET PREFIX FOLDER CATALOGUE` prints
+`begun` before it asks for the lease, and `publishing` right before it publishes. A build ends by itself and waits for the lease; following goes on
+until it is killed.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+from indexer.jobs.build import BuildOptions, build
+from indexer.jobs.following import Following, FollowOptions
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from indexer.sources.ndjson import NdjsonCatalogue
+from tests.processes.endurance.places import EMBEDDED, Place
+from tests.support.real.sources import REPOSITORY
+
+_WAIT_S: Final = 60.0
+_INTERVAL_S: Final = 0.02
+_MICRO_BATCH: Final = 5
+
+
+def start(what: str, place: Place, catalogue: Path, log: Path) -> subprocess.Popen[str]:
+    """The job as a process of its own; what it complains of goes to the log."""
+    command = [sys.executable, "-m", "tests.processes.endurance.job", what, *place.words(), str(catalogue)]
+    environment = {**os.environ, "TMPDIR": str(place.temporary)}
+    with log.open("a", encoding="utf-8") as errors:
+        return subprocess.Popen(
+            command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+
+
+def wait_for(job: subprocess.Popen[str], line: str) -> None:
+    """Wait until the job has said a line."""
+    assert job.stdout is not None
+    said = job.stdout.readline()
+    assert said == f"{line}\n", f"the job said {said!r} in the place of {line!r}"
+
+
+class _SpeakingEmbedded(EmbeddedSink):
+    def publish(self, generation: str, replaced: str | None) -> None:
+        _say("publishing")
+        super().publish(generation, replaced)
+
+
+class _SpeakingOpenSearch(OpenSearchSink):
+    def publish(self, generation: str, replaced: str | None) -> None:
+        _say("publishing")
+        super().publish(generation, replaced)
+
+
+def _speaking(place: Place) -> Sink:
+    if place.kind == EMBEDDED:
+        return _SpeakingEmbedded(Path(place.target))
+    letters = place.folder / "letters"
+    return _SpeakingOpenSearch([place.target], place.prefix, letters=letters, typeahead=place.typeahead)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _run(what: str, place: Place, catalogue: NdjsonCatalogue) -> None:
+    sink = _speaking(place)
+    _say("begun")
+    if what == "build":
+        build(catalogue, sink, place.states(), BuildOptions(wait=_WAIT_S))
+    else:
+        options = FollowOptions(interval=_INTERVAL_S, micro_batch=_MICRO_BATCH)
+        Following(sink, place.states(), catalogue.changes(), options).run(threading.Event())
+    sink.close()
+
+
+if __name__ == "__main__":
+    _what, _kind, _target, _prefix, _folder, _catalogue = sys.argv[1:]
+    _run(_what, Place(_kind, _target, _prefix, Path(_folder)), NdjsonCatalogue(Path(_catalogue)))

@@ -1,0 +1,232 @@
+"""SIGKILL at any moment of a build, of a publish and of following: what is live answers whole, the next job succeeds.
+
+Two kills of each kind and engine; SHOP_DIRECTORY_INDEX_KILLS=50 is the long form (a third of it for each kind).
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from subprocess import Popen
+from threading import Event, Thread
+from typing import Final
+
+import pytest
+
+from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.following import Following, FollowOptions
+from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
+from tests.processes.endurance.job import start, wait_for
+from tests.processes.endurance.places import Place
+from tests.processes.endurance.worlds import (
+    COLOURS,
+    Documents,
+    Prefixes,
+    change_lines,
+    documents_of,
+    expected_documents,
+    size_of,
+    write_world,
+)
+from tests.rules.backends.asking import find, suggest
+
+pytestmark = pytest.mark.slow
+
+KILLS: Final = -(-int(os.environ.get("SHOP_DIRECTORY_INDEX_KILLS", "6")) // 3)
+SHOPS: Final = 300
+FOLLOWED_SHOPS: Final = 25
+JOB_BOUND_S: Final = 120.0
+FOLLOWING_S: Final = 1.2
+AT_ONCE_S: Final = 10.0  # far less than a lease of OpenSearch lasts
+
+
+@contextmanager
+def ended(job: Popen[str]) -> Iterator[Popen[str]]:
+    """The job, gone afterwards."""
+    try:
+        yield job
+    finally:
+        job.kill()
+        job.communicate()
+
+
+def live_documents(place: Place) -> tuple[str, Documents]:
+    """The live generation, and all that is in it."""
+    sink = place.sink()
+    try:
+        live = sink.live()
+        assert live is not None
+        editor = sink.edit(live.generation)
+        found = documents_of(editor)
+        editor.close()
+        return live.generation, found
+    finally:
+        sink.close()
+
+
+async def answered(place: Place) -> tuple[str, set[str], set[str], int]:
+    """What the service's side says: the generation, names and categories that it answers, and how many shops."""
+    backend = place.backend()
+    try:
+        snapshot = await backend.snapshot()
+        found = await find(snapshot, "lamp", limit=100)
+        typed = await suggest(snapshot, "lam", limit=20)
+        names = {one.name for one in found.shops} | {one.shop.name for one in typed.shops}
+        categories = {one.slug for one in await snapshot.categories()}
+        return snapshot.stamp.generation, names, categories, found.total
+    finally:
+        await backend.close()
+
+
+def colour_answered(place: Place) -> str:
+    """The colour of the live generation, after a look that everything about it has this colour and no other."""
+    generation, names, categories, total = asyncio.run(answered(place))
+    (colour,) = {name.split()[0] for name in names} | {slug.split("-")[0] for slug in categories}
+    assert (total, generation) == (size_of(colour, SHOPS), live_documents(place)[0])
+    return colour
+
+
+class Worlds:
+    """Both colours' catalogues, and what must come of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.catalogues = {colour: write_world(folder / colour, colour, SHOPS) for colour in COLOURS}
+        self.documents = {colour: expected_documents(self.catalogues[colour]) for colour in COLOURS}
+
+    def build(self, place: Place, colour: str) -> BuildSummary:
+        """A build that gets the lease at its first try."""
+        sink = place.sink()
+        try:
+            source = NdjsonCatalogue(self.catalogues[colour])
+            return build(source, sink, place.states(), BuildOptions(wait=0))
+        finally:
+            sink.close()
+
+    def other(self, place: Place) -> str:
+        """The colour that is not live."""
+        _, live = live_documents(place)
+        (colour,) = (one for one in COLOURS if self.documents[one] != live)
+        return colour
+
+
+def unharmed(place: Place, catalogue: Path, log: Path) -> tuple[float, float]:
+    """A build that nobody kills: seconds from its beginning to its end, and from its publishing to its end."""
+    with ended(start("build", place, catalogue, log)) as job:
+        wait_for(job, "begun")
+        begun = time.monotonic()
+        wait_for(job, "publishing")
+        publishing = time.monotonic()
+        assert job.wait(JOB_BOUND_S) == 0, log.read_text(encoding="utf-8")
+        return time.monotonic() - begun, time.monotonic() - publishing
+
+
+def kill_build(place: Place, worlds: Worlds, after: str, delay: float, log: Path) -> None:
+    """Kill a build of the other colour; see that the live one is whole, and that the next build does all of it."""
+    before, _ = live_documents(place)
+    colour = worlds.other(place)
+    with ended(start("build", place, worlds.catalogues[colour], log)) as job:
+        wait_for(job, "begun")
+        if after == "publishing":
+            wait_for(job, "publishing")
+        time.sleep(delay)
+    live, found = live_documents(place)
+    # Either it came to its publishing, or what was live is live.
+    expected = colour if live != before else next(one for one in COLOURS if one != colour)
+    assert found == worlds.documents[expected]
+    assert colour_answered(place) == expected
+
+    summary = worlds.build(place, colour)
+    assert summary.published
+    assert summary.seconds < AT_ONCE_S
+    assert live_documents(place) == (summary.stamp.generation, worlds.documents[colour])
+    assert colour_answered(place) == colour
+    assert place.remains() == []
+
+
+@pytest.mark.rule("G1", "G2", "G4")
+@pytest.mark.timeout(120 + 20 * KILLS)
+@pytest.mark.parametrize("moment", ["begun", "publishing"])
+def test_a_killed_build_leaves_whole_answers_and_the_next_one_leaves_nothing_of_it(
+    place: Place, tmp_path: Path, moment: str
+) -> None:
+    chance = Random(11 if moment == "begun" else 12)  # noqa: S311 - when to kill is no secret
+    worlds = Worlds(tmp_path)
+    worlds.build(place, "amber")
+    whole, publishing = unharmed(place, worlds.catalogues["violet"], tmp_path / "log")
+    for _ in range(KILLS):
+        kill_build(
+            place, worlds, moment, chance.uniform(0, whole if moment == "begun" else publishing), tmp_path / "log"
+        )
+
+
+class Appending:
+    """Somebody who writes changes all the time."""
+
+    def __init__(self, catalogue: Path, lines: Iterator[str]) -> None:
+        self._path = catalogue / CHANGES
+        self._lines = lines
+        self._stop = Event()
+        self._thread = Thread(target=self._append)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _append(self) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            while not self._stop.wait(0.02):
+                file.write(next(self._lines))
+                file.flush()
+
+
+def follow_once(place: Place, catalogue: Path) -> None:
+    """Follow to the end of what is there."""
+    sink = place.sink()
+    try:
+        changes = NdjsonCatalogue(catalogue).changes()
+        Following(sink, place.states(), changes, FollowOptions(once=True)).run(Event())
+    finally:
+        sink.close()
+
+
+@pytest.mark.rule("G3", "G4", "C1")
+@pytest.mark.timeout(120 + 20 * KILLS)
+def test_killed_following_loses_no_change_and_shows_no_half_of_one(place: Place, tmp_path: Path) -> None:
+    chance = Random(13)  # noqa: S311 - as above
+    catalogue = write_world(tmp_path / "amber", "amber", FOLLOWED_SHOPS)
+    prefixes = Prefixes(catalogue, tmp_path / "prefixes")
+    sink = place.sink()
+    generation = build(NdjsonCatalogue(catalogue), sink, place.states()).stamp.generation
+    sink.close()
+    lines, sequence = change_lines("amber", FOLLOWED_SHOPS, seed=14), 1
+    for _ in range(KILLS):
+        with Appending(catalogue, lines), ended(start("follow", place, catalogue, tmp_path / "log")) as job:
+            wait_for(job, "begun")
+            time.sleep(chance.uniform(0, FOLLOWING_S))
+        wanted = prefixes.read_on()
+        live, found = live_documents(place)
+        assert (live, prefixes.strangers(found)) == (generation, [])
+        asyncio.run(answered(place))
+
+        follow_once(place, catalogue)
+        assert live_documents(place) == (generation, wanted)
+        assert place.remains() == []
+        sequence = rising(place, sequence)
+    prefixes.close()
+    assert live_documents(place)[1] == expected_documents(catalogue)
+
+
+def rising(place: Place, before: int) -> int:
+    """The live sequence, which is above the one before."""
+    sink = place.sink()
+    live = sink.live()
+    sink.close()
+    assert live is not None
+    assert live.sequence > before
+    return live.sequence

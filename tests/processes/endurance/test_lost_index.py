@@ -1,0 +1,120 @@
+"""An index that goes while a build writes it: the build begins once more by itself, and no more than once (G1, G2)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from opensearchpy import OpenSearch
+
+from index_mappings.generations import Stamp, index_name
+from indexer.jobs.build import BuildOptions, build
+from indexer.sinks.failures import IndexLostError
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.protocol import GenerationWriter
+from indexer.sources.ndjson import NdjsonCatalogue
+from tests.processes.endurance.places import Place
+from tests.processes.endurance.test_kills import live_documents
+from tests.processes.endurance.worlds import expected_documents, write_world
+
+SHOPS: Final = 50
+# When the offers' index goes, and what is said of that: {} is its name.
+MOMENTS: Final = {
+    "while it is written": "the index {} is gone",
+    "before its last look": "the index {} is gone",
+    "before it is sealed": "what was written could not be shown: NotFoundError",
+    "before it is verified": "the offers could not be counted: NotFoundError",
+}
+
+pytestmark = pytest.mark.opensearch
+
+
+class LosingWriter:
+    """Passes everything on, and loses the offers' index at one moment, as an operator's mistake would."""
+
+    def __init__(self, writer: GenerationWriter, moment: str, lose: Callable[[], None]) -> None:
+        self._writer, self._moment, self._lose = writer, moment, lose
+        self.count, self.read, self.held, self.scan = writer.count, writer.read, writer.held, writer.scan
+        self.page, self.publish, self.discard = writer.page, writer.publish, writer.discard
+        self.merge = writer.merge
+        self.operations, self.write_operations = writer.operations, writer.write_operations
+
+    def add(self, kind: str, documents: Iterable[object]) -> int:
+        """Lose it while documents are read, or when there are no more."""
+        return self._writer.add(kind, self._losing(documents) if kind == "offers" else documents)
+
+    def seal(self, stamp: Stamp) -> Stamp:
+        """Lose it before or after."""
+        self._reach("before it is sealed")
+        sealed = self._writer.seal(stamp)
+        self._reach("before it is verified")
+        return sealed
+
+    def _losing(self, documents: Iterable[object]) -> Iterator[object]:
+        for place, document in enumerate(documents):
+            if place == SHOPS:
+                self._reach("while it is written")
+            yield document
+        self._reach("before its last look")
+
+    def _reach(self, moment: str) -> None:
+        if moment == self._moment:
+            self._lose()
+
+
+class LosingSink(OpenSearchSink):
+    """Loses the offers' index of its first generations."""
+
+    def __init__(self, place: Place, moment: str, times: int) -> None:
+        super().__init__([place.target], place.prefix, letters=place.folder / "letters")
+        self._place, self._moment, self._times = place, moment, times
+        self.begun: list[str] = []
+
+    def begin(self, generation: str) -> GenerationWriter:  # type: ignore[override]  # a wider writer
+        """A writer that loses it, or a sound one."""
+        self.begun.append(generation)
+        writer = super().begin(generation)
+        if len(self.begun) > self._times:
+            return writer
+        return LosingWriter(writer, self._moment, lambda: self._lose(generation))
+
+    def _lose(self, generation: str) -> None:
+        with OpenSearch([self._place.target]) as client:
+            client.indices.delete(index=index_name(self._place.prefix, "offers", generation))
+
+
+@pytest.mark.rule("G1", "G2")
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_build_that_loses_an_index_begins_once_more_and_publishes(
+    opensearch: Place, tmp_path: Path, moment: str
+) -> None:
+    catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
+    sink = LosingSink(opensearch, moment, times=1)
+    summary = build(NdjsonCatalogue(catalogue), sink, opensearch.states(), BuildOptions(wait=0))
+    sink.close()
+    assert (summary.published, summary.restarts, len(sink.begun)) == (True, 1, 2)
+    assert summary.stamp.generation == sink.begun[1]
+    assert live_documents(opensearch) == (sink.begun[1], expected_documents(catalogue))
+    assert opensearch.remains() == []
+
+
+@pytest.mark.rule("G1", "G2")
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_build_that_loses_an_index_twice_fails_and_leaves_what_was_live(
+    opensearch: Place, tmp_path: Path, moment: str
+) -> None:
+    live = write_world(tmp_path / "amber", "amber", SHOPS)
+    sink = LosingSink(opensearch, moment, times=0)
+    first = build(NdjsonCatalogue(live), sink, opensearch.states(), BuildOptions(wait=0)).stamp.generation
+    sink.close()
+
+    sink = LosingSink(opensearch, moment, times=2)
+    catalogue = write_world(tmp_path / "violet", "violet", SHOPS)
+    with pytest.raises(IndexLostError) as failed:
+        build(NdjsonCatalogue(catalogue), sink, opensearch.states(), BuildOptions(wait=0))
+    assert str(failed.value) == MOMENTS[moment].format(index_name(opensearch.prefix, "offers", sink.begun[1]))
+    generations = [found.name for found in sink.generations()]
+    sink.close()
+    assert (len(sink.begun), generations) == (2, [first])
+    assert live_documents(opensearch) == (first, expected_documents(live))
+    assert opensearch.remains() == []

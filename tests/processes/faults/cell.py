@@ -1,0 +1,143 @@
+"""One cell of the matrix: what is wrong with the answers before, during and after a fault.
+
+Nothing is ever taken for right but the declared outcome and, while the fault begins and ends, the answer of before.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from service.tools.report import TAKEN
+from tests.processes.faults.asking import QUESTIONS, Asker, Question, Told
+from tests.processes.faults.ground import Said
+
+# The deadline of a request, and what it takes to tell that it passed.
+_ANSWER_S: Final = 2.0
+_BACK_S: Final = 10.0
+_PAUSE_S: Final = 0.5
+# What a report that could not be taken is told to wait, and how often it is sent again.
+_RETRY_S: Final = 1.0
+_RETRIES: Final = 3
+_SAME: Final = "same"
+
+
+class Cell:
+    """One fault, and all that is asked about it."""
+
+    def __init__(self, asker: Asker, declared: Mapping[str, str], *, both_eras: bool) -> None:
+        """Make ready.
+
+        Args:
+            asker: with a token that the service has not seen.
+            declared: by question what is told while the fault lasts.
+            both_eras: whether MCP is asked in its older era too.
+        """
+        self._asker = asker
+        self._declared = declared
+        self._questions = [one for one in QUESTIONS if both_eras or not one.name.startswith("mcp-2025/")]
+        self._of_known = [one for one in self._questions if not one.is_of_a_new_token]
+        self._before: dict[str, Told] = {}
+
+    def look_before(self) -> None:
+        """Every question has its answer; the new token is not shown yet."""
+        self._before = self._patiently(self._questions, with_known=True)
+        assert {name: told.status for name, told in self._before.items() if told.status != 200} == {
+            "get_shop/unknown": 404
+        }
+        taken = [self._before[one.name].document for one in self._questions if one.is_report]
+        assert taken == [{"status": TAKEN}] * len(taken)
+        assert all(told.document != {} for told in self._before.values())
+
+    def wrong_at_once(self) -> list[str]:
+        """While the fault begins: what is neither as declared nor as before. The new token is still not shown."""
+        # A report may be refused by a machine that is busy alone; what it is worth is for the next round to say.
+        reads = [one for one in self._of_known if self._declared[one.name] != _SAME or not one.is_report]
+        return self._wrong(self._asker.ask(reads), _SAME)
+
+    def wrong_when_noticed(self) -> list[str]:
+        """While the fault lasts: what is not as declared."""
+        return self._wrong(self._told())
+
+    def wrong_until_back(self, undo: Callable[[], None]) -> list[str]:
+        """While the fault is undone and after: what is neither as declared nor as before, and what is not back."""
+        wrong: list[str] = []
+        with ThreadPoolExecutor(1) as pool:
+            undone = pool.submit(undo)
+            until = float("inf")
+            while not wrong:
+                if undone.done() and until == float("inf"):
+                    undone.result()
+                    until = time.monotonic() + _BACK_S
+                told = self._told()
+                wrong = self._wrong(told, _SAME)
+                changed = [name for name, one in told.items() if one.what != self._before[name].what]
+                if until < float("inf") and not changed:
+                    break
+                if time.monotonic() > until:
+                    wrong.append(f"not back after {_BACK_S} s: {changed}")
+                time.sleep(_PAUSE_S)
+        # And it stays so.
+        return wrong or [
+            name for name, one in self._asker.ask(self._questions).items() if self._fault(name, one, _SAME)
+        ]
+
+    def wrong_reports(self, reports: Counter[Said], rechecks: Counter[Said]) -> list[str]:
+        """Reports that were acknowledged and are not there once, or that are there more than once or by halves."""
+        wrong = [f"acknowledged and lost: {said}" for said in self._asker.acknowledged if not reports[said]]
+        wrong += [f"doubled: {said}" for said in self._asker.sent if reports[said] > 1]
+        return wrong + [f"by halves: {said}" for said in self._asker.sent if reports[said] != rechecks[said]]
+
+    def _told(self) -> dict[str, Told]:
+        """What is told to all questions, asked at once; patiently where the fault should make no difference."""
+        sure = [one for one in self._questions if self._declared[one.name] == _SAME]
+        others = [one for one in self._questions if one not in sure]
+        with ThreadPoolExecutor(1) as pool:
+            of_sure = pool.submit(self._patiently, sure)
+            of_others = self._asker.ask(others) if others else {}
+            return of_others | of_sure.result()
+
+    def _patiently(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Told]:
+        """What is told where nothing should fail: of reports, after having been sent again as their senders are told.
+
+        A report whose quota could not be counted at once is refused (Q4), which a busy machine brings about by itself.
+        """
+        told = self._asker.ask(questions, with_known=with_known)
+        for _ in range(_RETRIES):
+            refused = [one for one in questions if one.is_report and told[one.name].status == 503]
+            if not refused:
+                break
+            time.sleep(_RETRY_S)
+            told |= self._asker.ask(refused, with_known=with_known)
+        return told
+
+    def _wrong(self, told: Mapping[str, Told], *allowed: str) -> list[str]:
+        return [
+            f"{name}, after {one.seconds:.2f} s: {faults} ({one.status} {str(one.document)[:300]})"
+            for name, one in told.items()
+            if (faults := self._faults(name, one, {self._declared[name], *allowed}))
+        ]
+
+    def _faults(self, name: str, told: Told, outcomes: set[str]) -> list[str]:
+        """What is wrong in the light of each outcome that would be right; nothing when one of them is met."""
+        found = [self._fault(name, told, outcome) for outcome in sorted(outcomes)]
+        faults = [] if "" in found else found
+        return faults if told.seconds < _ANSWER_S else [*faults, "too late"]
+
+    def _fault(self, name: str, told: Told, outcome: str) -> str:
+        """Why an answer is not this outcome; nothing when it is."""
+        match outcome:
+            case "same":
+                return "" if told.what == self._before[name].what else "not the answer of before"
+            case "503":
+                return told.fault_as("backend_unavailable")
+            case "not_ready":
+                return told.fault_as("not_ready")
+            case "degraded":
+                checks = {check["name"]: check["status"] for check in told.document.get("checks", ())}
+                is_degraded = (told.status, told.document.get("status")) == (200, "degraded")
+                whole = (checks.get("search"), checks.get("reports")) == ("ok", "degraded")
+                return "" if is_degraded and whole else "not degraded"
+            case _:
+                raise AssertionError(outcome)

@@ -1,0 +1,163 @@
+"""What the faults happen to: one OpenSearch, one Redis, and two services on both, one of them through relays.
+
+The service through the relays is for what only a relay can do; the other one has its parts as they are, so that a part
+that is killed looks to it as killed parts look.
+"""
+
+import asyncio
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.protocol import Token
+from service.auth.secrets import hash_of, new_token_id, new_token_text
+from service.redis.access import RedisAccess
+from service.reports.opening import QueueSettings, open_queue
+from service.reports.protocol import Report
+from tests.processes.endurance.worlds import COLOURS, write_world
+from tests.processes.faults.relay import Between, relays_to
+from tests.support.callers import Issued
+from tests.support.catalogues import build_into
+from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.process import ServerProcess, free_ports
+from tests.support.real.redis import RedisServer
+from tests.support.real.sources import LocalNodes, find_local_nodes
+from tests.support.served import get
+
+PREFIX: Final = "faults"
+SHOPS: Final = 50
+_START_BOUND_S: Final = 60.0
+_EVERY_RECHECK: Final = 1_000_000
+
+# Of a report: source, kind, shop, code and reason.
+Said = tuple[str, str, str, str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The parts.
+
+    Attributes:
+        node: the OpenSearch, with a published catalogue.
+        redis: syncs its file before it answers; holds tokens, quotas and reports.
+        straight: base URL of the service that has both as they are.
+        relayed: base URL of the service that has both through the relays.
+        engine_relay: to the OpenSearch.
+        redis_relay: to the Redis.
+    """
+
+    node: OpenSearchNode
+    redis: RedisServer
+    straight: str
+    relayed: str
+    engine_relay: Between
+    redis_relay: Between
+
+    def issue(self) -> Issued:
+        """A new token."""
+        issued = Issued(new_token_id(), new_token_text())
+
+        async def keep() -> None:
+            store = open_tokens(TokenStoreKind.REDIS, Path(), RedisAccess(self.redis.url), PREFIX)
+            await store.issue(Token(issued.id, "test", "default", None), hash_of(issued.text))
+            await store.close()
+
+        asyncio.run(keep())
+        return issued
+
+    def kept(self) -> tuple[Counter[Said], Counter[Said]]:
+        """How often each report was kept, and how often a re-check of it is queued."""
+
+        async def read() -> tuple[Counter[Said], Counter[Said]]:
+            access = RedisAccess(self.redis.url)
+            queue = open_queue(QueueSettings(kind="redis", redis=access, prefix=PREFIX, timeout=10.0))
+            reports = Counter([_said(report) async for report in queue.export()])
+            rechecks = Counter(_said(one.report) for one in (await queue.waiting(_EVERY_RECHECK)).rechecks)
+            await queue.close()
+            return reports, rechecks
+
+        return asyncio.run(read())
+
+
+def _said(report: Report) -> Said:
+    return report.source, report.kind, report.shop_id, report.code, report.reason
+
+
+@contextmanager
+def ground_in(folder: Path) -> Iterator[Ground]:
+    """Start everything in a folder; yields it when both services are ready."""
+    with ExitStack() as exit_code:
+        node = _node(folder)
+        exit_code.callback(node.stop)
+        node.launch()
+        redis = exit_code.enter_context(_redis(folder / "redis"))
+        node.wait_until_green()
+        sink = OpenSearchSink([node.url], PREFIX, letters=folder / "letters")
+        build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
+        sink.close()
+        relays = exit_code.enter_context(relays_to(node.url, redis.url))
+        services = []
+        for name, urls in {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}.items():
+            process, base = _service(folder / name, *urls)
+            exit_code.callback(process.stop)
+            process.launch()
+            services.append((process, base))
+        for process, base in services:
+            process.wait_for(lambda base=base: _is_ready(base), "ready", _START_BOUND_S)  # type: ignore[misc]
+        yield Ground(node, redis, services[0][1], services[1][1], *relays)
+
+
+def _node(folder: Path) -> OpenSearchNode:
+    local = find_local_nodes()
+    assert isinstance(local, LocalNodes)
+    (place,) = choose_places(folder / "opensearch", 1)
+    # The shortest time that OpenSearch allows between two looks at its disk.
+    return OpenSearchNode(local.build(), place, settings={"cluster.info.update.interval": "10s"}, quick_start=True)
+
+
+def _redis(folder: Path) -> RedisServer:
+    """Redis, which a file that may not grow does not kill but tells of it, as a full disk would."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.fail("a test that stops and kills Redis needs redis-server on the PATH")
+    folder.mkdir()
+    wrapped = folder / "redis-server-on-a-bounded-disk"
+    wrapped.write_text(
+        f'#!/bin/sh\ntrap "" XFSZ\nexec "{program}" "$@" --appendfsync always\n',
+        encoding="utf-8",
+    )
+    wrapped.chmod(0o700)
+    return RedisServer(str(wrapped), folder, appendonly=True)
+
+
+def _service(folder: Path, engine_url: str, redis_url: str) -> tuple[ServerProcess, str]:
+    (port,) = free_ports(1)
+    settings = {
+        "ENGINE": "opensearch",
+        "OPENSEARCH_URLS": engine_url,
+        "INDEX_PREFIX": PREFIX,
+        "TOKEN_STORE": "redis",
+        "REPORTS": "redis",
+        "LIMITER": "redis",
+        "REDIS_URL": redis_url,
+        "REDIS_PREFIX": PREFIX,
+    }
+    command = ["/usr/bin/env", *(f"SHOP_DIRECTORY_{name}={value}" for name, value in settings.items())]
+    command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
+    return ServerProcess(f"the {folder.name} service", command, folder / "service.log"), f"http://127.0.0.1:{port}"
+
+
+def _is_ready(base: str) -> bool:
+    try:
+        return get(base, "/ready").status == 200
+    except OSError:
+        return False

@@ -1,0 +1,86 @@
+"""A relay in front of a server of this machine, in a thread of its own: it can be slow, and it can refuse.
+
+The bytes are not changed; what is late is late by as much on each of the two ways.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from tests.rules.limits.relay import Relay
+
+_BOUND_S: Final = 10.0
+
+
+class SlowRelay(Relay):
+    """A relay whose answers take longer; `seconds` is how much."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.seconds = 0.0
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while some := await reader.read(65_536):
+            await asyncio.sleep(self.seconds / 2)
+            writer.write(some)
+            await writer.drain()
+        writer.close()
+
+
+class Between:
+    """The relay, for callers in other threads."""
+
+    def __init__(self, url: str, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._relay = SlowRelay(url)
+        self._run(self._relay.listen())
+        # The same URL at another port.
+        own, real = urlsplit(self._relay.url), urlsplit(url)
+        self.url = real._replace(netloc=own.netloc).geturl()
+
+    @contextmanager
+    def slow(self, seconds: float) -> Iterator[None]:
+        """Each answer takes so much longer meanwhile."""
+        self._relay.seconds = seconds
+        try:
+            yield
+        finally:
+            self._relay.seconds = 0.0
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Nothing listens meanwhile, and what was connected is cut off."""
+        self._run(self._relay.cut())
+        try:
+            yield
+        finally:
+            self._run(self._relay.listen())
+
+    def close(self) -> None:
+        """Cut everything."""
+        self._run(self._relay.cut())
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(_BOUND_S)
+
+
+@contextmanager
+def relays_to(*urls: str) -> Iterator[tuple[Between, ...]]:
+    """A relay to each server, all in one thread; cut at the end."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        relays = tuple(Between(url, loop) for url in urls)
+        try:
+            yield relays
+        finally:
+            for relay in relays:
+                relay.close()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,189 @@
+"""The fault matrix: each fault of OpenSearch and of Redis times each tool, and what is told while it lasts.
+
+A cell is one fault: all questions are asked before it, at once, when the service must have noticed, and until it is
+over and all is as before. Once in CI; SHOP_DIRECTORY_FAULTS=all is three times each, with MCP in both eras.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from typing import Final
+
+import pytest
+
+from service.tools.registry import REGISTRY
+from tests.processes.faults import breaking
+from tests.processes.faults.asking import QUESTIONS, Asker
+from tests.processes.faults.cell import Cell
+from tests.processes.faults.ground import Ground, ground_in
+from tests.support.callers import Issued
+
+ALL: Final = os.environ.get("SHOP_DIRECTORY_FAULTS") == "all"
+TIMES: Final = 3 if ALL else 1
+# For so many seconds may be answered from what was confirmed before (C1).
+NOTICED_S: Final = 2.0
+
+pytestmark = [pytest.mark.opensearch, pytest.mark.usefixtures("opensearch_node"), pytest.mark.redis, pytest.mark.slow]
+
+# What is told while a fault lasts:
+#   same       the very answer of before the fault, byte for byte, and for a report that it was taken
+#   503        503 backend_unavailable with the time to try again; nothing is acknowledged
+#   not_ready  503 not_ready
+#   degraded   200, ready for reads, and says that reports can't be taken
+# A read with OpenSearch away is never 404 or empty either: hence the rows of an unknown shop. Nothing here is 503
+# overloaded: thirty questions at once are no load.
+ENGINE: Final = """
+asked                  kill       stop       slow       refuse     flood  full_disk  read_only
+find_shop              503        503        503        503        same   same       same
+find_shop/new          503        503        503        503        same   same       same
+list_categories        503        503        503        503        same   same       same
+get_shop               503        503        503        503        same   same       same
+get_shop/unknown       503        503        503        503        same   same       same
+get_shops              503        503        503        503        same   same       same
+list_coupons           503        503        503        503        same   same       same
+list_coupons/all       503        503        503        503        same   same       same
+get_shipping_policy    503        503        503        503        same   same       same
+get_trust              503        503        503        503        same   same       same
+get_trust/unknown      503        503        503        503        same   same       same
+get_trust/new          503        503        503        503        same   same       same
+resolve_checkout_url   503        503        503        503        same   same       same
+monetize_offer         503        503        503        503        same   same       same
+monetize_offer/new     503        503        503        503        same   same       same
+resolve_conflict       503        503        503        503        same   same       same
+resolve_conflict/new   503        503        503        503        same   same       same
+report_code            503        503        503        503        same   same       same
+report_code/new        503        503        503        503        same   same       same
+report_issue           503        503        503        503        same   same       same
+report_issue/new       503        503        503        503        same   same       same
+suggest                503        503        503        503        same   same       same
+suggest/typo           503        503        503        503        same   same       same
+ready                  not_ready  not_ready  not_ready  not_ready  same   same       same
+health                 same       same       same       same       same   same       same
+mcp/find_shop          503        503        503        503        same   same       same
+mcp/get_trust          503        503        503        503        same   same       same
+mcp/report_code        503        503        503        503        same   same       same
+mcp-2025/find_shop     503        503        503        503        same   same       same
+mcp-2025/get_trust     503        503        503        503        same   same       same
+mcp-2025/report_code   503        503        503        503        same   same       same
+"""
+
+# With its memory full, or read-only, Redis still tells tokens: so a new one counts. With a full disk it ends itself
+# at the first write, the count of a quota, before it would answer for what is not on disk.
+REDIS: Final = """
+asked                  kill      stop      slow      refuse    full_disk  full_memory  read_only
+find_shop              same      same      same      same      same       same         same
+find_shop/new          same      same      same      same      same       same         same
+list_categories        same      same      same      same      same       same         same
+get_shop               same      same      same      same      same       same         same
+get_shop/unknown       same      same      same      same      same       same         same
+get_shops              same      same      same      same      same       same         same
+list_coupons           same      same      same      same      same       same         same
+list_coupons/all       same      same      same      same      same       same         same
+get_shipping_policy    same      same      same      same      same       same         same
+get_trust              same      same      same      same      same       same         same
+get_trust/unknown      same      same      same      same      same       same         same
+get_trust/new          503       503       503       503       503        same         same
+resolve_checkout_url   same      same      same      same      same       same         same
+monetize_offer         same      same      same      same      same       same         same
+monetize_offer/new     503       503       503       503       503        same         same
+resolve_conflict       same      same      same      same      same       same         same
+resolve_conflict/new   503       503       503       503       503        same         same
+report_code            503       503       503       503       503        503          503
+report_code/new        503       503       503       503       503        503          503
+report_issue           503       503       503       503       503        503          503
+report_issue/new       503       503       503       503       503        503          503
+suggest                same      same      same      same      same       same         same
+suggest/typo           same      same      same      same      same       same         same
+ready                  degraded  degraded  degraded  degraded  degraded   degraded     degraded
+health                 same      same      same      same      same       same         same
+mcp/find_shop          same      same      same      same      same       same         same
+mcp/get_trust          same      same      same      same      same       same         same
+mcp/report_code        503       503       503       503       503        503          503
+mcp-2025/find_shop     same      same      same      same      same       same         same
+mcp-2025/get_trust     same      same      same      same      same       same         same
+mcp-2025/report_code   503       503       503       503       503        503          503
+"""
+
+Breaks = Callable[[Ground], AbstractContextManager[None]]
+ENGINE_FAULTS: Final[Mapping[str, Breaks]] = {
+    "kill": breaking.killed_engine,
+    "stop": breaking.stopped_engine,
+    "slow": breaking.slow_engine,
+    "refuse": breaking.refusing_engine,
+    "flood": breaking.flooded_engine,
+    "full_disk": breaking.full_disk_engine,
+    "read_only": breaking.read_only_engine,
+}
+REDIS_FAULTS: Final[Mapping[str, Breaks]] = {
+    "kill": breaking.killed_redis,
+    "stop": breaking.stopped_redis,
+    "slow": breaking.slow_redis,
+    "refuse": breaking.refusing_redis,
+    "full_disk": breaking.full_disk_redis,
+    "full_memory": breaking.full_memory_redis,
+    "read_only": breaking.read_only_redis,
+}
+# What only a relay can do; its service has both parts through relays.
+RELAYED: Final = ("slow", "refuse")
+
+
+def columns(matrix: str) -> dict[str, dict[str, str]]:
+    """By fault and question what is declared."""
+    (_, *faults), *rows = (line.split() for line in matrix.strip().splitlines())
+    return {fault: {row[0]: row[place] for row in rows} for place, fault in enumerate(faults, 1)}
+
+
+def cells(matrix: str, faults: Mapping[str, Breaks], part: str) -> Iterator[object]:
+    """A cell for each fault of a part, named by both."""
+    for fault, declared in columns(matrix).items():
+        for turn in range(1, TIMES + 1):
+            name = f"{part}-{fault}-{turn}" if ALL else f"{part}-{fault}"
+            yield pytest.param(faults[fault], declared, fault in RELAYED, id=name)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    """One of each for the whole matrix; a cell leaves it as it found it."""
+    with ground_in(tmp_path_factory.mktemp("faults")) as ground:
+        yield ground
+
+
+@pytest.fixture(scope="module")
+def known(ground: Ground) -> Issued:
+    """A token that the services confirm before each fault."""
+    return ground.issue()
+
+
+def test_every_tool_and_every_fault_has_its_declared_outcome() -> None:
+    names = [question.name for question in QUESTIONS]
+    assert {question.tool for question in QUESTIONS} == {
+        *(tool.name for tool in REGISTRY),
+        *("/suggest", "/ready", "/health"),
+    }
+    for matrix, faults in ((ENGINE, ENGINE_FAULTS), (REDIS, REDIS_FAULTS)):
+        declared = columns(matrix)
+        assert list(declared) == list(faults)
+        assert [list(column) for column in declared.values()] == [names] * len(faults)
+
+
+@pytest.mark.rule("E3", "I58", "C1.stale", "Q1", "Q4", "Q5", "O1.degraded", "E1.retry_after", "E2", "E2.wait", "E5")
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("breaks", "declared", "relayed"),
+    [*cells(ENGINE, ENGINE_FAULTS, "opensearch"), *cells(REDIS, REDIS_FAULTS, "redis")],
+)
+def test_a_fault_is_told_as_declared_and_passes(
+    ground: Ground, known: Issued, breaks: Breaks, declared: Mapping[str, str], *, relayed: bool
+) -> None:
+    base = ground.relayed if relayed else ground.straight
+    cell = Cell(Asker(base, known, ground.issue()), declared, both_eras=ALL)
+    cell.look_before()
+    with ExitStack() as fault:
+        fault.enter_context(breaks(ground))
+        began = time.monotonic()
+        assert cell.wrong_at_once() == []
+        time.sleep(max(0.0, began + NOTICED_S - time.monotonic()))
+        assert cell.wrong_when_noticed() == []
+        assert cell.wrong_until_back(fault.close) == []
+    assert cell.wrong_reports(*ground.kept()) == []

@@ -1,0 +1,186 @@
+"""A process that makes load: `python -m tests.processes.load.generator`, with a plan on its standard input.
+
+It stops when its input ends. It is a process of its own so that neither the test nor the service wait for it.
+"""
+
+import asyncio
+import gc
+import hashlib
+import json
+import sys
+import time
+from contextlib import suppress
+from itertools import count
+from random import Random
+from typing import Any, Final
+
+import uvloop
+
+from tests.processes.load.plan import NUMBER, Plan, Question, as_told, plan_from
+from tests.processes.load.wire import ConnectionCutError, Raw, Wire, connected
+
+_POLL_S: Final = 0.2
+_ANSWER_BOUND_S: Final = 15.0
+_READY: Final = b"GET /ready HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+
+
+class Generator:
+    """Carries out one plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._chance = Random(plan.seed)  # noqa: S311 - repeatable
+        places = range(len(plan.questions))
+        weights = [question.weight for question in plan.questions]
+        self._places = self._chance.choices(places, weights, k=10_007)
+        self._turn = count()
+        self._numbers = count(plan.seed * 1_000_000)
+        self._ready = set() if plan.balanced else set(plan.ports)
+        self.stop = asyncio.Event()
+        self.rows: list[list[Any]] = []
+        self.cut: list[str] = []
+        self.unsent = 0
+
+    async def run(self) -> str:
+        """Until it is over; returns the account."""
+        began = time.monotonic()
+        polls = [asyncio.create_task(self._poll(port)) for port in self._plan.ports if self._plan.balanced]
+        asyncio.get_running_loop().call_later(self._plan.seconds, self.stop.set)
+        if self._plan.rate:
+            await self._open_loop()
+        else:
+            await asyncio.gather(*(self._client(number) for number in range(self._plan.connections)))
+        seconds = time.monotonic() - began
+        for poll in polls:
+            poll.cancel()
+        return as_told(self.rows, self.cut, self.unsent, seconds)
+
+    async def _client(self, number: int) -> None:
+        """Ask, wait for the answer, ask again; of several services another one each time."""
+        wires: dict[int, Wire] = {}
+        for turn in count(number):
+            if self.stop.is_set():
+                break
+            ports = [port for port in self._plan.ports if port in self._ready]
+            if not ports:
+                await asyncio.sleep(0.02)
+                continue
+            port = ports[turn % len(ports)]
+            wire = wires.get(port)
+            if wire is None or wire.closed:
+                try:
+                    wire = wires[port] = await connected(port)
+                except OSError as error:
+                    self._not_connected(error)
+                    await asyncio.sleep(0.02)
+                    continue
+            await self._asked(wire)
+            if self._plan.pause:
+                await asyncio.sleep(self._plan.pause * self._chance.uniform(0.5, 1.5))
+        for wire in wires.values():
+            wire.close()
+
+    async def _open_loop(self) -> None:
+        """Send at a fixed rate, each on whichever connection is free."""
+        (port,) = self._plan.ports
+        free = [await connected(port) for _ in range(self._plan.connections)]
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def one(wire: Wire) -> None:
+            try:
+                if wire.closed:
+                    wire = await connected(port)
+                await self._asked(wire)
+            except OSError as error:
+                self._not_connected(error)
+            free.append(wire)
+
+        began, sent = time.monotonic(), 0
+        while not self.stop.is_set():
+            due = int((time.monotonic() - began) * self._plan.rate)
+            for _ in range(due - sent):
+                if not free:
+                    self.unsent += 1
+                    continue
+                task = asyncio.create_task(one(free.pop()))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+            sent = due
+            await asyncio.sleep(0.002)
+        await asyncio.gather(*tasks)
+
+    def _not_connected(self, error: OSError) -> None:
+        self.cut.append(f"{time.monotonic():.3f} not connected: {type(error).__name__}")
+
+    async def _asked(self, wire: Wire) -> None:
+        place = self._places[next(self._turn) % len(self._places)]
+        question = self._plan.questions[place]
+        request, number = question.raw, 0
+        if question.numbered:
+            number = next(self._numbers)
+            request = request.replace(NUMBER, f"{number:08d}")
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(_ANSWER_BOUND_S):
+                raw = await wire.ask(request.encode())
+        except (ConnectionCutError, TimeoutError) as error:
+            wire.close()
+            self.cut.append(f"{began:.3f} {question.name}: {type(error).__name__} {error}")
+            return
+        seconds = time.monotonic() - began
+        self.rows.append([place, raw.status, *_said(question, raw), number, began, seconds])
+
+    async def _poll(self, port: int) -> None:
+        """Look whether a service is ready, as a load balancer does."""
+        wire: Wire | None = None
+        while True:
+            is_ready = False
+            with suppress(OSError, ConnectionCutError, TimeoutError):
+                async with asyncio.timeout(_ANSWER_BOUND_S):
+                    if wire is None or wire.closed:
+                        wire = await connected(port)
+                    is_ready = (await wire.ask(_READY)).status == 200
+            (self._ready.add if is_ready else self._ready.discard)(port)
+            await asyncio.sleep(_POLL_S)
+
+
+def _said(question: Question, raw: Raw) -> tuple[str, bool, str]:
+    """The problem's code, whether it says when to try again, and a mark of what it says."""
+    retry = b"\r\nretry-after: " in raw.head
+    said: Any = raw.body
+    code = ""
+    if question.mcp and raw.body:
+        message = json.loads(raw.body)
+        if "error" in message:
+            return (message["error"].get("data") or {}).get("code", str(message["error"]["code"])), retry, ""
+        # Beside what is said, a result tells the id of its request.
+        result = message["result"]
+        said = json.dumps({name: part for name, part in result.items() if name != "_meta"}, sort_keys=True).encode()
+        if result.get("isError"):
+            code = json.loads(result["content"][0]["text"])["code"]
+    elif raw.status >= 400 and raw.body:
+        code = json.loads(raw.body)["code"]
+    return code, retry, hashlib.sha256(said).hexdigest()[:16]
+
+
+async def main() -> None:
+    """Carry out the plan of the first line."""
+    plan = plan_from(sys.stdin.readline())
+    generator = Generator(plan)
+    loop = asyncio.get_running_loop()
+
+    async def until_told() -> None:
+        exit_code = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(exit_code), sys.stdin)
+        await exit_code.read()
+        generator.stop.set()
+
+    telling = asyncio.create_task(until_told())
+    # A pause of the collector would look like one of the service.
+    gc.disable()
+    print(await generator.run())  # noqa: T201 - the account
+    telling.cancel()
+
+
+if __name__ == "__main__":
+    uvloop.run(main())

@@ -1,0 +1,157 @@
+"""The service as a process: started, looked at from outside, told to end."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.support.real.process import free_ports
+from tests.support.served import get
+
+_START_BOUND_S: Final = 60.0
+_END_BOUND_S: Final = 30.0
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+# What no log may hold after a test in which nothing was wrong.
+_WRONG: Final = re.compile(r'"level":"(?:error|critical)"|Traceback|Exception')
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """What a process uses, its children included: bytes of memory, file descriptors, threads."""
+
+    memory: int
+    descriptors: int
+    threads: int
+
+
+class Service:
+    """One service on a port that it keeps; started as often as one likes."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str],
+        *,
+        module: str = "shop_directory",
+        options: tuple[str, ...] = (),
+        descriptors: str = "",
+    ) -> None:
+        """Nothing runs yet.
+
+        Args:
+            folder: where it keeps its log, tokens and reports.
+            settings: without their prefix; they come before those that the folder gives, and no wait at its end.
+            module: that is run.
+            options: of `serve`.
+            descriptors: what `ulimit` is given for it; by default it has the limits of the test.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        (self.port,) = free_ports(1)
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "service.log"
+        self.tokens = folder / "tokens.sqlite"
+        self.reports = folder / "reports.sqlite"
+        own = {"TOKEN_FILE": str(self.tokens), "REPORTS_FILE": str(self.reports), "DRAIN_SECONDS": "0"}
+        self._environment = os.environ | {
+            f"SHOP_DIRECTORY_{name}": value for name, value in {**own, **settings}.items()
+        }
+        limited = ["sh", "-c", f'ulimit {descriptors} && exec "$@"', "sh"] if descriptors else []
+        self._command = [*limited, sys.executable, "-m", module, "serve", "--port", str(self.port), *options]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start, and wait until it is ready."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
+            )
+        until = time.monotonic() + _START_BOUND_S
+        while not self.is_ready():
+            assert self._process.poll() is None, f"it died: {self.log.read_text()[-2_000:]}"
+            assert time.monotonic() < until, f"it was not ready in time: {self.log.read_text()[-2_000:]}"
+            time.sleep(0.05)
+
+    def is_ready(self) -> bool:
+        try:
+            return get(self.base, "/ready").status == 200
+        except OSError:
+            return False
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def ended(self) -> int:
+        """Wait for its end; returns its exit status."""
+        assert self._process is not None
+        return self._process.wait(_END_BOUND_S)
+
+    def stop(self) -> None:
+        """End it in any case."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_END_BOUND_S)
+        except subprocess.TimeoutExpired:
+            for pid in (*self.workers(), self.pid):
+                os.kill(pid, signal.SIGKILL)
+            self._process.wait()
+
+    def workers(self) -> list[int]:
+        """The processes that it has started and that serve."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="utf-8")
+        return [pid for pid in map(int, children.split()) if b"spawn_main" in _command_of(pid)]
+
+    def vitals(self) -> Vitals:
+        """What it uses now."""
+        pids = [self.pid, *self.workers()]
+        memory = sum(int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) for pid in pids)
+        descriptors = sum(_entries(f"/proc/{pid}/fd") for pid in pids)
+        threads = sum(_entries(f"/proc/{pid}/task") for pid in pids)
+        return Vitals(memory * _PAGE_BYTES, descriptors, threads)
+
+    def wrong_lines(self) -> list[str]:
+        """Lines of its log that tell of something wrong inside."""
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        return [line for line in text.splitlines() if _WRONG.search(line)]
+
+
+def _entries(path: str) -> int:
+    return sum(1 for _ in Path(path).iterdir())
+
+
+def _command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    settings: Mapping[str, str],
+    *,
+    module: str = "shop_directory",
+    options: tuple[str, ...] = (),
+    descriptors: str = "",
+) -> Iterator[Service]:
+    """A service that is ready; ended with the block."""
+    service = Service(folder, settings, module=module, options=options, descriptors=descriptors)
+    try:
+        service.start()
+        yield service
+    finally:
+        service.stop()

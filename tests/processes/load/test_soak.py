@@ -1,0 +1,128 @@
+"""Mixed traffic through all doors for a long time, with generations replaced meanwhile: nothing fails, nothing grows.
+
+Twenty seconds; SHOP_DIRECTORY_SOAK_SECONDS=900 is the long form. What grows slowly shows in the long form alone: the
+short one still warms up, and is held to a bound that only something gross passes.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.processes.endurance.places import Place
+from tests.processes.endurance.worlds import COLOURS, write_world
+from tests.processes.load.conftest import SHOPS, publish
+from tests.processes.load.loads import load
+from tests.processes.load.plan import Plan, Question
+from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
+from tests.processes.load.serving import serving
+from tests.processes.load.test_stopping import in_redis, issued_in_redis
+from tests.processes.load.watching import watching
+from tests.support.callers import issue
+from tests.support.rpc import Era
+
+SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_SOAK_SECONDS", "20"))
+IS_LONG: Final = SECONDS >= 600
+CLIENTS: Final = 6
+MEMORY_GROWTH: Final = 1.05 if IS_LONG else 1.3
+# What may come and go while it is looked: connections to the engine and Redis, files of a generation.
+DESCRIPTORS: Final = 1.1 if IS_LONG else 2.0
+# In the long form as many in the first fifth as readers of generations are kept: then nothing more is to come.
+SWAPS: Final = 20 if IS_LONG else 2
+_OPS_KEY: Final = "a-key-of-the-soak-test"
+
+# Status and code, by question.
+Expected = dict[Question, tuple[int, str]]
+
+
+def expected_of(token: str) -> Expected:
+    """What is asked, and what must come of it."""
+    right = (
+        *usual(token),
+        *reads(token),
+        tool("list_coupons", {}, token),
+        report_code(token),
+        tool("report_issue", {"subject_type": "shop", "shop_domain": "s4", "reason": "unreachable"}, token),
+        mcp(Era.STATELESS, "get_trust", {"shop_domain": "s6"}, token),
+        mcp(Era.HANDSHAKE, "list_categories", {}, token),
+        Question("health", http("GET", "/health")),
+        Question("ready", http("GET", "/ready")),
+        Question("openapi", http("GET", "/openapi.json")),
+        *(Question(path, http("GET", path, headers={"x-ops-key": _OPS_KEY})) for path in _OPERATIONS),
+    )
+    wrong = {
+        tool("get_shop", {"shop_domain": "unknown.internal"}, token): (404, "shop_not_found"),
+        tool("find_shop", {"query": "lamp", "category": "nothing-such"}, token): (400, "unknown_category"),
+        tool("find_shop", {"query": "lamp", "limit": 1_000}, token): (400, "invalid_input"),
+        tool("get_trust", {"shop_domain": "s6"}): (401, "token_required"),
+        Question("not JSON", http("POST", "/tool/get_shop", "{")): (400, "invalid_input"),
+        Question("too large", http("POST", "/tool/get_shop", "a" * 70_000)): (413, "body_too_large"),
+        Question("no such path", http("GET", "/nothing")): (404, "not_found"),
+        Question("other method", http("GET", "/tool/get_shop")): (405, "method_not_allowed"),
+        suggestion("limit=3", name="suggest without q"): (400, "invalid_input"),
+        suggestion("q=lamp&limit=99"): (400, "invalid_input"),
+        Question("no key", http("GET", "/api/ops/state")): (401, "ops_key_required"),
+        mcp(Era.STATELESS, "get_shop", {"shop_domain": "unknown.internal"}, token): (200, "shop_not_found"),
+        mcp(Era.HANDSHAKE, "get_trust", {"shop_domain": "s6"}): (401, "token_required"),
+    }
+    return dict.fromkeys(right, (200, "")) | wrong
+
+
+_OPERATIONS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
+
+
+def soak(place: Place, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
+    """Ask all the time, publish now and then, and look at the process."""
+    catalogues = [write_world(folder / f"next-{colour}", colour, SHOPS) for colour in reversed(COLOURS)]
+    with serving(folder / "service", {**place.settings(), **settings, "OPS_KEY": _OPS_KEY}) as service:
+        expected = expected_of(issued(service.tokens))
+        questions = tuple(expected)
+        with (
+            watching(service, SECONDS / 200).looking() as watch,
+            load(Plan((service.port,), questions, CLIENTS, pause=0.03)) as making,
+        ):
+            for swap in range(SWAPS):
+                time.sleep(SECONDS / (SWAPS + 1))
+                publish(place, catalogues[swap % 2])
+            time.sleep(SECONDS / (SWAPS + 1))
+            told = making.stopped()
+        assert told.cut == ()
+        failures = Counter(
+            f"{questions[row.question].name[:100]}: {row.status} {row.code}"
+            for row in told.rows
+            if (row.status, row.code) != expected[questions[row.question]]
+        )
+        assert failures == {}
+        assert {row.question for row in told.rows} == set(range(len(questions)))
+        assert service.wrong_lines() == []
+    grown = {
+        "memory": watch.growth(lambda vitals: vitals.memory),
+        "descriptors": watch.growth(lambda vitals: vitals.descriptors),
+        "threads": watch.growth(lambda vitals: vitals.threads),
+    }
+    print(f"{len(told.rows)} answers in {told.seconds:.0f} s; {watch.seen[-1]}; grown {grown}")  # noqa: T201 - figures
+    assert grown["memory"] < MEMORY_GROWTH
+    assert grown["descriptors"] < DESCRIPTORS
+    assert grown["threads"] < DESCRIPTORS
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 2 * SECONDS)
+def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Place, tmp_path: Path) -> None:
+    soak(embedded, tmp_path, {}, lambda tokens: issue(tokens).text)
+
+
+@pytest.mark.slow
+@pytest.mark.opensearch
+@pytest.mark.redis
+@pytest.mark.timeout(120 + 2 * SECONDS)
+def test_nothing_fails_and_nothing_grows_over_opensearch_and_redis(
+    opensearch: Place, tmp_path: Path, redis_url: str
+) -> None:
+    prefix = f"soak-{time.monotonic_ns()}"
+    settings = in_redis(redis_url, prefix)
+    soak(opensearch, tmp_path, settings, lambda _: issued_in_redis(redis_url, prefix))

@@ -1,0 +1,225 @@
+"""Services are stopped and started again under load, behind callers that heed /ready: nothing is cut, nothing is lost.
+
+Two stops; SHOP_DIRECTORY_STOPS=20 is the long form.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.protocol import Token
+from service.auth.secrets import hash_of, new_token_id, new_token_text
+from service.redis.access import RedisAccess
+from service.reports.opening import QueueSettings, open_queue
+from tests.processes.endurance.places import Place
+from tests.processes.load.loads import Load, load
+from tests.processes.load.plan import Plan, Question, Told
+from tests.processes.load.questions import report_code, usual
+from tests.processes.load.serving import Service, serving
+from tests.support.callers import issue
+
+STOPS: Final = int(os.environ.get("SHOP_DIRECTORY_STOPS", "2"))
+CLIENTS: Final = 8
+DRAIN_S: Final = 1.0
+# Draining, and then as long as the server waits at most for what is under way.
+END_S: Final = DRAIN_S + 10.0
+_SETTLED_S: Final = 0.7
+
+
+def kept_codes(settings: QueueSettings) -> Counter[str]:
+    """How often a report about each code is kept."""
+
+    async def read() -> Counter[str]:
+        queue = open_queue(settings)
+        codes = Counter([report.code or "" async for report in queue.export()])
+        await queue.close()
+        return codes
+
+    return asyncio.run(read())
+
+
+def acknowledged(told: Told, questions: tuple[Question, ...]) -> set[str]:
+    """The codes of reports that were answered."""
+    return {f"LOAD-{row.number:08d}" for row in told.rows if questions[row.question].numbered and row.status == 200}
+
+
+def stop(service: Service) -> None:
+    """Stop one in good order, and look that it ended so."""
+    service.signal(signal.SIGTERM)
+    began = time.monotonic()
+    assert service.ended() == 0
+    assert DRAIN_S <= time.monotonic() - began < END_S
+
+
+def assert_nothing_was_lost(told: Told, kept: Counter[str], questions: tuple[Question, ...]) -> None:
+    assert told.cut == ()
+    assert Counter(row.status for row in told.rows) == {200: len(told.rows)}
+    assert len(told.rows) > 100
+    of_reports = acknowledged(told, questions)
+    assert of_reports
+    assert {code: kept[code] for code in of_reports} == dict.fromkeys(of_reports, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.rule("O1", "Q5")
+@pytest.mark.timeout(90 + 15 * STOPS)
+def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(embedded: Place, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.sqlite"
+    token = issue(tokens).text
+    settings = {**embedded.settings(), "TOKEN_FILE": str(tokens), "DRAIN_SECONDS": str(DRAIN_S)}
+    questions = (*usual(token), report_code(token))
+    with ExitStack() as exit_code:
+        services = [exit_code.enter_context(serving(tmp_path / name, settings)) for name in ("one", "two")]
+        ports = tuple(service.port for service in services)
+        making = exit_code.enter_context(load(Plan(ports, questions, CLIENTS, balanced=True, pause=0.01)))
+        time.sleep(1.0)
+        for turn in range(STOPS):
+            stop(services[turn % 2])
+            services[turn % 2].start()
+            time.sleep(_SETTLED_S)
+        told = making.stopped()
+        assert [service.wrong_lines() for service in services] == [[], []]
+    kept: Counter[str] = sum((kept_codes(QueueSettings(path=service.reports)) for service in services), Counter())
+    assert_nothing_was_lost(told, kept, questions)
+
+
+@contextmanager
+def a_report_on_its_way(service: Service, token: str, code: str) -> Iterator[socket.socket]:
+    """The head of a report and half of its body are sent; the rest is for the test to send."""
+    body = json.dumps({"shop_domain": "s3", "code": code, "reason": "invalid"})
+    head = (
+        "POST /tool/report_code HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        f"x-api-token: {token}\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", service.port), timeout=END_S) as caller:
+        caller.sendall(head.encode() + body[:10].encode())
+        time.sleep(0.2)
+        yield caller
+        caller.sendall(body[10:].encode())
+        came = b""
+        while some := caller.recv(65_536):
+            came += some
+        assert came.startswith(b"HTTP/1.1 200 ")
+        assert b"connection: close" in came
+
+
+@pytest.mark.rule("O1", "Q5")
+def test_a_report_whose_rest_comes_after_the_signal_is_answered_and_kept(embedded: Place, tmp_path: Path) -> None:
+    settings = {**embedded.settings(), "DRAIN_SECONDS": str(DRAIN_S)}
+    with serving(tmp_path / "service", settings) as service:
+        token = issue(service.tokens).text
+        with a_report_on_its_way(service, token, "DRAINING"), a_report_on_its_way(service, token, "DRAINED"):
+            service.signal(signal.SIGTERM)
+            time.sleep(DRAIN_S + 0.5)
+        assert service.ended() == 0
+    assert kept_codes(QueueSettings(path=service.reports)) == {"DRAINING": 1, "DRAINED": 1}
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.redis)])
+@pytest.mark.parametrize("signals", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT,)], ids=["term twice", "int"])
+def test_a_second_sigterm_or_a_sigint_ends_it_without_draining(
+    embedded: Place, tmp_path: Path, request: pytest.FixtureRequest, workers: int, signals: tuple[signal.Signals, ...]
+) -> None:
+    settings = {**embedded.settings(), "DRAIN_SECONDS": "60"}
+    if workers > 1:
+        settings |= in_redis(request.getfixturevalue("redis_url"), "ending")
+    with serving(tmp_path / "service", settings, options=("--workers", str(workers))) as service:
+        began = time.monotonic()
+        for number in signals:
+            service.signal(number)
+            time.sleep(1.0)
+        service.ended()
+        assert time.monotonic() - began < 10.0
+        assert service.wrong_lines() == []
+
+
+def in_redis(url: str, prefix: str) -> dict[str, str]:
+    """What workers share."""
+    return {"REDIS_URL": url, "REDIS_PREFIX": prefix, "LIMITER": "redis", "TOKEN_STORE": "redis", "REPORTS": "redis"}
+
+
+def issued_in_redis(url: str, prefix: str) -> str:
+    """A new token in Redis."""
+    text = new_token_text()
+
+    async def keep() -> None:
+        store = open_tokens(TokenStoreKind.REDIS, Path(), RedisAccess(url), prefix)
+        await store.issue(Token(new_token_id(), "test", "default", None), hash_of(text))
+        await store.close()
+
+    asyncio.run(keep())
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.redis
+@pytest.mark.rule("O1", "Q5")
+@pytest.mark.timeout(90 + 15 * STOPS)
+def test_no_request_is_cut_when_a_service_of_several_workers_is_stopped_under_load(
+    embedded: Place, tmp_path: Path, redis_url: str
+) -> None:
+    prefix = f"stops-{time.monotonic_ns()}"
+    settings = {**embedded.settings(), **in_redis(redis_url, prefix), "DRAIN_SECONDS": str(DRAIN_S)}
+    token = issued_in_redis(redis_url, prefix)
+    questions = (*usual(token), report_code(token))
+    with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
+        with load(Plan((service.port,), questions, CLIENTS, balanced=True, pause=0.01)) as making:
+            time.sleep(1.0)
+            for _ in range(STOPS):
+                stop(service)
+                service.start()
+                time.sleep(_SETTLED_S)
+            told = making.stopped()
+        assert service.wrong_lines() == []
+    kept = kept_codes(QueueSettings(kind="redis", redis=RedisAccess(redis_url), prefix=prefix, timeout=10.0))
+    assert_nothing_was_lost(told, kept, questions)
+
+
+@pytest.mark.redis
+def test_a_worker_that_is_killed_is_begun_anew_and_loses_its_own_requests_only(
+    embedded: Place, tmp_path: Path, redis_url: str
+) -> None:
+    prefix = f"kill-{time.monotonic_ns()}"
+    settings = {**embedded.settings(), **in_redis(redis_url, prefix)}
+    questions = usual(issued_in_redis(redis_url, prefix))
+    with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
+        before = service.workers()
+        assert len(before) == 2
+        plan = Plan((service.port,), questions, CLIENTS, pause=0.01)
+        with load(plan) as making:
+            time.sleep(1.0)
+            os.kill(before[0], signal.SIGKILL)
+            killed = time.monotonic()
+            wait_for_workers(service, before)
+            time.sleep(1.0)
+            told = stopped_alive(making)
+    assert len(told.cut) <= CLIENTS
+    assert {row.status for row in told.rows} == {200}
+    # The other one went on answering, and so did both afterwards.
+    assert len([row for row in told.rows if killed < row.at < killed + 0.4]) > 10
+
+
+def wait_for_workers(service: Service, before: list[int]) -> None:
+    """Until there are two again, of which one is new."""
+    until = time.monotonic() + 30.0
+    while len(service.workers()) < 2 or set(service.workers()) == set(before):
+        assert time.monotonic() < until, "no worker was begun anew"
+        time.sleep(0.1)
+
+
+def stopped_alive(making: Load) -> Told:
+    """End a load under which its service still serves."""
+    told = making.stopped()
+    assert told.rows[-1].status == 200
+    return told

@@ -1,0 +1,184 @@
+"""The token stores: both keep the same promises."""
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
+from service.auth.redis import RedisTokenStore
+from service.auth.secrets import hash_of, new_token_text
+from service.auth.sqlite import SqliteTokenStore
+from service.redis.access import RedisAccess
+from tests.rules.limits.relay import relay_to
+
+Place = tuple[TokenStoreKind, Path, RedisAccess, str]
+
+WIDGET = Token("a1", "Widget für Preise", "default", None)
+PARTNER = Token("b2", "partner", "gold", 1_900_000_000)
+
+
+@pytest.mark.rule("Q1")
+async def test_an_issued_token_is_found_by_the_hash_of_its_text_and_by_nothing_else(tokens: TokenStore) -> None:
+    text, other = new_token_text(), new_token_text()
+    await tokens.issue(WIDGET, hash_of(text))
+    await tokens.issue(PARTNER, hash_of(other))
+    found = [await tokens.find(hash_of(asked)) for asked in (text, other, new_token_text())]
+    assert found == [WIDGET, PARTNER, None]
+
+
+@pytest.mark.rule("Q1")
+async def test_a_revoked_token_is_gone_and_the_others_stay(tokens: TokenStore) -> None:
+    text, other = new_token_text(), new_token_text()
+    await tokens.issue(WIDGET, hash_of(text))
+    await tokens.issue(PARTNER, hash_of(other))
+    revoked = [await tokens.revoke("a1"), await tokens.revoke("a1"), await tokens.revoke("zz")]
+    assert revoked == [True, False, False]
+    assert [await tokens.find(hash_of(asked)) for asked in (text, other)] == [None, PARTNER]
+    assert await tokens.all() == (PARTNER,)
+
+
+async def test_all_tokens_come_by_name_then_id(tokens: TokenStore) -> None:
+    issued = [Token(token_id, name, "default", None) for token_id, name in (("c", "b"), ("b", "a"), ("a", "b"))]
+    for token in issued:
+        await tokens.issue(token, hash_of(new_token_text()))
+    assert [(token.name, token.id) for token in await tokens.all()] == [("a", "b"), ("b", "a"), ("b", "c")]
+
+
+@pytest.mark.rule("Q1")
+async def test_what_one_process_issues_and_revokes_another_sees_at_once(tokens: TokenStore, place: Place) -> None:
+    text = new_token_text()
+    assert await tokens.find(hash_of(text)) is None
+    operator = open_tokens(*place)
+    await operator.issue(WIDGET, hash_of(text))
+    seen = [await tokens.find(hash_of(text))]
+    await operator.revoke("a1")
+    seen.append(await tokens.find(hash_of(text)))
+    await operator.close()
+    assert seen == [WIDGET, None]
+
+
+@pytest.mark.rule("Q1")
+async def test_the_sqlite_files_are_their_owners_alone_and_hold_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "tokens.sqlite"
+    store = SqliteTokenStore(path)
+    text = new_token_text()
+    await store.issue(WIDGET, hash_of(text))
+    files = sorted(path.parent.iterdir())
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in files}
+    held = b"".join(file.read_bytes() for file in files)
+    await store.close()
+    assert modes == {"tokens.sqlite": 0o600, "tokens.sqlite-shm": 0o600, "tokens.sqlite-wal": 0o600}
+    assert (text.encode() in held, hash_of(text).hexadecimal.encode() in held) == (False, True)
+
+
+@pytest.mark.redis
+@pytest.mark.rule("Q1")
+async def test_redis_holds_hashes_under_one_tag_and_no_text(redis_url: str) -> None:
+    store = RedisTokenStore(RedisAccess(redis_url), "test-keys")
+    text = new_token_text()
+    await store.issue(PARTNER, hash_of(text))
+    redis = Redis.from_url(redis_url, decode_responses=True)
+    keys = sorted([key async for key in redis.scan_iter("*test-keys*")])
+    stored = await redis.hgetall("{test-keys:tokens}:" + hash_of(text).hexadecimal)
+    await store.revoke("b2")
+    left = [key async for key in redis.scan_iter("*test-keys*")]
+    await redis.aclose()
+    await store.close()
+    assert keys == sorted(["{test-keys:tokens}:ids", "{test-keys:tokens}:" + hash_of(text).hexadecimal])
+    assert stored == {"id": "b2", "name": "partner", "quota_class": "gold", "expires_at": "1900000000"}
+    assert left == []
+
+
+@pytest.mark.rule("Q1")
+async def test_a_token_file_that_is_lost_is_a_store_away_until_it_is_back(tmp_path: Path) -> None:
+    path, aside = tmp_path / "tokens.sqlite", tmp_path / "aside"
+    text = new_token_text()
+    operator = SqliteTokenStore(path)
+    await operator.issue(WIDGET, hash_of(text))
+    await operator.close()
+    store = SqliteTokenStore(path)
+    assert await store.find(hash_of(text)) == WIDGET
+    path.rename(aside)
+    with pytest.raises(TokensUnavailable):
+        await store.find(hash_of(text))
+    assert not path.exists()
+    aside.rename(path)
+    assert await store.find(hash_of(text)) == WIDGET
+    await store.close()
+
+
+async def test_a_token_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.sqlite"
+    text = new_token_text()
+    store = SqliteTokenStore(path)
+    await store.issue(WIDGET, hash_of(text))
+    other = SqliteTokenStore(tmp_path / "other.sqlite")
+    await other.issue(PARTNER, hash_of(text))
+    await other.close()
+    (tmp_path / "other.sqlite").rename(path)
+    assert await store.find(hash_of(text)) == PARTNER
+    await store.close()
+
+
+async def test_a_file_that_is_no_database_or_is_locked_is_a_store_away(tmp_path: Path) -> None:
+    broken, locked = tmp_path / "broken.sqlite", tmp_path / "locked.sqlite"
+    broken.write_bytes(b"no database " * 100)
+    store = SqliteTokenStore(broken)
+    with pytest.raises(TokensUnavailable):
+        await store.find(hash_of("any"))
+    await store.close()
+
+    store = SqliteTokenStore(locked)
+    await store.issue(WIDGET, hash_of("any"))
+    other = sqlite3.connect(locked, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(TokensUnavailable):
+        await store.revoke("a1")
+    other.execute("ROLLBACK")
+    other.close()
+    assert await store.revoke("a1")
+    await store.close()
+
+
+@pytest.mark.redis
+@pytest.mark.rule("Q1")
+async def test_a_redis_that_is_gone_or_silent_is_a_store_away_until_it_is_back(redis_url: str) -> None:
+    text = new_token_text()
+    async with relay_to(redis_url) as relay:
+        store = RedisTokenStore(RedisAccess(relay.url), "test-away", timeout=0.2)
+        await store.issue(WIDGET, hash_of(text))
+        relay.fall_silent()
+        with pytest.raises(TokensUnavailable):
+            await store.find(hash_of(text))
+        relay.speak()
+        assert await store.find(hash_of(text)) == WIDGET
+        await relay.cut()
+        with pytest.raises(TokensUnavailable):
+            await store.find(hash_of(text))
+        await relay.listen()
+        assert await store.find(hash_of(text)) == WIDGET
+        assert await store.revoke("a1")
+        await store.close()
+
+
+async def test_no_representation_and_no_failure_shows_a_hash(tmp_path: Path) -> None:
+    secret = hash_of(new_token_text())
+    store = RedisTokenStore(RedisAccess("redis://127.0.0.1:1"), "test")
+    with pytest.raises(TokensUnavailable) as gone:
+        await store.find(secret)
+    await store.close()
+    (tmp_path / "file").write_text("")
+    file_store = SqliteTokenStore(tmp_path / "file" / "tokens.sqlite")
+    with pytest.raises(TokensUnavailable) as nowhere:
+        await file_store.find(secret)
+    await file_store.close()
+    assert repr(secret) == "SecretHash()"
+    assert (str(gone.value), str(nowhere.value)) == (
+        "Redis: ConnectionError",
+        f"the token file: {type(nowhere.value.__cause__).__name__}",
+    )
+    assert SecretHash("a") != SecretHash("b")

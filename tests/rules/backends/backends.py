@@ -1,0 +1,106 @@
+"""The search backends with a catalogue that the indexer built, and the typeahead alone over segments cut at random."""
+
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+from index_mappings.documents import ShopDocument
+from index_mappings.forms import QueryForms
+from index_mappings.generations import Stamp
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.opensearch.engine import OpenSearchBackend
+from service.search.protocol import FindQuery, SearchBackend, Suggested, SuggestedShop, SuggestQuery
+from service.search.reference.backend import ReferenceBackend
+from tests.engines.typeahead.segmented import cut_at_random
+from tests.support.catalogues import Lines, build_into, write_catalogue_directory
+from tests.support.emptying import empty_place
+
+Opened = AbstractAsyncContextManager[SearchBackend]
+
+
+class Opener(Protocol):
+    """Opens a backend on a catalogue: shops, and the other types by name."""
+
+    def __call__(self, shops: Lines, directory: Path, **others: Lines) -> Opened:
+        """Build the catalogue in the directory and open what was built."""
+
+
+CATEGORY_CAP = 3
+
+
+@asynccontextmanager
+async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
+    """The plain reference over the documents that the indexer projected."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+    assert sink.stamp is not None
+    yield ReferenceBackend(sink.stamp, sink.documents, CATEGORY_CAP)
+
+
+class _BySegments(ReferenceBackend):
+    """The reference, with the typeahead of its shops in segments."""
+
+    def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], directory: Path) -> None:
+        super().__init__(stamp, documents, CATEGORY_CAP)
+        segments = cut_at_random(directory, self._shops, Random(len(self._shops)))  # noqa: S311 - the same each time
+        segments.categories = self._table.entries
+        self._typeahead = segments.opened()
+
+    def suggest(self, query: SuggestQuery) -> Suggested:
+        """Suggest by the kernel."""
+        return self._typeahead.suggest(query)
+
+    def _did_you_mean(
+        self, query: FindQuery, kept: QueryForms, matching: Sequence[ShopDocument]
+    ) -> tuple[SuggestedShop, ...]:
+        if not matching:
+            return self._typeahead.did_you_mean(query)
+        slugs = self._table.resolve(kept.words, self._cap, query.category).slugs
+        return self._typeahead.did_you_mean(query, kept, slugs) if kept.texts else ()
+
+
+@asynccontextmanager
+async def kernel(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
+    """The reference, but for what segments answer, some of whose shops are stale copies that are marked as removed."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+    assert sink.stamp is not None
+    yield _BySegments(sink.stamp, sink.documents, directory)
+
+
+@asynccontextmanager
+async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
+    """The embedded engine in a directory of its own."""
+    build_into(
+        EmbeddedSink(directory / "index"), write_catalogue_directory(directory / "catalogue", shops=shops, **others)
+    )
+    backend = EmbeddedBackend(directory / "index", CATEGORY_CAP)
+    try:
+        yield backend
+    finally:
+        await backend.close()
+
+
+def opensearch_at(url: str) -> Opener:
+    """A real OpenSearch, under an index prefix that nobody else uses."""
+
+    @asynccontextmanager
+    async def opensearch(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
+        prefix = f"test-{secrets.token_hex(6)}"
+        sink = OpenSearchSink([url], prefix)
+        backend = OpenSearchBackend([url], prefix, CATEGORY_CAP, timeout=10.0)
+        try:
+            build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+            yield backend
+        finally:
+            await backend.close()
+            sink.close()
+            empty_place([url], prefix)
+
+    return opensearch

@@ -1,0 +1,237 @@
+"""What a search finds, and in which order (M1, M3, M4, M7), page by page."""
+
+import pytest
+
+from service.search.protocol import Found
+from tests.rules.backends.asking import find, found_names, names
+from tests.rules.backends.conftest import Directory
+from tests.support.catalogues import shop
+
+
+@pytest.mark.rule("M3", "I50")
+async def test_every_word_needs_evidence_on_the_same_shop(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Marks & Spencer", categories=["clothing"]),
+            shop("Mares"),
+            shop("Penny", categories=["toys"]),
+            shop("Kiosk", "myblueshop.co.uk"),
+        ]
+    )
+    found = {
+        "spencer marks": ["Marks & Spencer"],  # (a) each word is one of its words
+        "spencer mares": [],
+        "spen mar": ["Marks & Spencer"],  # (b) each word begins one of its words
+        "spen mare": [],
+        "spencer clothing": ["Marks & Spencer"],  # (c) a category that it carries
+        "spencer cloth": ["Marks & Spencer"],
+        "spencer toys": [],
+        "enc marks": ["Marks & Spencer"],  # (d) a part of its joined name, from 3 letters up
+        "sspe marks": ["Marks & Spencer"],
+        "pe marks": [],
+        "uesh kiosk": ["Kiosk"],  # (d) or of its domain without the public suffix
+    }
+    assert {query: await found_names(world, query) for query in found} == found
+    # All of these words are known, each on some shop: none was dropped to find more.
+    assert [query for query in found if (await find(world, query)).ignored] == []
+
+
+@pytest.mark.rule("M3", "X3")
+async def test_the_whole_query_may_equal_or_begin_a_form_or_a_key(directory: Directory) -> None:
+    world = await directory(
+        [shop("Marks & Spencer"), shop("Travel", "tui.co.uk"), shop("Blumen", "shop.blumen-welt.de")]
+    )
+    found = {
+        "marks spencer": ["Marks & Spencer"],
+        "MARKS and spencer": ["Marks & Spencer"],
+        "marksspe": ["Marks & Spencer"],
+        "mark s spencer": ["Marks & Spencer"],
+        "spencer": ["Marks & Spencer"],
+        "tui.co.uk": ["Travel"],
+        "https://www.tui.co.uk/offers": ["Travel"],
+        "tui.co": ["Travel"],
+        "blumen-w": ["Blumen"],
+        "welt": ["Blumen"],
+        "shop": ["Blumen"],
+    }
+    assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("X2.articles", "M4")
+async def test_a_name_without_its_article_is_a_whole_name(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Body Shop Supplies", popularity=9),
+            shop("The Body Shop"),
+            shop("Sourcery", popularity=9),
+            shop("La Source"),
+        ]
+    )
+    found = {
+        "body shop": ["The Body Shop", "Body Shop Supplies"],
+        "the body shop": ["The Body Shop"],
+        "source": ["La Source", "Sourcery"],
+    }
+    assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("X1", "M3", "M6.ignored")
+async def test_words_of_any_script_are_told_as_they_were_typed(directory: Directory) -> None:
+    world = await directory([shop("쿠팡 마켓"), shop("ねこ 本舗"), shop("کتاب ماه")])
+    told = {
+        "쿺 만나": (["쿠팡 마켓"], ("만나",)),
+        "쿠팡 만-만": (["쿠팡 마켓"], ("ㅁㅏㄴ",)),
+        "ネコ ぬぬ": (["ねこ 本舗"], ("ぬぬ",)),
+        "كتاب\ufe0f ﻗﻖ": (["کتاب ماه"], ("ﻗﻖ",)),
+    }
+    found = {query: await find(world, query) for query in told}
+    assert {query: (names(answer.shops), answer.ignored) for query, answer in found.items()} == told
+
+
+@pytest.mark.rule("M3")
+async def test_a_long_text_begins_a_form_as_a_short_one_does(directory: Directory) -> None:
+    han = "東京都渋谷区神南一丁目新宿本店銀座中央通大阪心斎橋京都四条河原町"
+    world = await directory(
+        [
+            shop("Kestrel", "the-very-long-domain-of-kestrel.example-shops.com"),
+            shop("Wren", "the-very-long-domain-ofxkestrel.example-shops.com"),
+            shop(f"{han}本"),
+            shop(f"{han[:-1]}駅本"),
+        ]
+    )
+    found = {
+        "the-very-long-domain-of-kestrel.example-sh": ["Kestrel"],
+        han: [f"{han}本"],
+        han[:25]: [f"{han}本", f"{han[:-1]}駅本"],
+    }
+    assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("M3")
+async def test_the_public_suffix_is_no_part_of_a_name(directory: Directory) -> None:
+    world = await directory([shop("Kiosk", "myblueshop.co.uk")])
+    for query in ("couk", "opco", "co.uk", "uk"):
+        found = await find(world, query)
+        assert (found.shops, found.total, bool(found.ignored)) == ((), 0, True), query
+
+
+@pytest.mark.rule("M3")
+async def test_a_part_of_a_name_counts_from_three_characters_and_from_one_in_han_kana_and_hangul(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        [shop("Солнце"), shop("Lantern"), shop("東京商店"), shop("ゲオ"), shop("みどり"), shop("쿠팡"), shop("ร้านดาว")]
+    )
+    found = {
+        "олн": ["Солнце"], "ол": [], "нц": [],
+        "nte": ["Lantern"], "nt": [], "n": [],
+        "京": ["東京商店"], "商店": ["東京商店"], "オ": ["ゲオ"], "ど": ["みどり"], "팡": ["쿠팡"],
+        "ดาว": ["ร้านดาว"], "ดา": [],
+    }  # fmt: skip
+    assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("M4", "M2")
+async def test_better_evidence_comes_before_more_popularity(directory: Directory) -> None:
+    ladder = [
+        shop("Blue Moon", popularity=None),
+        shop("Blue Moonlight", popularity=1),
+        shop("Old Blue Moonstone", popularity=2),
+        shop("Moonrise Blues", popularity=3),
+        shop("Honeymoon in Blue", popularity=4),
+        shop("Blue Star", popularity=5, categories=["moon-things"]),
+    ]
+    world = await directory([*reversed(ladder), shop("Blue Sun", popularity=9), shop("Moon", popularity=9)])
+    assert await found_names(world, "blue moon") == [line["name"] for line in ladder]
+
+
+@pytest.mark.rule("M4")
+async def test_a_shop_stands_in_the_tier_of_its_best_evidence(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Moonrise Blues", id="by-alias", aliases=["Blue Moon"]),
+            shop("Honeymoon in Blue", "bluemoon.internal", id="by-domain"),
+            shop("Blue Moonlight", popularity=1, id="begins", categories=["blue-moon"]),
+        ]
+    )
+    found = await find(world, "Blue Moon")
+    assert [found_shop.id for found_shop in found.shops] == ["by-alias", "by-domain", "begins"]
+
+
+@pytest.mark.rule("M1", "M2")
+async def test_within_a_tier_the_popular_come_first_and_then_the_smaller_id(directory: Directory) -> None:
+    ranked = [("z9", 7.5), ("z8", 1), ("Z", 0.0833), ("a", 0.0833), ("-b", None), ("A", 0), ("_", None), ("b", 0)]
+    lines = [shop("Same Name", f"{number}.internal", id=i, popularity=p) for number, (i, p) in enumerate(ranked)]
+    world = await directory(lines[::-1])
+    expected = [shop_id for shop_id, _ in ranked]
+    for query in ("same name", "same", "name", "ame", ""):
+        assert [found.id for found in (await find(world, query)).shops] == expected, query
+
+
+@pytest.mark.rule("M1", "I45")
+async def test_a_blank_query_browses_everything_in_one_order(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Plain", popularity=1),
+            shop("Popular", popularity=2, categories=["books"]),
+            shop("Unranked", id="a", categories=["books"]),
+            shop("Hidden", popularity=9, visibility="under_review", categories=["books"]),
+        ]
+    )
+    for blank in ("", "  ", "\t\n", "\u200b", " \u00ad\u2060 "):
+        everything = await find(world, blank)
+        assert names(everything.shops) == ["Popular", "Plain", "Unranked"], repr(blank)
+        in_books = await find(world, blank, category="books")
+        assert names(in_books.shops) == ["Popular", "Unranked"], repr(blank)
+        assert in_books == Found(in_books.shops, 2, (), category_truncated=False, did_you_mean=())
+
+
+@pytest.mark.rule("M7", "I46")
+async def test_a_country_keeps_the_shops_that_do_not_rule_it_out(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Lamp German", popularity=4, countries=["AT", "DE"]),
+            shop("Lamp Everywhere", popularity=3, countries=["WORLDWIDE"]),
+            shop("Lamp Silent", popularity=2),
+            shop("Lamp French", popularity=1, countries=["FR"]),
+        ]
+    )
+    assert await found_names(world, "lamp") == ["Lamp German", "Lamp Everywhere", "Lamp Silent", "Lamp French"]
+    assert await found_names(world, "lamp", country="DE") == ["Lamp German", "Lamp Everywhere", "Lamp Silent"]
+    assert await found_names(world, "lamp", country="FR") == ["Lamp Everywhere", "Lamp Silent", "Lamp French"]
+    assert await found_names(world, "", country="XK") == ["Lamp Everywhere", "Lamp Silent"]
+
+
+@pytest.mark.rule("I49", "I45")
+async def test_a_category_and_a_query_must_both_be_met(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Lamp One", popularity=2, categories=["light", "home"]),
+            shop("Lamp Two", popularity=1, categories=["home"]),
+            shop("Candle", categories=["light"]),
+        ]
+    )
+    assert names((await find(world, "lamp", category="light")).shops) == ["Lamp One"]
+    assert names((await find(world, "lamp", category="home")).shops) == ["Lamp One", "Lamp Two"]
+    assert names((await find(world, "light", category="home")).shops) == ["Lamp One"]
+    neither = await find(world, "candle", category="home")
+    assert neither == Found((), 0, (), category_truncated=False, did_you_mean=neither.did_you_mean)
+
+
+@pytest.mark.rule("M2", "I21", "I48")
+async def test_the_pages_of_every_size_make_up_the_whole(directory: Directory) -> None:
+    named = ("Lamp", "Lampion", "The Lamp", "Streetlamp", "Candle")
+    world = await directory(
+        [
+            shop(f"{named[number % 5]}", f"lamp{number}.internal", popularity=number % 3, categories=["lamps"])
+            for number in range(23)
+        ]
+    )
+    whole = await find(world, "lamp", limit=100)
+    assert whole.total == len({found.id for found in whole.shops}) == 23
+    for limit in (1, 2, 5, 7, 22, 23, 24):
+        pages = [await find(world, "lamp", offset=offset, limit=limit) for offset in range(0, 23, limit)]
+        assert tuple(found for page in pages for found in page.shops) == whole.shops, limit
+        assert {page.total for page in pages} == {23}, limit
+    for offset in (23, 24, 5_000):
+        assert await find(world, "lamp", offset=offset) == Found((), 23, (), category_truncated=False, did_you_mean=())

@@ -1,0 +1,137 @@
+"""What is said where a search finds nothing or less than was asked: who was meant, and how many fit each word (M6)."""
+
+import pytest
+
+from tests.rules.backends.asking import find, names
+from tests.rules.backends.conftest import Directory
+from tests.support.catalogues import shop
+
+_NEAR = [
+    shop("Kestrel", id="k1", popularity=1, countries=["DE"], categories=["birds"]),
+    shop("Kestrelo", id="k2", popularity=2, countries=["FR"], categories=["birds"]),
+    shop("Kestrelia", id="k3", popularity=3, countries=["FR"], categories=["toys"]),
+    shop("Xestral", id="k4", popularity=4, categories=["birds"]),
+    shop("Kastralbird", id="k5", popularity=5, categories=["birds"]),
+    shop("Wren", id="w", popularity=9, categories=["birds"]),
+]
+
+
+@pytest.mark.rule("M6.did_you_mean")
+async def test_what_was_misspelt_is_named_at_most_three_fewest_typos_first(directory: Directory) -> None:
+    world = await directory(_NEAR)
+
+    async def meant(query: str, *, country: str | None = None, category: str | None = None) -> list[str]:
+        found = await find(world, query, country=country, category=category)
+        assert (found.shops, found.total) == ((), 0), query
+        return [near.id for near in found.did_you_mean]
+
+    assert await meant("kestrl") == ["k3", "k2", "k1"]
+    assert await meant("kasterlbird") == ["k5"]
+    assert await meant("xestrel") == ["k4", "k3", "k2"]
+    assert await meant("xestrel", country="DE") == ["k4", "k1"]
+    assert await meant("xestrel", country="FR") == ["k4", "k3", "k2"]
+    # Both of these are names, of shops that the filters keep out: their neighbours are what could be meant.
+    assert await meant("kestrelo", category="toys") == ["k3"]
+    assert await meant("kestrelia", country="DE") == ["k1"]
+    # Too short to be misspelt, and further away than two typing errors.
+    assert await meant("kex") == []
+    assert await meant("kzzzrelbird") == []
+
+
+@pytest.mark.rule("M6.did_you_mean")
+async def test_a_whole_name_with_something_else_is_named_after_one_typo_and_among_two(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Carrefour", "one.internal", id="c1", popularity=1, countries=["FR"]),
+            shop("Carrefour", "two.internal", id="c2", popularity=2, countries=["ES"]),
+            shop("Carrefour Spaim", id="once"),
+            shop("Lidl Entorteinment", id="twice", popularity=1),
+            shop("Lidl", id="lidl", popularity=2),
+            shop("Spain Travel Entertainment", id="s"),
+        ]
+    )
+
+    async def meant(query: str, country: str | None = None) -> list[str]:
+        found = await find(world, query, country=country)
+        assert (found.shops, found.ignored) == ((), ()), query
+        return [near.id for near in found.did_you_mean]
+
+    assert await meant("carrefour spain") == ["once", "c2", "c1"]
+    assert await meant("carrefour spain", "FR") == ["once", "c1"]
+    assert await meant("travel carrefour") == ["c2", "c1"]
+    # Lidl holds less than a quarter of the letters of the second query.
+    assert await meant("lidl travel") == ["lidl"]
+    assert await meant("lidl entertainment") == ["twice"]
+    assert await meant("entertainment lidl travel") == []
+
+
+@pytest.mark.rule("M6.did_you_mean")
+async def test_no_match_is_named_on_whatever_page_and_a_plain_answer_names_none(directory: Directory) -> None:
+    world = await directory([*_NEAR, shop("Estrelqx", id="e", popularity=1)])
+
+    plain = await find(world, "kestrel")
+    assert [found.id for found in plain.shops] == ["k1", "k3", "k2"]
+    assert (plain.ignored, plain.did_you_mean, plain.word_counts) == ((), (), None)
+
+    # "kestrel qx" as one word is one letter from Estrelqx. Two errors do not count where there are matches.
+    for limit, offset in ((50, 0), (1, 0), (1, 2), (1, 9)):
+        dropped = await find(world, "kestrel qx", limit=limit, offset=offset)
+        assert (dropped.total, dropped.ignored, dropped.word_counts) == (3, ("qx",), None)
+        assert [near.id for near in dropped.did_you_mean] == ["e"], (limit, offset)
+
+    # Every shop of the browsed category is a match.
+    for limit in (1, 50):
+        browsed = await find(world, "kestrl", category="birds", limit=limit)
+        assert (browsed.total, browsed.ignored, browsed.did_you_mean) == (5, ("kestrl",), ())
+
+
+@pytest.mark.rule("M6.did_you_mean", "M3")
+async def test_a_near_shop_that_matches_by_any_evidence_is_not_named(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Lamp", "one.com", id="alias", popularity=9, aliases=["Sofas"]),
+            shop("Lamp", "thesofas.com", id="part", popularity=8),
+            shop("Lamp", "three.sofa", id="label", popularity=7),
+            shop("Lamp", "four.com", id="category", popularity=6, categories=["sofa-things"]),
+            shop("Lamp", "five.com", id="none"),
+        ]
+    )
+    found = await find(world, "lamp qqxx sofa", limit=1)
+    assert (found.total, found.ignored) == (4, ("qqxx",))
+    assert [near.id for near in found.did_you_mean] == ["none"]
+
+
+@pytest.mark.rule("M6.word_counts")
+async def test_each_word_of_a_query_without_matches_is_counted_once_within_the_filters(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Blue Lamp", "bluelamp.de", countries=["DE"], categories=["light"]),
+            shop("Blue Sofa", "bluesofa.co.uk", categories=["home"]),
+            shop("Redlampion", "redlampion.fr", countries=["FR"], categories=["home"]),
+            shop("Hidden Lamp", "hidden.de", visibility="under_review", categories=["light"]),
+        ]
+    )
+
+    async def counted(query: str, *, country: str | None = None, category: str | None = None) -> dict[str, int] | None:
+        found = await find(world, query, country=country, category=category)
+        assert found.total == 0, query
+        return None if found.word_counts is None else {count.word: count.shops for count in found.word_counts}
+
+    assert await counted("BLUE fr") == {"BLUE": 2, "fr": 1}  # (a), (e)
+    assert await counted("blue lampi") == {"blue": 2, "lampi": 1}  # (d)
+    assert await counted("light home") == {"light": 1, "home": 2}  # (c)
+    assert await counted("light home", country="DE") == {"light": 1, "home": 1}
+    assert await counted("light blue", category="home") == {"light": 0, "blue": 1}
+    assert await counted("qqxx wwyy qqxx") == {"qqxx": 0, "wwyy": 0}
+    assert await counted("uk uk") == {"uk": 1}
+    assert await counted("qqxx") is None
+    assert await counted("???") is None
+
+
+@pytest.mark.rule("M6.word_counts")
+async def test_there_are_no_counts_where_dropping_a_word_finds_something(directory: Directory) -> None:
+    world = await directory([shop("Blue Lamp")])
+    found = await find(world, "blue qqxx")
+    assert (names(found.shops), found.ignored, found.word_counts) == (["Blue Lamp"], ("qqxx",), None)
+    beyond = await find(world, "blue qqxx", offset=5)
+    assert (beyond.shops, beyond.total, beyond.word_counts) == ((), 1, None)

@@ -1,0 +1,120 @@
+"""The service on either engine, over generations that differ in nothing but the hidden shops that their source held."""
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pytest
+
+from index_mappings.generations import Stamp, first_stamp
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from service.app import create_app
+from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.protocol import Token
+from service.auth.secrets import hash_of, new_token_id, new_token_text
+from service.limits.policy import QuotaClass
+from service.redis.access import DEFAULT_REDIS
+from service.settings.service import Settings
+from tests.rules.indistinguishable.subjects import Records
+from tests.rules.indistinguishable.transports import Service
+from tests.support.catalogues import build_into, write_catalogue_directory
+from tests.support.emptying import empty_place
+from tests.support.served import served
+
+GENERATION: Final = "20310101t000000000000-abcdef"
+BUILT_AT: Final = datetime(2031, 1, 1, tzinfo=UTC)
+
+
+def projected(records: Records, directory: Path) -> dict[str, list[Any]]:
+    """What the real indexer makes of a catalogue, ready to be written under any name."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue_directory(directory / "catalogue", **records))
+    return sink.documents
+
+
+def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
+    """Write the documents as a generation of a fixed name and time, so that nothing but its documents can differ."""
+    writer = sink.begin(GENERATION)
+    for kind, of_kind in documents.items():
+        writer.add(kind, of_kind)
+    stamp = first_stamp(GENERATION, BUILT_AT).counted({kind: len(of_kind) for kind, of_kind in documents.items()})
+    sealed = writer.seal(stamp)
+    writer.publish()
+    return sealed
+
+
+def issued_token(directory: Path) -> str:
+    """A fresh token in the service's store."""
+
+    async def issue() -> str:
+        text = new_token_text()
+        store = open_tokens(TokenStoreKind.SQLITE, directory / "tokens.sqlite", DEFAULT_REDIS, "")
+        await store.issue(Token(new_token_id(), "test", "default", None), hash_of(text))
+        await store.close()
+        return text
+
+    return asyncio.run(issue())
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A service over a catalogue.
+
+    Attributes:
+        service: asks it.
+        directory: where its files are.
+        settings: its own.
+    """
+
+    service: Service
+    directory: Path
+    settings: Settings
+
+
+class Opener(Protocol):
+    """Serves a catalogue."""
+
+    def __call__(self, records: Records) -> World: ...
+
+
+@contextmanager
+def _world(records: Records, directory: Path, opensearch_url: str | None) -> Iterator[World]:
+    prefix = f"test-{secrets.token_hex(6)}"
+    sink: Sink
+    engine: dict[str, Any]
+    if opensearch_url is None:
+        sink, engine = EmbeddedSink(directory / "index"), {"engine": "embedded", "data_dir": directory / "index"}
+    else:
+        sink = OpenSearchSink([opensearch_url], prefix)
+        engine = {"engine": "opensearch", "opensearch_urls": (opensearch_url,), "index_prefix": prefix}
+    try:
+        published(sink, projected(records, directory))
+        settings = Settings(
+            **engine,
+            token_file=directory / "tokens.sqlite",
+            reports_file=directory / "reports.sqlite",
+            quota_classes={"default": QuotaClass(reads=100_000, suggest=100_000, reports=100_000)},
+            request_timeout=10.0,
+        )
+        with served(create_app(settings)) as base:
+            yield World(Service(base, issued_token(directory)), directory, settings)
+    finally:
+        sink.close()
+        if opensearch_url is not None:
+            empty_place([opensearch_url], prefix)
+
+
+@pytest.fixture(scope="module", params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
+def open_world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opener]:
+    """Serves catalogues on one engine; all end with the module."""
+    url = request.getfixturevalue("opensearch_url") if request.param == "opensearch" else None
+    with ExitStack() as opened:
+        yield lambda records: opened.enter_context(_world(records, tmp_path_factory.mktemp("world"), url))

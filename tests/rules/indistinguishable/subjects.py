@@ -1,0 +1,147 @@
+"""Shops whose names, ids, codes and offers are equally long, so that an answer that depends on one would show it.
+
+Every one of them has all that a catalogue can hold; only the visibility differs, or whether it is there at all.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+
+Visibility = Literal["public", "under_review", "removed"]
+Records = dict[str, list[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A shop that is asked for: eight letters and four, made of nothing that another one is made of."""
+
+    word: str
+    tail: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.word.title()} {self.tail.title()}"
+
+    @property
+    def id(self) -> str:
+        return f"shop_{self.word}"
+
+    @property
+    def domain(self) -> str:
+        return f"{self.word}-{self.tail}.internal"
+
+    @property
+    def offer_id(self) -> str:
+        return f"off_{self.word}"
+
+    @property
+    def code(self) -> str:
+        return f"{self.word.upper()}10"
+
+    @property
+    def slug(self) -> str:
+        return f"{self.word}-goods"
+
+    @property
+    def beginning(self) -> str:
+        return self.word[:5]
+
+    def blanked(self, text: bytes) -> bytes:
+        """The text without the words that an answer may repeat from the question."""
+        for word in (self.word, self.beginning, self.tail):
+            for spelling in (word, word.title(), word.upper()):
+                text = text.replace(spelling.encode(), b"?" * len(word))
+        return text
+
+
+PUBLIC: Final = Subject("ardentum", "pavi")
+EMPTY: Final = Subject("bareloft", "quob")
+UNKNOWN: Final = Subject("uvermont", "grex")
+UNDER_REVIEW: Final = Subject("wexlorda", "nomp")
+REMOVED: Final = Subject("zilbrack", "twif")
+HIDDEN: Final = (UNDER_REVIEW, REMOVED)
+
+
+def catalogue(*subjects: tuple[Subject, Visibility]) -> Records:
+    """The records of these shops, and of one public shop about which nothing but its name is known."""
+    records: Records = {
+        "shops": [shop(EMPTY.name, EMPTY.domain, id=EMPTY.id, categories=["gifts"])],
+        "coupons": [],
+        "offers": [],
+        "shipping": [],
+        "trust": [],
+        "affiliate_programs": [],
+        "redirects": [],
+    }
+    for subject, visibility in subjects:
+        for kind, lines in _records(subject, visibility).items():
+            records[kind] += lines
+    return records
+
+
+def _records(subject: Subject, visibility: Visibility) -> Mapping[str, Iterable[Mapping[str, Any]]]:
+    own = subject.id
+    return {
+        "shops": [
+            shop(
+                subject.name,
+                subject.domain,
+                id=own,
+                visibility=visibility,
+                categories=["gifts", subject.slug],
+                countries=["DE"],
+                popularity=7.5,
+                # Were hidden shops not left out, this alias would tie them to the public ones.
+                aliases=["Common House Alias"],
+            )
+        ],
+        "coupons": [coupon(subject.code, own), coupon("SHARED10", own)],
+        "offers": [
+            offer(subject.offer_id, own, url=f"https://{subject.domain}/lamp", updated_at="2030-01-01T00:00:00Z")
+        ],
+        "shipping": [shipping(own, destinations=["DE", "AT"], destinations_exhaustive=True)],
+        "trust": [trust(own, "tls_grade", "A")],
+        "affiliate_programs": [program(own, "network")],
+        "redirects": [redirect(subject.domain, EMPTY.domain), redirect(EMPTY.domain, subject.domain)],
+    }
+
+
+def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
+    """Calls by which somebody may try to find out whether the shop is there."""
+    named: list[dict[str, Any]] = [{"shop_domain": subject.id}, {"shop_domain": subject.domain}]
+    named += [{"shop_id_or_domain": f"https://www.{subject.domain.upper()}/sale?x=1"}]
+    about = [
+        (tool, {**given, **fields})
+        for tool, fields in (
+            ("get_shop", {}),
+            ("list_coupons", {}),
+            ("get_shipping_policy", {"country": "AT"}),
+            ("get_trust", {}),
+            ("report_code", {"code": subject.code, "reason": "invalid"}),
+            ("report_issue", {"subject_type": "shop", "reason": "unreachable"}),
+            ("report_issue", {"subject_type": "fact", "reason": "shipping_cost"}),
+        )
+        for given in named
+    ]
+    both = {"shop_domains": [EMPTY.id, subject.id, f"https://www.{subject.domain.upper()}/sale?x=1", EMPTY.id]}
+    queries = (subject.name, subject.domain, subject.id, subject.beginning, f"{subject.name} gifts")
+    searches: list[tuple[str, dict[str, Any]]] = [("find_shop", {"query": query}) for query in queries]
+    searches += [
+        ("find_shop", {"query": subject.name, "category": "gifts", "country": "DE"}),
+        ("find_shop", {"query": "", "category": subject.slug}),
+    ]
+    audits = [{"from_shop_id": subject.id}, {"from_shop_id": subject.domain, "to_shop_id": EMPTY.id}]
+    audits += [{"from_shop_id": EMPTY.id, "to_shop_id": subject.domain}]
+    offers = [
+        (tool, {"offer_id": subject.offer_id, "affiliate": affiliate})
+        for tool in ("monetize_offer", "resolve_checkout_url")
+        for affiliate in (True, False)
+    ]
+    return [*about, ("get_shops", both), *searches, *(("resolve_conflict", audit) for audit in audits), *offers]
+
+
+def typed(subject: Subject) -> list[str]:
+    """What somebody may type into /suggest."""
+    return [subject.name, subject.domain, subject.word[:3], subject.word, subject.word[1:], subject.slug]

@@ -1,0 +1,208 @@
+"""Clients that lie, stall, flood and break the rules: no 500, no hang, and the next client is served as ever."""
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import repeat
+from typing import Final
+
+import pytest
+
+from service.server.http_server import HttpProtocol
+from service.tools.registry import REGISTRY
+from tests.rules.judges.hostile_bytes import BEGUN, BROKEN_HEADS, HOSTILE_BODIES, IMPOSSIBLE_LENGTHS, STALLED
+from tests.rules.judges.wire import connect, exchange
+from tests.support.served import Reply, get, post
+
+DOORS: Final = (*(f"/tool/{tool.name}" for tool in REGISTRY), "/mcp")
+PROBLEM: Final = "application/problem+json"
+# What is not HTTP at all gets the same words whatever it is.
+NOT_HTTP: Final = (400, PROBLEM, "invalid_input")
+CLOSE: Final = "host: localhost\r\nconnection: close\r\n"
+BODY: Final = b'{"query":""}'
+# Without a token these are not even asked for their body (R5).
+TOKEN_ONLY: Final = frozenset(f"/tool/{tool.name}" for tool in REGISTRY if tool.token != "optional")
+
+
+@pytest.fixture(autouse=True)
+def _served_as_ever(base: str, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    yield
+    started = time.monotonic()
+    assert get(base, "/health").told == (200, "application/json", {"status": "ok"})
+    assert post(base, "/tool/list_categories", {}).json["total_count"] == 3
+    assert time.monotonic() - started < 2
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@pytest.mark.rule("E6", "E1", "E1.transport", "E5")
+@pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES.keys())
+def test_no_body_is_too_strange_to_be_refused_on_any_door(base: str, body: bytes) -> None:
+    for transport in DOORS:
+        (reply,) = exchange(base, _post(transport, f"content-length: {len(body)}", body))
+        assert (transport, *_told(reply)) == (transport, *_refused(transport))
+
+
+@pytest.mark.rule("E6", "E1", "R5")
+@pytest.mark.parametrize("length", IMPOSSIBLE_LENGTHS)
+@pytest.mark.parametrize("transport", DOORS)
+def test_a_length_that_cannot_be_right_is_refused_once_and_for_all(base: str, transport: str, length: str) -> None:
+    replies = exchange(base, _post(transport, length, BODY), finish=True)
+    assert [_told(reply) for reply in replies] == [NOT_HTTP]
+
+
+@pytest.mark.rule("E6", "R5")
+@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("declared", [65_537, 9_999_999_999, 2**63 - 1])
+def test_a_body_that_is_announced_too_large_is_refused_unread(base: str, transport: str, declared: int) -> None:
+    (reply,) = exchange(base, _post(transport, f"content-length: {declared}", BODY))
+    assert _told(reply) == _refused(transport, 413)
+
+
+@pytest.mark.rule("E6", "R5")
+@pytest.mark.parametrize("transport", DOORS)
+def test_a_body_without_end_is_cut_off(base: str, transport: str) -> None:
+    chunks = repeat(b"1000\r\n" + b" " * 4_096 + b"\r\n", 1_000)
+    replies = exchange(base, _post(transport, "transfer-encoding: chunked", b""), *chunks, pause=0.001)
+    assert [_told(reply) for reply in replies] == [_refused(transport, 413)]
+
+
+@pytest.mark.rule("E6", "E1")
+@pytest.mark.parametrize("transport", DOORS)
+def test_a_body_that_ends_before_its_length_is_not_taken_for_a_whole_one(base: str, transport: str) -> None:
+    assert exchange(base, _post(transport, "content-length: 50", BODY), finish=True) == []
+
+
+@pytest.mark.rule("E6")
+@pytest.mark.parametrize("transport", DOORS)
+def test_what_follows_a_body_is_not_read_as_a_request_of_somebody_else(base: str, transport: str) -> None:
+    smuggled = b'{"query":""}GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
+    head = (
+        f"POST {transport} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\n"
+    )
+    statuses = [reply.status for reply in exchange(base, head.encode() + smuggled)]
+    # The request itself is whole, and refused for what it is: without a token, without Accept, for its five bytes.
+    own = 401 if transport in TOKEN_ONLY else 406 if transport == "/mcp" else 400
+    assert statuses == [own, 400]
+
+
+@pytest.mark.rule("I2")
+@pytest.mark.parametrize("line", ["content-length: 12", "transfer-encoding: chunked"])
+def test_a_slow_body_is_waited_for(base: str, line: str) -> None:
+    chunked = line.startswith("transfer")
+    letters = [b"1\r\n%c\r\n" % letter if chunked else b"%c" % letter for letter in BODY]
+    replies = exchange(base, _post("/tool/find_shop", line, b""), *letters, *([b"0\r\n\r\n"] * chunked), pause=0.03)
+    assert [(reply.status, reply.json["total_count"]) for reply in replies] == [(200, 3)]
+
+
+@pytest.mark.rule("E6")
+@pytest.mark.parametrize("begun", STALLED)
+def test_clients_that_stall_keep_nobody_waiting(base: str, begun: bytes) -> None:
+    with ExitStack() as stalled:
+        for _ in range(100):
+            stalled.enter_context(connect(base)).sendall(begun)
+        started = time.monotonic()
+        replies = [post(base, "/tool/find_shop", {"query": ""}) for _ in range(5)]
+        assert [(reply.status, reply.json["total_count"]) for reply in replies] == [(200, 3)] * 5
+        assert time.monotonic() - started < 2
+
+
+@pytest.mark.rule("E6")
+@pytest.mark.parametrize("pieces", [*([begun] for begun in STALLED), [BEGUN, *repeat(b"x: y\r\n", 60)]])
+def test_clients_that_never_come_to_the_point_are_hung_up_on(
+    base: str, pieces: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HttpProtocol, "receive_seconds", 0.5)
+    started = time.monotonic()
+    assert exchange(base, *pieces, pause=0.05) == []
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.rule("E6", "E1")
+@pytest.mark.parametrize("path", ["/health", "/suggest?q=a", "/nothing"])
+@pytest.mark.parametrize("header", ["a:", "x-{}: y", "cookie: {}={}", "accept: */*", "if-none-match: {}"])
+def test_ten_thousand_headers_are_read_or_refused(base: str, path: str, header: str) -> None:
+    lines = "".join(f"{header.format(number, number)}\r\n" for number in range(10_000))
+    (reply,) = exchange(base, f"GET {path} HTTP/1.1\r\n{CLOSE}{lines}\r\n".encode())
+    assert reply.status in {200, 400, 404}
+    assert len(reply.headers["x-request-id"]) == 32
+
+
+@pytest.mark.rule("E6", "E1", "R3")
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/suggest?q=" + "a" * 60_000,
+        "/suggest?" + "q=a&" * 10_000,
+        "/suggest?q=" + "%F0%9F%9B%92" * 4_000,
+        "/suggest?q=" + "a" * 1_000_000,
+        "/" + "a" * 1_000_000,
+        "/suggest?q=%ed%a0%80",
+        "/suggest?q=%00",
+        "/suggest?q=%",
+        "/suggest?%ff=1",
+    ],
+    ids=lambda target: f"{target[:20]} and so on, {len(target)}",
+)
+def test_no_address_is_too_long_or_too_broken_to_be_refused(base: str, target: str) -> None:
+    (reply,) = exchange(base, f"GET {target} HTTP/1.1\r\n{CLOSE}\r\n".encode())
+    assert _told(reply) == NOT_HTTP
+
+
+@pytest.mark.rule("E1", "E5")
+@pytest.mark.parametrize("sent", BROKEN_HEADS)
+def test_what_breaks_the_rules_of_http_is_refused(base: str, sent: bytes) -> None:
+    replies = exchange(base, sent + CLOSE.encode() + b"\r\n")
+    assert [_told(reply) for reply in replies] == [NOT_HTTP]
+
+
+@pytest.mark.rule("I73")
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET /health HTTP/1.0\r\n",
+        "GET /health HTTP/1.0\r\nconnection: close\r\n",
+        "GET http://elsewhere.example/health HTTP/1.1\r\n" + CLOSE,
+        f"GET /health HTTP/1.1\r\n{CLOSE}upgrade: websocket\r\n",
+        f"GET /health HTTP/1.1\r\n{CLOSE}upgrade: h2c\r\n",
+        f"GET /health HTTP/1.1\r\n{CLOSE}expect: the impossible\r\n",
+    ],
+)
+def test_old_and_fanciful_clients_are_answered(base: str, head: str) -> None:
+    (reply,) = exchange(base, f"{head}\r\n".encode())
+    assert reply.told == (200, "application/json", {"status": "ok"})
+
+
+@pytest.mark.rule("I2", "E1")
+def test_requests_sent_without_waiting_are_answered_in_their_order(base: str) -> None:
+    three = (
+        "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        "POST /tool/find_shop HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        'content-length: 12\r\n\r\n{"query":""}'
+        "DELETE /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    )
+    replies = exchange(base, f"{three * 30}GET /nothing HTTP/1.1\r\n{CLOSE}\r\n".encode())
+    assert [reply.status for reply in replies] == [200, 200, 405] * 30 + [404]
+    assert len({reply.headers["x-request-id"] for reply in replies}) == 91
+
+
+def _post(transport: str, length: str, body: bytes) -> bytes:
+    fields = f"{CLOSE}content-type: application/json\r\naccept: application/json\r\n{length}"
+    return f"POST {transport} HTTP/1.1\r\n{fields}\r\n\r\n".encode() + body
+
+
+def _told(reply: Reply) -> tuple[int, str | None, str | int]:
+    """Status, media type and code."""
+    document = json.loads(reply.body)
+    code = document["error"]["code"] if "error" in document else document["code"]
+    return reply.status, reply.headers.get("content-type"), code
+
+
+def _refused(transport: str, status: int = 400) -> tuple[int, str, str | int]:
+    """What a door says of a body."""
+    if transport in TOKEN_ONLY:
+        return 401, PROBLEM, "token_required"
+    if transport == "/mcp":
+        return status, "application/json", -32600 if status == 413 else -32700
+    return status, PROBLEM, "body_too_large" if status == 413 else "invalid_input"

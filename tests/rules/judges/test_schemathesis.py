@@ -1,0 +1,114 @@
+"""Schemathesis against the service's own OpenAPI document: every check, every phase, nothing found.
+
+`SHOP_DIRECTORY_SCHEMATHESIS=20000` asks for that many examples instead of what suits CI. They are shared out among the
+operations, so that a new tool makes the run no longer.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from service.settings.service import Settings
+from tests.rules.judges.inexpressible import ENTRIES, Entry, is_inexpressible, is_too_large
+from tests.support.sample import SampleService, sample_service
+from tests.support.served import get, post
+
+EXAMPLES: Final = int(os.environ.get("SHOP_DIRECTORY_SCHEMATHESIS") or 1_600)
+BOUND_S: Final = 120 + EXAMPLES // 10
+REPOSITORY: Final = Path(__file__).parents[3]
+PHASES: Final = ("examples", "coverage", "fuzzing", "stateful")
+# What would make a green run say less than it seems to.
+SILENCERS: Final = ("rate_limited", "missing_auth", "unsupported_regex", "unresolvable_reference", "base_url_mismatch")
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> Iterator[SampleService]:
+    """The sample catalogue, which the document's examples are calls of."""
+    folder = tmp_path_factory.mktemp("sample")
+    with sample_service(folder, commit=settings.commit, built_at=settings.built_at) as service:
+        yield service
+
+
+@pytest.mark.rule("I42", "I84", "E1", "E6", "R3", "O1")
+@pytest.mark.slow
+@pytest.mark.timeout(BOUND_S + 60)
+def test_schemathesis_finds_nothing(sample: SampleService, tmp_path: Path) -> None:
+    operations = sum(len(methods) for methods in get(sample.base, "/openapi.json").json["paths"].values())
+    report = _judged(sample.base, sample.token, tmp_path, EXAMPLES // operations)
+    assert (report["exit_code"], report["failures"], report["errors"]) == (0, [], [])
+    assert {phase: report["phases"][phase]["status"] for phase in PHASES} == dict.fromkeys(PHASES, "success")
+    assert report["operations"]["tested"] == operations
+    assert report["test_cases"]["generated"] > EXAMPLES / 2
+    assert {name: report["warnings"][name] for name in SILENCERS} == {name: [] for name in SILENCERS}
+
+
+@pytest.mark.rule("I42", "E1")
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code} {entry.field} {entry.message}")
+def test_a_refusal_that_no_schema_expresses_is_needed_and_narrow(base: str, token: str, entry: Entry) -> None:
+    content = get(base, "/openapi.json").json["paths"][entry.path]["post"]["requestBody"]["content"]
+    validator = Draft202012Validator(content["application/json"]["schema"])
+    assert [*validator.iter_errors(entry.refused), *validator.iter_errors(entry.accepted)] == []
+    with_token = {"x-api-token": token}
+    refused = post(base, entry.path, entry.refused, **with_token)
+    problem = refused.json
+    assert (refused.status, problem["code"], is_inexpressible(refused.status, refused.body)) == (400, entry.code, True)
+    assert all(entry.explains(problem["code"], error) for error in problem.get("errors", [{}]))
+    assert post(base, entry.path, entry.accepted, **with_token).status == 200
+
+
+@pytest.mark.rule("E1")
+@pytest.mark.parametrize(
+    ("status", "code", "errors"),
+    [
+        (500, "page_too_deep", []),
+        (400, "invalid_input", []),
+        (400, "invalid_input", [{"field": "query", "message": "must be a string"}]),
+        (
+            400,
+            "invalid_input",
+            [{"field": "shop_domain", "message": "must not be blank"}, {"field": "limit", "message": "is wrong"}],
+        ),
+    ],
+)
+def test_any_other_refusal_of_valid_input_stays_a_finding(status: int, code: str, errors: list[dict[str, str]]) -> None:
+    assert not is_inexpressible(status, json.dumps({"code": code, "errors": errors}).encode())
+
+
+@pytest.mark.rule("E6")
+def test_only_a_body_over_the_limit_may_be_refused_for_its_size() -> None:
+    limit = b"x" * 65_536
+    cases = ((413, limit + b"x"), (413, limit), (413, None), (400, limit + b"x"))
+    assert [is_too_large(status, sent) for status, sent in cases] == [True, False, False, False]
+
+
+def _judged(base: str, token: str, directory: Path, examples: int) -> Any:  # noqa: ANN401 - the report's JSON
+    """Run it in a process of its own, in a folder of its own; returns its report.
+
+    Args:
+        base: the service's base URL.
+        token: sent where the document says that one may be.
+        directory: the folder.
+        examples: how many an operation gets.
+    """
+    report = directory / "report.json"
+    options = ["--phases", ",".join(PHASES), "--checks", "all", "--mode", "all", "--generation-deterministic"]
+    options += ["--max-examples", str(examples), "--continue-on-failure", "--request-timeout", "15"]
+    options += ["--header", f"x-api-token: {token}", "--report", "json", "--report-json-path", str(report)]
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("st")), "--no-color", "run", f"{base}/openapi.json", *options],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "SCHEMATHESIS_HOOKS": "tests.rules.judges.inexpressible"},
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(report.read_text(encoding="utf-8"))

@@ -1,0 +1,137 @@
+"""Blocks of units that a process takes: what they spare, whom they are for, and what becomes of them."""
+
+import asyncio
+
+import pytest
+
+from service.limits.blocks import BlockLimiter
+from service.limits.fallback import FallbackLimiter
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import Bucket, Quota
+from service.limits.protocol import Decision, LimiterUnavailable
+from tests.rules.limits.block_world import BLOCK, SUGGEST, World, suggest
+from tests.rules.limits.clocks import HandClock
+from tests.rules.limits.plain import PlainLimiter
+
+
+async def test_the_store_is_asked_once_for_a_block_however_slow_its_caller_is() -> None:
+    for pause in (0.0, 2.0):
+        world = World()
+        for _ in range(BLOCK + 1):
+            assert (await suggest(world.limiter)).allowed
+            world.clock.pass_seconds(pause)
+        assert world.store.asked == [BLOCK, BLOCK]
+
+
+@pytest.mark.rule("Q2")
+async def test_what_is_left_falls_by_one_with_each_request_down_to_nothing() -> None:
+    world = World()
+    decided = [await suggest(world.limiter) for _ in range(SUGGEST.limit + 2)]
+    assert [decision.remaining for decision in decided if decision.allowed] == list(range(1_199, -1, -1))
+    assert [decision.allowed for decision in decided[-3:]] == [True, False, False]
+
+
+@pytest.mark.rule("Q2")
+async def test_a_unit_is_used_for_a_window_after_it_was_counted_and_no_longer() -> None:
+    world = World()
+    await suggest(world.limiter)
+    world.clock.pass_seconds(SUGGEST.window - 0.001)
+    assert world.limiter.take("k", SUGGEST) == Decision(True, 1_200, 1_198, 1, None)
+    world.clock.pass_seconds(0.001)
+    assert world.limiter.take("k", SUGGEST) is None
+    assert (await suggest(world.limiter)).remaining == 1_199
+
+
+async def test_a_refusal_is_repeated_for_a_second_without_asking_and_then_asked_for() -> None:
+    world = World()
+    assert (await world.store.hit("k", SUGGEST, SUGGEST.limit)).allowed
+    world.clock.pass_seconds(30)
+    refused = [await suggest(world.limiter)]
+    world.store.away = True
+    for _ in range(2):
+        world.clock.pass_seconds(0.45)
+        refused.append(await suggest(world.limiter))
+    world.clock.pass_seconds(0.1)
+    with pytest.raises(LimiterUnavailable):
+        await suggest(world.limiter)
+    assert refused == [Decision(False, 1_200, 0, 30, 30)] * 3
+
+
+async def test_who_waits_as_long_as_a_refusal_says_is_allowed() -> None:
+    world = World()
+    while (decision := await suggest(world.limiter)).allowed:
+        world.clock.pass_seconds(0.001)
+    assert decision.retry_after is not None
+    world.clock.pass_seconds(decision.retry_after)
+    assert (await suggest(world.limiter)).allowed
+
+
+@pytest.mark.rule("Q4")
+async def test_with_the_store_away_a_block_is_used_up_and_then_quotas_are_local() -> None:
+    world = World()
+    limiter = FallbackLimiter(world.limiter, MemoryLimiter(world.clock), clock=world.clock)
+    await suggest(limiter)
+    world.store.away = True
+    decided = [await suggest(limiter) for _ in range(BLOCK)]
+    assert [decision.remaining for decision in decided[-2:]] == [1_176, 1_199]
+    assert limiter.degraded
+    world.store.away = False
+    world.clock.pass_seconds(1)
+    await suggest(limiter)
+    await asyncio.sleep(0)
+    back = await suggest(limiter)
+    assert (back.remaining, limiter.degraded) == (1_174, False)
+
+
+@pytest.mark.parametrize(
+    ("quota", "cost"),
+    [
+        (Quota(Bucket.READS, 1_200, 60), 1),
+        (Quota(Bucket.REPORTS, 1_200, 3_600), 1),
+        (Quota(Bucket.SUGGEST, 99, 60), 1),
+        (SUGGEST, 3),
+    ],
+)
+async def test_reads_reports_small_quotas_and_more_than_one_unit_are_asked_for_as_they_come(
+    quota: Quota, cost: int
+) -> None:
+    world = World()
+    taken, decided = [], []
+    for _ in range(10):
+        taken.append(world.limiter.take("k", quota))
+        decided.append(await world.limiter.hit("k", quota, cost))
+    assert (taken, world.store.asked, len(world.limiter)) == ([None] * 10, [cost] * 10, 0)
+    assert [decision.remaining for decision in decided] == [quota.limit - cost * (n + 1) for n in range(10)]
+
+
+async def test_callers_beyond_the_bound_are_asked_for_one_by_one_until_others_have_ended() -> None:
+    store = PlainLimiter(HandClock())
+    limiter = BlockLimiter(store, max_keys=2, clock=store.clock)
+    for key in ("a", "b", "c", "c"):
+        assert (await suggest(limiter, key=key)).allowed
+    assert (len(limiter), store.asked, limiter.take("c", SUGGEST)) == (2, [BLOCK, BLOCK, 1, 1], None)
+    store.clock.pass_seconds(SUGGEST.window)
+    await suggest(limiter, key="c")
+    assert (len(limiter), store.asked[-1]) == (1, BLOCK)
+
+
+async def test_a_quota_that_was_changed_is_asked_for_again() -> None:
+    world = World()
+    await suggest(world.limiter)
+    smaller = Quota(Bucket.SUGGEST, 600, 60)
+    decision = await suggest(world.limiter, smaller)
+    assert (decision.limit, decision.remaining, world.store.asked) == (600, 600 - BLOCK - 1, [BLOCK, 12])
+
+
+async def test_requests_at_the_same_time_do_not_wait_for_each_other_nor_take_two_blocks() -> None:
+    world = World()
+    decided = await asyncio.gather(*(suggest(world.limiter) for _ in range(10)))
+    assert all(decision.allowed for decision in decided)
+    assert sorted(world.store.asked) in ([BLOCK], [*[1] * 9, BLOCK])
+
+
+async def test_closing_forgets_what_was_not_used() -> None:
+    world = World()
+    await suggest(world.limiter)
+    await world.limiter.close()
+    assert (len(world.limiter), world.store.used("k", SUGGEST)) == (0, BLOCK)

@@ -1,0 +1,192 @@
+"""Losing the shared limiter: reads go on, reports do not, and it is asked again at a bounded rate (Q4)."""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from service.limits.fallback import FallbackLimiter
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import Bucket, Quota
+from service.limits.protocol import Decision, LimiterNotWaitedFor, LimiterUnavailable
+from service.limits.redis import RedisLimiter
+from service.redis.access import RedisAccess
+from service.runtime.metrics import NoMetrics
+from tests.rules.limits.clocks import HandClock
+from tests.rules.limits.relay import relay_to
+
+READS = Quota(Bucket.READS, 3, 60)
+REPORTS = Quota(Bucket.REPORTS, 3, 3600)
+
+
+class Counter(NoMetrics):
+    """Counts the local decisions of each bucket, and how the shared limiter answered."""
+
+    def __init__(self) -> None:
+        self.local: list[str] = []
+        self.asked: list[str] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.local)
+
+    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
+        assert (decision, times) == ("local", 1)
+        self.local.append(bucket)
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        assert (store, operation, seconds >= 0) == ("limiter", "hit", True)
+        self.asked.append(outcome)
+
+
+@dataclass
+class SwitchedLimiter:
+    """A limiter that can be away, and counts how often it was asked."""
+
+    limiter: MemoryLimiter
+    away: bool = False
+    failure: type[LimiterUnavailable] = LimiterUnavailable
+    asked: int = field(default=0)
+
+    @property
+    def degraded(self) -> bool:
+        return False
+
+    def take(self, key: str, quota: Quota) -> Decision | None:
+        return None if self.away else self.limiter.take(key, quota)
+
+    async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
+        self.asked += 1
+        if self.away:
+            raise self.failure("away")
+        return await self.limiter.hit(key, quota, cost)
+
+    async def close(self) -> None:
+        await self.limiter.close()
+
+
+@dataclass
+class World:
+    clock: HandClock = field(default_factory=HandClock)
+    counted: Counter = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.shared = SwitchedLimiter(MemoryLimiter(self.clock))
+        self.limiter = FallbackLimiter(self.shared, MemoryLimiter(self.clock), self.counted, clock=self.clock)
+
+
+@pytest.mark.rule("Q4")
+async def test_reads_go_on_under_a_local_quota_and_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    world = World()
+    together = await world.limiter.hit("k", READS)
+    degraded = [world.limiter.degraded]
+    world.shared.away = True
+    alone = [(await world.limiter.hit("k", READS)).allowed for _ in range(4)]
+    degraded.append(world.limiter.degraded)
+    assert (together.remaining, alone, world.counted.local) == (2, [True, True, True, False], ["reads"] * 4)
+    assert world.counted.asked == ["ok", "unavailable"]
+    assert degraded == [False, True]
+    assert [record.message for record in caplog.records] == [
+        "the shared limiter is away, quotas are counted locally: away"
+    ]
+
+
+@pytest.mark.rule("Q4")
+async def test_a_report_is_not_counted_locally_and_asked_for_until_it_is_plain_that_that_is_in_vain() -> None:
+    world = World()
+    world.shared.away = True
+    for _ in range(30):
+        with pytest.raises(LimiterUnavailable):
+            await world.limiter.hit("k", REPORTS)
+    assert (world.counted.count, world.shared.asked) == (0, 10)
+    world.shared.away = False
+    world.clock.pass_seconds(1)
+    assert (await world.limiter.hit("k", REPORTS)).allowed
+
+
+@pytest.mark.rule("Q4")
+async def test_a_read_that_was_counted_locally_takes_no_report_along() -> None:
+    world = World()
+    world.shared.away = True
+    await world.limiter.hit("k", READS)
+    world.shared.away = False
+    assert (await world.limiter.hit("k", REPORTS)).allowed
+    assert not world.limiter.degraded
+
+
+@pytest.mark.rule("Q4")
+async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_back() -> None:
+    world = World()
+    world.shared.away = True
+    for _ in range(30):
+        await world.limiter.hit("k", READS)
+        await asyncio.sleep(0)
+        world.clock.pass_seconds(0.1)
+    asked = world.shared.asked
+    world.shared.away = False
+    world.clock.pass_seconds(1)
+    local = world.counted.count
+    first = await world.limiter.hit("k", READS)
+    await asyncio.sleep(0)
+    back = await world.limiter.hit("k", READS)
+    # The first one is decided locally, and asks for the others.
+    assert (asked, local, first.allowed, back.remaining) == (3, 30, False, 1)
+    assert (world.shared.asked, world.counted.count, world.limiter.degraded) == (5, 31, False)
+
+
+@pytest.mark.rule("Q4")
+async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() -> None:
+    counted = Counter()
+    impatient = SwitchedLimiter(MemoryLimiter(), away=True, failure=LimiterNotWaitedFor)
+    limiter = FallbackLimiter(impatient, MemoryLimiter(), counted)
+    assert (await limiter.hit("k", READS)).allowed
+    with pytest.raises(LimiterUnavailable):
+        await limiter.hit("k", REPORTS)
+    assert (limiter.degraded, counted.local, counted.asked) == (False, ["reads"], ["unavailable", "unavailable"])
+
+
+@pytest.mark.rule("Q4")
+async def test_what_is_taken_at_once_is_decided_locally_while_the_shared_limiter_is_away_and_no_report_is() -> None:
+    world = World()
+    together = world.limiter.take("k", READS)
+    world.shared.away = True
+    unknown = world.limiter.take("k", READS)
+    await world.limiter.hit("k", READS)
+    alone = [world.limiter.take("k", READS), world.limiter.take("k", REPORTS)]
+    world.clock.pass_seconds(1)
+    to_ask = world.limiter.take("k", READS)
+    world.shared.away = False
+    await world.limiter.hit("k", READS)
+    await asyncio.sleep(0)
+    back = world.limiter.take("k", READS)
+    assert (together, unknown) == (Decision(True, 3, 2, 60, None), None)
+    assert alone == [Decision(True, 3, 1, 60, None), None]
+    assert (to_ask, back) == (None, Decision(True, 3, 0, 59, None))
+    assert (world.counted.local, world.counted.asked) == (["reads"] * 3, ["unavailable", "ok"])
+
+
+@pytest.mark.redis
+@pytest.mark.rule("Q4")
+async def test_a_silent_redis_holds_up_the_calls_of_a_fifth_of_a_second_and_no_later_one(redis_url: str) -> None:
+    counted = Counter()
+    async with relay_to(redis_url) as relay:
+        limiter = FallbackLimiter(RedisLimiter(RedisAccess(relay.url), "test-silent"), MemoryLimiter(), counted)
+        await limiter.hit("k", Quota(Bucket.READS, 1000, 60))
+        relay.fall_silent()
+        waits = []
+        for _ in range(200):
+            before = time.monotonic()
+            assert (await limiter.hit("k", Quota(Bucket.READS, 1000, 60))).allowed
+            waits.append(time.monotonic() - before)
+            await asyncio.sleep(0.01)
+        degraded = limiter.degraded
+        await limiter.close()
+    # Two seconds with two tries in the background: only who came before Redis was known to be away has waited.
+    slow = [waited for waited in waits if waited > 0.1]
+    assert len(slow) <= 2
+    assert max(slow) < 0.3
+    assert (counted.count, degraded) == (200, True)
+    assert counted.asked.count("unavailable") >= 2

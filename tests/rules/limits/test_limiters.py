@@ -1,0 +1,234 @@
+"""The limiters: both decide alike, tell what is left, and keep the promise of the protocol."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import Bucket, Quota
+from service.limits.protocol import Decision, Limiter, slot_milliseconds
+from service.limits.redis import RedisLimiter
+from service.redis.access import RedisAccess
+from tests.rules.limits.clocks import HandClock
+from tests.rules.limits.conftest import MakeLimiter
+from tests.rules.limits.plain import PlainLimiter
+
+READS = Quota(Bucket.READS, 3, 60)
+
+
+@asynccontextmanager
+async def opened(make_limiter: MakeLimiter, clock: HandClock) -> AsyncIterator[Limiter]:
+    limiter = make_limiter(clock)
+    try:
+        yield limiter
+    finally:
+        await limiter.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One hit of a game: how long after the one before it, and how much it asks for."""
+
+    gap: int
+    cost: int
+
+
+async def play(make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]) -> list[tuple[int, Decision]]:
+    """Each hit's time in milliseconds, and its decision."""
+    clock = HandClock()
+    played = []
+    async with opened(make_limiter, clock) as limiter:
+        for hit in hits:
+            clock.pass_seconds(hit.gap / 1000)
+            played.append((clock.milliseconds, await limiter.hit("k", quota, hit.cost)))
+    return played
+
+
+QUOTAS = st.builds(Quota, st.just(Bucket.READS), st.integers(0, 12), st.integers(3, 6))
+GAPS = st.one_of(st.integers(0, 120), st.integers(0, 6500), st.sampled_from([0, 1, 50, 51, 2999, 3000, 3001, 6000]))
+GAMES = st.lists(st.builds(Hit, GAPS, st.sampled_from([1, 1, 1, 2, 5])), min_size=1, max_size=60)
+PLAYING = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.mark.rule("Q2")
+@PLAYING
+@given(quota=QUOTAS, hits=GAMES)
+def test_no_stretch_of_a_window_holds_more_than_the_quota_and_no_hit_is_refused_without_need(
+    make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]
+) -> None:
+    window, slack = quota.window * 1000, slot_milliseconds(quota)
+    allowed: list[tuple[int, int]] = []
+    for hit, (now, decision) in zip(hits, asyncio.run(play(make_limiter, quota, hits)), strict=True):
+        surely = sum(cost for at, cost in allowed if at > now - window)
+        perhaps = sum(cost for at, cost in allowed if at > now - window - slack)
+        if decision.allowed:
+            assert surely + hit.cost <= quota.limit
+            allowed.append((now, hit.cost))
+        else:
+            assert perhaps + hit.cost > quota.limit
+
+
+@pytest.mark.rule("Q2")
+@PLAYING
+@given(quota=QUOTAS, hits=GAMES)
+def test_what_a_decision_tells_agrees_with_what_it_decides(
+    make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]
+) -> None:
+    left = quota.limit
+    for hit, (_, decision) in zip(hits, asyncio.run(play(make_limiter, quota, hits)), strict=True):
+        assert decision.limit == quota.limit
+        assert 0 <= decision.remaining <= quota.limit
+        assert 1 <= decision.reset_seconds <= quota.window
+        if decision.allowed:
+            assert decision.retry_after is None
+            assert decision.remaining >= left - hit.cost
+        else:
+            assert decision.retry_after is not None
+            assert decision.reset_seconds <= decision.retry_after <= quota.window
+            assert decision.remaining < hit.cost
+        left = decision.remaining
+
+
+@pytest.mark.rule("Q2")
+@PLAYING
+@given(quota=QUOTAS, hits=GAMES)
+def test_who_waits_as_long_as_told_is_allowed(make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]) -> None:
+    async def waited() -> tuple[Decision, Decision]:
+        clock = HandClock()
+        async with opened(make_limiter, clock) as limiter:
+            for hit in hits:
+                clock.pass_seconds(hit.gap / 1000)
+                last = await limiter.hit("k", quota, hit.cost)
+            clock.pass_seconds(last.retry_after or 0)
+            return last, await limiter.hit("k", quota, hits[-1].cost)
+
+    last, after = asyncio.run(waited())
+    possible = hits[-1].cost <= quota.limit
+    assert last.allowed or after.allowed == possible
+
+
+@pytest.mark.redis
+@PLAYING
+@given(quota=QUOTAS, hits=GAMES)
+def test_redis_decides_exactly_as_memory_does(redis_url: str, quota: Quota, hits: list[Hit]) -> None:
+    prefix = f"test-{secrets.token_hex(6)}"
+    shared = asyncio.run(
+        play(lambda clock: RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock), quota, hits)
+    )
+    assert shared == asyncio.run(play(MemoryLimiter, quota, hits))
+
+
+@PLAYING
+@given(quota=QUOTAS, hits=GAMES)
+def test_memory_decides_as_the_plain_arithmetic_does_at_once_and_awaited(quota: Quota, hits: list[Hit]) -> None:
+    plain = asyncio.run(play(PlainLimiter, quota, hits))
+    assert asyncio.run(play(MemoryLimiter, quota, hits)) == plain
+    clock, taken = HandClock(), []
+    limiter = MemoryLimiter(clock)
+    for hit in hits:
+        clock.pass_seconds(hit.gap / 1000)
+        taken.append((clock.milliseconds, limiter.take("k", quota)))
+    assert taken == asyncio.run(play(PlainLimiter, quota, [Hit(hit.gap, 1) for hit in hits]))
+
+
+@pytest.mark.rule("Q2")
+async def test_only_what_is_at_hand_is_taken_at_once(make_limiter: MakeLimiter) -> None:
+    async with opened(make_limiter, HandClock()) as limiter:
+        taken = [limiter.take("k", READS), await limiter.hit("k", READS)]
+    at_once = isinstance(limiter, MemoryLimiter)
+    first = Decision(True, 3, 2, 60, None)
+    assert taken == ([first, Decision(True, 3, 1, 60, None)] if at_once else [None, first])
+
+
+@pytest.mark.rule("Q2")
+async def test_the_whole_quota_is_there_at_once_and_comes_back_a_window_later(make_limiter: MakeLimiter) -> None:
+    clock = HandClock()
+    async with opened(make_limiter, clock) as limiter:
+        first = [await limiter.hit("k", READS) for _ in range(4)]
+        clock.pass_seconds(59.999)
+        early = await limiter.hit("k", READS)
+        clock.pass_seconds(0.001)
+        late = await limiter.hit("k", READS)
+    assert first == [
+        Decision(True, 3, 2, 60, None),
+        Decision(True, 3, 1, 60, None),
+        Decision(True, 3, 0, 60, None),
+        Decision(False, 3, 0, 60, 60),
+    ]
+    assert (early, late) == (Decision(False, 3, 0, 1, 1), Decision(True, 3, 2, 60, None))
+
+
+async def test_keys_do_not_share_a_quota_and_a_refusal_takes_nothing(make_limiter: MakeLimiter) -> None:
+    async with opened(make_limiter, HandClock()) as limiter:
+        decisions = [
+            await limiter.hit("a", READS, 2),
+            await limiter.hit("b", READS),
+            await limiter.hit("a", READS, 2),
+            await limiter.hit("a", READS),
+            await limiter.hit("a", READS, 4),
+        ]
+    assert [(decision.allowed, decision.remaining) for decision in decisions] == [
+        (True, 1), (True, 2), (False, 1), (True, 0), (False, 0),
+    ]  # fmt: skip
+
+
+async def test_units_of_different_times_come_back_one_after_the_other(make_limiter: MakeLimiter) -> None:
+    clock = HandClock()
+    async with opened(make_limiter, clock) as limiter:
+        for _ in range(3):
+            await limiter.hit("k", READS)
+            clock.pass_seconds(10)
+        one, two = await limiter.hit("k", READS), await limiter.hit("k", READS, 2)
+    assert (one, two) == (Decision(False, 3, 0, 30, 30), Decision(False, 3, 0, 30, 40))
+
+
+async def test_units_come_back_at_the_millisecond_at_which_they_are_a_window_old(make_limiter: MakeLimiter) -> None:
+    clock = HandClock()
+    async with opened(make_limiter, clock) as limiter:
+        await limiter.hit("k", READS)
+        clock.pass_seconds(10)
+        await limiter.hit("k", READS, 2)
+        decisions = []
+        for seconds in (49.999, 0.001, 0.0, 10.0):
+            clock.pass_seconds(seconds)
+            decisions.append((await limiter.hit("k", READS)).allowed)
+    assert decisions == [False, True, False, True]
+
+
+async def test_units_that_come_close_together_come_back_with_the_last_of_them(make_limiter: MakeLimiter) -> None:
+    clock = HandClock()
+    reports = Quota(Bucket.REPORTS, 3, 3600)
+    clock.pass_seconds(-(clock() % 60))
+    async with opened(make_limiter, clock) as limiter:
+        await limiter.hit("k", reports)
+        clock.pass_seconds(30)
+        close = await limiter.hit("k", reports)
+        clock.pass_seconds(30)
+        later = await limiter.hit("k", reports)
+    assert (close, later) == (Decision(True, 3, 1, 3600, None), Decision(True, 3, 0, 3570, None))
+
+
+async def test_a_quota_of_nothing_allows_nothing(make_limiter: MakeLimiter) -> None:
+    async with opened(make_limiter, HandClock()) as limiter:
+        decision = await limiter.hit("k", Quota(Bucket.REPORTS, 0, 3600))
+    assert decision == Decision(False, 0, 0, 3600, 3600)
+
+
+async def test_a_quota_that_was_lowered_counts_what_was_taken_before(make_limiter: MakeLimiter) -> None:
+    async with opened(make_limiter, HandClock()) as limiter:
+        await limiter.hit("k", READS, 3)
+        decision = await limiter.hit("k", Quota(Bucket.READS, 1, 60))
+    assert decision == Decision(False, 1, 0, 60, 60)
+
+
+async def test_hits_at_once_never_pass_the_quota(make_limiter: MakeLimiter) -> None:
+    async with opened(make_limiter, HandClock()) as limiter:
+        decisions = await asyncio.gather(*(limiter.hit("k", Quota(Bucket.READS, 20, 60)) for _ in range(60)))
+    told = sorted(decision.remaining for decision in decisions if decision.allowed)
+    assert told == list(range(20))

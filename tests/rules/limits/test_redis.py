@@ -1,0 +1,107 @@
+"""The Redis limiter: one count for all workers by the server's clock, gone by itself, and never waited for long."""
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from service.limits.policy import Bucket, Quota
+from service.limits.protocol import LimiterUnavailable
+from service.limits.redis import RedisLimiter
+from service.redis.access import RedisAccess
+from tests.rules.limits.clocks import HandClock
+from tests.rules.limits.relay import relay_to
+from tests.support.real.redis import RedisServer
+
+pytestmark = pytest.mark.redis
+READS = Quota(Bucket.READS, 10, 60)
+
+
+@pytest.mark.rule("Q2")
+async def test_workers_share_one_count(redis_url: str) -> None:
+    workers = [RedisLimiter(RedisAccess(redis_url), "test-shared", timeout=5) for _ in range(4)]
+    decisions = await asyncio.gather(*(worker.hit("k", READS) for worker in workers for _ in range(5)))
+    for worker in workers:
+        await worker.close()
+    assert sum(decision.allowed for decision in decisions) == 10
+
+
+async def test_a_key_goes_by_itself_when_its_quota_is_whole(redis_url: str) -> None:
+    limiter = RedisLimiter(RedisAccess(redis_url), "test-gone", timeout=5)
+    redis = Redis.from_url(redis_url)
+    await limiter.hit("k", Quota(Bucket.READS, 10, 1))
+    keys = [key async for key in redis.scan_iter("test-gone:*")]
+    left = await redis.pttl("test-gone:quota:k")
+    await asyncio.sleep(1.1)
+    after = [key async for key in redis.scan_iter("test-gone:*")]
+    await redis.aclose()
+    await limiter.close()
+    assert (keys, after) == ([b"test-gone:quota:k"], [])
+    assert 0 < left <= 1000
+
+
+async def test_a_clock_that_was_set_back_forgets_nothing_early(redis_url: str) -> None:
+    clock = HandClock()
+    limiter = RedisLimiter(RedisAccess(redis_url), "test-back", timeout=5, clock=clock)
+    quota = Quota(Bucket.READS, 3, 60)
+    decisions = []
+    for seconds in (0.5, -0.2, -30.0, 0.0, 59.9, 30.2):
+        clock.pass_seconds(seconds)
+        decision = await limiter.hit("k", quota)
+        decisions.append((decision.allowed, decision.remaining))
+    clock.pass_seconds(0.1)
+    back = await limiter.hit("k", quota, 2)
+    await limiter.close()
+    assert decisions == [(True, 2), (True, 1), (True, 0), (False, 0), (False, 0), (True, 0)]
+    assert (back.allowed, back.remaining) == (True, 0)
+
+
+@pytest.mark.rule("Q4")
+async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_like_any_other(tmp_path: Path) -> None:
+    program = shutil.which("redis-server")
+    assert program is not None, "a Redis without memory needs redis-server on the PATH"
+    clock = HandClock()
+    with RedisServer(program, tmp_path, options=("--maxmemory-policy", "noeviction")) as server:
+        limiter, redis = RedisLimiter(RedisAccess(server.url), "t", timeout=5, clock=clock), Redis.from_url(server.url)
+        assert (await limiter.hit("k", READS)).allowed
+        clock.pass_seconds(70)
+        await redis.config_set("maxmemory", 1)
+        for key in ("k", "new"):
+            with pytest.raises(LimiterUnavailable):
+                await limiter.hit(key, READS)
+        await limiter.close()
+        await redis.aclose()
+
+
+@pytest.mark.rule("Q4")
+async def test_a_redis_that_is_gone_or_silent_is_told_in_time(redis_url: str) -> None:
+    async with relay_to(redis_url) as relay:
+        limiter = RedisLimiter(RedisAccess(relay.url), "test-away")
+        assert (await limiter.hit("k", READS)).allowed
+        relay.fall_silent()
+        started = time.monotonic()
+        with pytest.raises(LimiterUnavailable):
+            await limiter.hit("k", READS)
+        took = time.monotonic() - started
+        await relay.cut()
+        with pytest.raises(LimiterUnavailable) as gone:
+            await limiter.hit("secret-address", READS)
+        await relay.listen()
+        back = await limiter.hit("k", READS)
+        await limiter.close()
+    assert took < 0.6
+    assert (str(gone.value), back.allowed) == ("Redis: ConnectionError", True)
+
+
+async def test_a_script_that_the_server_forgot_is_sent_again(redis_url: str) -> None:
+    limiter = RedisLimiter(RedisAccess(redis_url), "test-script", timeout=5)
+    redis = Redis.from_url(redis_url)
+    await limiter.hit("k", READS)
+    await redis.script_flush()
+    after = await limiter.hit("k", READS)
+    await redis.aclose()
+    await limiter.close()
+    assert (after.allowed, after.remaining) == (True, 8)

@@ -1,0 +1,61 @@
+"""The four-shop world and a larger one, each served by the embedded engine for all tests of this folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.app import create_app
+from service.search.failures import BackendUnavailable
+from service.settings.service import Settings
+from tests.rules.transports.test_probes_and_headers import FailingBackend
+from tests.support.catalogues import shop
+from tests.support.raising import RAISING, SECRET
+from tests.support.served import served
+from tests.support.worlds import SHOPS, embedded_world
+
+REMOVED = shop("Long Gone Goods", "long-gone.example", id="shop_removed", visibility="removed")
+
+
+@pytest.fixture(scope="session")
+def index_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The four shops, one of them under review, and a removed one."""
+    return embedded_world(tmp_path_factory.mktemp("world"), [*SHOPS, REMOVED])
+
+
+@pytest.fixture(scope="session")
+def base(index_directory: Path) -> Iterator[str]:
+    """The four shops' service."""
+    with served(create_app(Settings(data_dir=index_directory, request_timeout=10.0))) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service of 21 shops that begin with "lane", 20 that begin with "moor", and four categories for each."""
+    names = [*(f"Lane {number}" for number in range(21)), *(f"Moor {number}" for number in range(20))]
+    shops = [
+        shop(name, f"{name.lower().replace(' ', '-')}.example", categories=[f"kind-{place}-{n}" for n in range(4)])
+        for place, name in enumerate(names)
+    ]
+    directory = embedded_world(tmp_path_factory.mktemp("crowd"), shops)
+    with served(create_app(Settings(data_dir=directory, request_timeout=10.0))) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def away(index_directory: Path) -> Iterator[str]:
+    """The four shops' service without its engine."""
+    settings = Settings(data_dir=index_directory, request_timeout=10.0)
+    with served(create_app(settings, search=FailingBackend(BackendUnavailable(SECRET)))) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def failing(index_directory: Path) -> Iterator[str]:
+    """The four shops' service with tools that all fail."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("service.parts.REGISTRY", RAISING)
+        app = create_app(Settings(data_dir=index_directory, request_timeout=10.0))
+    with served(app) as url:
+        yield url

@@ -1,0 +1,188 @@
+"""A resource is a tool's answer, byte for byte and by the tool's own way; what is not there is not there (V2, E3)."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from mcp import MCPError
+from mcp.types import TextResourceContents
+
+from tests.rules.mcp.asking import error, read, status_of
+from tests.rules.transports.test_probes_and_headers import UNAVAILABLE
+from tests.support.limited import limited
+from tests.support.raising import SECRET
+from tests.support.rpc import Era
+from tests.support.served import Reply, post
+from tests.support.transports import MODES, STAMP_KEYS, mcp_transports
+
+ERAS: Final = list(Era)
+NO_RESOURCE: Final = (
+    "There is no resource at this URI. resources/list and resources/templates/list name those that there are; a shop "
+    "that is not in the directory is none."
+)
+MISSING: Final = {Era.STATELESS: -32602, Era.HANDSHAKE: -32002}
+BOOKS: Final = ("get_shop", {"shop_domain": "shop_books"})
+CATEGORIES: Final[tuple[str, dict[str, Any]]] = ("list_categories", {})
+READINGS: Final = [
+    ("shop://harbour-lane-books.example", *BOOKS),
+    ("shop://WWW.Harbour-Lane-Books.Example", *BOOKS),
+    ("SHOP://shop_books", *BOOKS),
+    ("shop://harbour-lane-books.example/new?page=2#top", *BOOKS),
+    ("shop://https%3A%2F%2Fwww.harbour-lane-books.example%2Fnew", *BOOKS),
+    ("shop://b%C3%BCcher.example", "get_shop", {"shop_domain": "shop_garden"}),
+    ("shop://bücher.example", "get_shop", {"shop_domain": "shop_garden"}),
+    ("taxonomy://categories", *CATEGORIES),
+]
+NOTHING: Final = [
+    "shop://nobody.example",
+    "shop://shop_nobody",
+    "shop://SHOP_BOOKS",
+    "shop://",
+    "shop://%20",
+    "shop://%00harbour-lane-books.example",
+    "shop://%FF%FE",
+    "shop://%zz",
+    "shop://" + "a" * 3_000,
+    "shop:/harbour-lane-books.example",
+    "shop:harbour-lane-books.example",
+    "shop",
+    "shop://{domain}",
+    "taxonomy://categories/",
+    "taxonomy://",
+    "file:///etc/passwd",
+    "https://harbour-lane-books.example/",
+    "",
+    "\u202eshop://harbour-lane-books.example",
+]
+
+
+@pytest.mark.rule("I5", "I3", "R1", "I10", "C2", "C1.http")
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("uri", "tool", "arguments"), READINGS)
+def test_a_resource_is_the_answer_of_its_tool(
+    base: str, era: Era, uri: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    rest, reply = post(base, f"/tool/{tool}", arguments), read(base, era, uri)
+    result = reply.json["result"]
+    meta = result.pop("_meta")
+    meta.pop("io.modelcontextprotocol/serverInfo", None)
+    of_era = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"} if era is Era.STATELESS else {}
+    contents = {"uri": uri, "mimeType": "application/json", "text": rest.body.decode()}
+    assert (reply.status, result) == (200, {"contents": [contents], **of_era})
+    told = {"x-request-id": reply.headers["x-request-id"]} | {key: rest.headers[key] for key in STAMP_KEYS}
+    assert (meta, reply.headers["cache-control"]) == (told, "no-store")
+
+
+@pytest.mark.rule("V2", "E5", "E1.transport", "R1.bounds")
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("uri", NOTHING)
+def test_what_is_not_there_is_told_of_by_its_uri_as_sent_and_no_more(base: str, era: Era, uri: str) -> None:
+    reply = read(base, era, uri)
+    code = MISSING[era]
+    assert reply.told == (status_of(era, code), "application/json", error(code, NO_RESOURCE, {"uri": uri}))
+
+
+@pytest.mark.rule("V2", "V1", "I6", "I55", "I57")
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("hidden", "unknown"),
+    [
+        ("shop://quietly-hidden.example", "shop://quietly-hiddem.example"),
+        ("shop://shop_hidden", "shop://shop_hiddem"),
+        ("shop://long-gone.example", "shop://long-gonf.example"),
+        ("shop://shop_removed", "shop://shop_removee"),
+    ],
+)
+def test_a_shop_under_review_is_as_missing_as_an_unknown_one(base: str, era: Era, hidden: str, unknown: str) -> None:
+    told = [_settled(read(base, era, uri), uri) for uri in (hidden, unknown)]
+    assert told[0] == told[1]
+    assert b'"uri":"-"' in told[0][2]
+
+
+@pytest.mark.rule("E3", "I7", "E5")
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("uri", ["shop://shop_books", "shop://shop_nobody", "taxonomy://categories"])
+def test_with_the_engine_away_a_resource_is_neither_empty_nor_missing(away: str, era: Era, uri: str) -> None:
+    assert read(away, era, uri).told == (
+        200,
+        "application/json",
+        error(-32603, str(UNAVAILABLE["detail"]), UNAVAILABLE),
+    )
+
+
+@pytest.mark.rule("E5", "E5.request_id")
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("uri", ["shop://shop_books", "taxonomy://categories"])
+def test_a_fault_behind_a_resource_is_an_internal_error(
+    failing: str, era: Era, uri: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    reply = read(failing, era, uri)
+    told = reply.json["error"]
+    assert (reply.status, told["code"], told["data"]["code"]) == (200, -32603, "internal_error")
+    assert SECRET not in f"{dict(reply.headers)} {reply.body.decode()}"
+    assert f"request={reply.headers['x-request-id']}" in caplog.text
+
+
+@pytest.mark.rule("Q2", "E2.credentials")
+@pytest.mark.parametrize("era", ERAS)
+def test_reading_counts_as_a_read_of_the_address(tmp_path: Path, era: Era) -> None:
+    with limited(tmp_path) as base:
+        replies = [read(base, era, uri) for uri in ("shop://shop_books", "shop://shop_nobody", "shop://shop_books")]
+    assert [reply.headers["ratelimit"].partition(";t=")[0] for reply in replies[:2]] == ['"reads";r=1', '"reads";r=0']
+    refused = replies[2]
+    assert (refused.status, refused.json["error"]["code"]) == (429, -32001)
+    assert refused.json["error"]["data"]["code"] == "quota_exceeded"
+    assert refused.headers["retry-after"] in refused.json["error"]["message"]
+
+
+@pytest.mark.rule("I4", "I5", "V2", "E2")
+async def test_every_door_and_era_reads_alike(base: str, index_directory: Path) -> None:
+    rest = post(base, "/tool/get_shop", {"shop_domain": "shop_books"})
+    async with mcp_transports(base, index_directory) as transports:
+        assert len(transports) == 2 * len(MODES)
+        for transport, client in transports.items():
+            result = await client.read_resource("shop://harbour-lane-books.example")
+            (contents,) = result.contents
+            assert isinstance(contents, TextResourceContents)
+            assert (transport, contents.text) == (transport, rest.body.decode())
+            assert [dict(result.meta or {})[key] for key in STAMP_KEYS] == [rest.headers[key] for key in STAMP_KEYS]
+            for uri in ("shop://shop_hidden", "shop://shop_nobody"):
+                with pytest.raises(MCPError) as raised:
+                    await client.read_resource(uri)
+                code = -32002 if "legacy" in transport else -32602
+                assert (raised.value.code, raised.value.message) == (code, NO_RESOURCE)
+                assert raised.value.data == {"uri": uri}
+
+
+@pytest.mark.rule("E5", "V2")
+def test_the_log_tells_of_a_reading_as_of_its_tool_and_names_no_shop(
+    base: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for uri in ("shop://shop_books", "shop://quietly-hidden.example", "taxonomy://categories", "canary://canary"):
+        read(base, Era.HANDSHAKE, uri)
+    # The line is written once the answer is sent.
+    deadline = time.monotonic() + 5
+    while len(lines := _lines(caplog)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert [(line.__dict__["route"], line.__dict__["outcome"]) for line in lines] == [
+        ("get_shop", "ok"),
+        ("get_shop", "shop_not_found"),
+        ("list_categories", "ok"),
+        ("mcp", "refused"),
+    ]
+    ours = [record for record in caplog.records if record.name.startswith("service")]
+    assert [record for record in ours if "canary" in str(record.__dict__) or "hidden" in str(record.__dict__)] == []
+
+
+def _lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if record.name == "service.runtime.call_log"]
+
+
+def _settled(reply: Reply, uri: str) -> tuple[int, dict[str, str], bytes]:
+    """An answer without what differs from request to request, and without what was sent."""
+    differs = {"x-request-id", "ratelimit", "date"}
+    headers = {name: value for name, value in reply.headers.items() if name not in differs}
+    return reply.status, headers, reply.body.replace(uri.encode(), b"-")

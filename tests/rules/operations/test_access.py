@@ -1,0 +1,68 @@
+"""The operations key: asked for only when there is one, and then of everybody (I81)."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from service.limits.policy import QuotaClass
+from service.settings.service import SettingsError, load_settings
+from tests.rules.operations.worlds import KEY, serving
+from tests.support.served import ask, get, post
+
+PATHS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
+REFUSED: Final = {
+    "type": "urn:shop-directory:problem:ops_key_required",
+    "title": "Operations key required",
+    "status": 401,
+    "detail": "This endpoint needs the operations key in the header x-ops-key.",
+    "code": "ops_key_required",
+}
+
+
+@pytest.mark.rule("I81", "E1")
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("given", [None, "", "wrong", KEY[:-1], f"{KEY}x", KEY.upper(), "\xfc" * 20])
+def test_without_the_configured_key_nothing_is_told(keyed_base: str, path: str, given: str | None) -> None:
+    reply = get(keyed_base, path) if given is None else get(keyed_base, path, x_ops_key=given)
+    assert reply.told == (401, "application/problem+json", REFUSED)
+    assert reply.headers["www-authenticate"] == 'ApiKey realm="shop-directory-operations", header="x-ops-key"'
+
+
+@pytest.mark.rule("I81")
+@pytest.mark.parametrize("path", PATHS)
+def test_with_the_key_it_is_told_and_not_counted(keyed_base: str, path: str) -> None:
+    reply = get(keyed_base, path, x_ops_key=KEY)
+    assert (reply.status, "ratelimit" in reply.headers, reply.headers["cache-control"]) == (200, False, "no-store")
+
+
+@pytest.mark.rule("I81")
+@pytest.mark.parametrize("path", PATHS)
+def test_without_a_configured_key_they_are_open_and_count_as_reads(open_base: str, path: str) -> None:
+    replies = [get(open_base, path), get(open_base, path, x_ops_key="whatever")]
+    assert [reply.status for reply in replies] == [200, 200]
+    assert all(reply.headers["ratelimit"].startswith('"reads";') for reply in replies)
+
+
+@pytest.mark.rule("R5")
+@pytest.mark.parametrize("path", PATHS)
+def test_another_method_is_refused_before_the_key_is_looked_at(keyed_base: str, path: str) -> None:
+    reply = ask(keyed_base, "POST", path)
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.rule("I81", "Q2")
+def test_refused_keys_slow_down_the_address_but_stay_401(index: Path) -> None:
+    quota = QuotaClass(reads=3, suggest=100, reports=0)
+    with serving(index, ops_key=KEY, quota_anonymous=quota) as base:
+        refused = [get(base, "/metrics", x_ops_key="wrong").status for _ in range(5)]
+        read = post(base, "/tool/list_categories", {})
+        holder = get(base, "/metrics", x_ops_key=KEY)
+    assert (refused, read.status, holder.status) == ([401] * 5, 429, 200)
+
+
+@pytest.mark.rule("I81")
+def test_a_key_that_is_too_short_stops_the_start_without_being_told() -> None:
+    with pytest.raises(SettingsError, match="--ops-key") as raised:
+        load_settings(ops_key="short-secret")
+    assert "short-secret" not in str(raised.value)

@@ -1,0 +1,67 @@
+"""The two stores, and a Redis that a test may stop, pause, fill and kill."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.rules.reports.stores import RedisStore, SqliteStore, Store
+from tests.support.real.redis import RedisServer
+
+
+@pytest.fixture
+async def sqlite_store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    """A file that is not there yet."""
+    async with AsyncExitStack() as closing:
+        yield SqliteStore(tmp_path, closing)
+
+
+@pytest.fixture
+async def redis_store(redis_url: str) -> AsyncIterator[RedisStore]:
+    """A place in the session's Redis."""
+    async with AsyncExitStack() as closing:
+        store = RedisStore(redis_url, closing)
+        closing.push_async_callback(store.clear)
+        yield store
+
+
+@pytest.fixture
+async def cluster_store(redis_cluster: tuple[str, ...]) -> AsyncIterator[RedisStore]:
+    """A place in the session's Redis Cluster; the cluster ends with the session, and its keys with it."""
+    async with AsyncExitStack() as closing:
+        yield RedisStore("redis://127.0.0.1", closing, cluster_nodes=redis_cluster)
+
+
+@pytest.fixture(
+    params=[
+        "sqlite_store",
+        pytest.param("redis_store", marks=pytest.mark.redis),
+        pytest.param("cluster_store", marks=pytest.mark.redis_cluster),
+    ]
+)
+def store(request: pytest.FixtureRequest) -> Store:
+    """Each store in its turn."""
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis of the test's own that syncs before it answers, running."""
+    with syncing_redis(tmp_path / "own-redis") as server:
+        yield server
+
+
+def syncing_redis(folder: Path, *options: str) -> RedisServer:
+    """A Redis with `appendfsync always`, and more options, that does not run yet."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.fail("a test that stops and kills Redis needs redis-server on the PATH")
+    folder.mkdir(parents=True)
+    wrapped = folder / "redis-server-with-options"
+    stated = " ".join(("--appendfsync always", *options))
+    wrapped.write_text(f'#!/bin/sh\nexec "{program}" "$@" {stated}\n', encoding="utf-8")
+    wrapped.chmod(0o700)
+    return RedisServer(str(wrapped), folder, appendonly=True)

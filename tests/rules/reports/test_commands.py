@@ -1,0 +1,217 @@
+"""The operator's commands on a real file: what they print, where, and their exit codes."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from service.commands.rechecks import rechecks
+from service.redis.access import RedisAccess
+from service.reports.protocol import Recheck, ReportQueue
+from service.reports.redis import RedisReports
+from service.reports.sqlite import SqliteReports
+from tests.rules.reports.stores import RedisStore, report
+from tests.support.real.process import free_ports
+
+UNSET: Final = dict.fromkeys(
+    f"SHOP_DIRECTORY_{name}" for name in ("REPORTS", "REPORTS_FILE", "REDIS_URL", "REDIS_PREFIX")
+)
+REPORT: Final = {
+    "reported_at": "2026-11-21T09:30:00.250000Z",
+    "kind": "code",
+    "shop_id": "s1",
+    "code": "SAVE10",
+    "reason": "invalid",
+    "source": "token-a",
+}
+AS_TEXT: Final = "2026-11-21T09:30:00.250000Z\tcode\ts1\tSAVE10\tinvalid\ttoken-a"
+SHOP_AS_TEXT: Final = "2026-11-21T09:30:00.250000Z\tshop\ts2\t-\tunreachable\ttoken-a"
+_Answer = TypeVar("_Answer")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with a report on a code and one on a shop."""
+    found = tmp_path / "reports.sqlite"
+
+    async def fill(queue: ReportQueue) -> None:
+        await queue.append(report("s1"))
+        await queue.append(report("s2", kind="shop", reason="unreachable"))
+
+    _asked(SqliteReports(found), fill)
+    return found
+
+
+def _asked(queue: ReportQueue, ask: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
+    async def asked() -> _Answer:
+        try:
+            return await ask(queue)
+        finally:
+            await queue.close()
+
+    return asyncio.run(asked())
+
+
+def _run(path: Path, *arguments: str, **environment: str) -> Result:
+    set_here = {"SHOP_DIRECTORY_REPORTS_FILE": str(path), **environment}
+    return CliRunner().invoke(rechecks, arguments, env={**UNSET, **set_here})
+
+
+def _outcome(done: Result) -> tuple[int, list[str], str]:
+    return done.exit_code, done.stdout.splitlines(), done.stderr
+
+
+def test_list_shows_the_counts_the_workers_the_entries_and_the_dead_letters(path: Path) -> None:
+    held: tuple[Recheck, ...] = _asked(SqliteReports(path), lambda queue: queue.claim("desk-1", 1, 60))
+    assert _outcome(_run(path, "list")) == (
+        0,
+        [
+            "2 re-checks wait: 1 not claimed yet, 1 held by workers; 0 dead letters.",
+            "worker desk-1: holds 1, idle 0 s",
+            f"{held[0].id}\t1\tdesk-1\t0\t{AS_TEXT}",
+            f"2\t0\t-\t-\t{SHOP_AS_TEXT}",
+        ],
+        "",
+    )
+    _asked(SqliteReports(path, max_deliveries=1), lambda queue: queue.claim("desk-2", 1, 0))
+    assert _outcome(_run(path, "list", "--count", "1")) == (
+        0,
+        [
+            "1 re-checks wait: 0 not claimed yet, 1 held by workers; 1 dead letters.",
+            "worker desk-2: holds 1, idle 0 s",
+            f"2\t1\tdesk-2\t0\t{SHOP_AS_TEXT}",
+            "Dead letters:",
+            f"1\t1\tdesk-1\t-\t{AS_TEXT}",
+        ],
+        "",
+    )
+
+
+def test_list_as_json_is_one_object(path: Path) -> None:
+    told = json.loads(_run(path, "list", "--count", "1", "--json").stdout)
+    entry = {"id": "1", "deliveries": 0, "claimed_by": None, "idle_seconds": None, "report": REPORT}
+    assert told == {
+        "depth": 2,
+        "lag": 2,
+        "pending": 0,
+        "dead": 0,
+        "workers": [],
+        "rechecks": [entry],
+        "dead_letters": [],
+    }
+
+
+def test_claim_gives_each_entry_to_one_worker(path: Path) -> None:
+    assert _outcome(_run(path, "claim", "--worker", "desk-1", "--count", "1")) == (
+        0,
+        [f"1\t1\tdesk-1\t0\t{AS_TEXT}"],
+        "",
+    )
+    second = _run(path, "claim", "--worker", "desk-2")
+    assert _outcome(second) == (0, [f"2\t1\tdesk-2\t0\t{SHOP_AS_TEXT}"], "")
+    assert _outcome(_run(path, "claim", "--worker", "desk-3")) == (0, [], "")
+
+
+def test_claim_takes_over_what_is_idle_and_tells_it_as_json(path: Path) -> None:
+    _run(path, "claim", "--worker", "desk-1", "--count", "1")
+    taken = _run(path, "claim", "--worker", "desk-2", "--idle", "0", "--count", "5", "--json").stdout.splitlines()
+    told: list[dict[str, Any]] = [json.loads(line) for line in taken]
+    assert [(one["id"], one["deliveries"], one["claimed_by"]) for one in told] == [
+        ("2", 1, "desk-2"),
+        ("1", 2, "desk-2"),
+    ]
+    assert told[1]["report"] == REPORT
+
+
+def test_ack_prints_what_is_done_and_says_by_its_code_what_is_not(path: Path) -> None:
+    _run(path, "claim", "--worker", "desk-1", "--count", "1")
+    assert _outcome(_run(path, "ack", "--worker", "desk-2", "1")) == (1, [], "Not held by desk-2: 1.\n")
+    assert _outcome(_run(path, "ack", "--worker", "desk-1", "1")) == (0, ["1"], "")
+    refused = _run(path, "ack", "--worker", "desk-1", "1", "2", "--json")
+    told = '{"error": {"code": "unmet", "message": "Not held by desk-1: 1, 2."}}\n'
+    assert _outcome(refused) == (1, ['{"acknowledged": [], "not_held": ["1", "2"]}'], told)
+
+
+@pytest.mark.rule("I36")
+def test_export_prints_all_reports_and_an_acknowledgement_takes_none_away(path: Path) -> None:
+    _run(path, "claim", "--worker", "desk-1")
+    _run(path, "ack", "--worker", "desk-1", "1", "2")
+    assert _outcome(_run(path, "export")) == (0, [AS_TEXT, SHOP_AS_TEXT], "")
+    as_json = _run(path, "export", "--json")
+    shop = {**REPORT, "kind": "shop", "shop_id": "s2", "code": None, "reason": "unreachable"}
+    assert [json.loads(line) for line in as_json.stdout.splitlines()] == [REPORT, shop]
+
+
+@pytest.mark.redis
+def test_the_environment_names_the_redis(tmp_path: Path, redis_url: str) -> None:
+    async def fill() -> str:
+        queue = RedisReports(RedisAccess(redis_url), "test-rechecks-command")
+        await queue.append(report("s1"))
+        await queue.close()
+        return queue._reports
+
+    asyncio.run(fill())
+    redis = {
+        "SHOP_DIRECTORY_REPORTS": "redis",
+        "SHOP_DIRECTORY_REDIS_URL": redis_url,
+        "SHOP_DIRECTORY_REDIS_PREFIX": "test-rechecks-command",
+    }
+    try:
+        assert _outcome(_run(tmp_path / "unused", "export", **redis)) == (0, [AS_TEXT], "")
+    finally:
+        asyncio.run(_clear(redis_url, "test-rechecks-command"))
+
+
+async def _clear(url: str, prefix: str) -> None:
+    async with AsyncExitStack() as closing:
+        store = RedisStore(url, closing)
+        store.prefix = prefix
+        await store.clear()
+
+
+@pytest.mark.parametrize("command", [("list",), ("claim", "--worker", "w"), ("ack", "--worker", "w", "1"), ("export",)])
+def test_a_store_that_is_away_is_exit_code_3_without_address_or_password(tmp_path: Path, command: tuple[str]) -> None:
+    (port,) = free_ports(1)
+    url = f"redis://:zqcanaryzq@127.0.0.1:{port}/0"
+    away = _run(tmp_path, *command, SHOP_DIRECTORY_REPORTS="redis", SHOP_DIRECTORY_REDIS_URL=url)
+    told = "The reports are not available: Redis did not confirm: ConnectionError.\n"
+    assert _outcome(away) == (3, [], told)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("claim",),
+        ("claim", "--worker", ""),
+        ("claim", "--worker", "a b"),
+        ("claim", "--worker", "w", "--count", "0"),
+        ("ack", "--worker", "w"),
+        ("list", "--count", "many"),
+        ("unheard-of",),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(path: Path, command: tuple[str, ...]) -> None:
+    done = _run(path, *command)
+    assert (done.exit_code, done.stdout) == (2, "")
+
+
+def test_a_wrong_setting_is_exit_code_2_and_named_without_its_value(path: Path) -> None:
+    url = "http://zqcanaryzq"
+    wrong = _run(path, "list", SHOP_DIRECTORY_REPORTS="redis", SHOP_DIRECTORY_REDIS_URL=url)
+    told = (
+        "SHOP_DIRECTORY_REDIS_URL is wrong: "
+        "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
+    )
+    assert _outcome(wrong) == (2, [], told)
+
+
+@pytest.mark.parametrize("command", ["list", "claim", "ack", "export"])
+def test_each_command_shows_an_example_in_its_help(command: str) -> None:
+    shown = CliRunner().invoke(rechecks, [command, "--help"])
+    examples = shown.stdout.partition("Examples:")[2]
+    assert (shown.exit_code, f"shop-directory rechecks {command}" in examples) == (0, True)

@@ -1,0 +1,90 @@
+"""What Redis alone can show: whole or nothing, scripts loaded anew, keys that end, one slot of a cluster, a warning."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from service.redis.access import RedisAccess
+from service.reports.failures import ReportsUnavailable
+from service.reports.redis import RedisReports
+from tests.rules.reports.conftest import syncing_redis
+from tests.rules.reports.stores import RedisStore, exported, report
+from tests.support.real.process import free_ports
+from tests.support.real.redis import RedisServer
+
+pytestmark = pytest.mark.redis
+
+
+async def _told(server: RedisServer, *command: str) -> object:
+    async with Redis.from_url(server.url, decode_responses=True) as client:
+        return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # the client leaves it out
+
+
+@pytest.mark.rule("Q5")
+@pytest.mark.parametrize("key", ["reports", "rechecks"])
+async def test_an_append_that_fails_half_way_leaves_nothing(redis_store: RedisStore, key: str) -> None:
+    queue = redis_store.open()
+    broken = f"{{{redis_store.prefix}}}:{key}"
+    async with Redis.from_url(redis_store.url, decode_responses=True) as client:
+        await client.set(broken, "no stream")
+        with pytest.raises(ReportsUnavailable):
+            await queue.append(report())
+        assert [name async for name in client.scan_iter(f"{{{redis_store.prefix}}}:*")] == [broken]
+        await client.delete(broken)
+    assert await queue.append(report()) is True
+    assert (await exported(queue), await queue.depth()) == ([report()], 1)
+
+
+async def test_the_scripts_are_loaded_again_after_the_server_forgot_them(redis_store: RedisStore) -> None:
+    queue = redis_store.open()
+    await queue.append(report("s1"))
+    async with Redis.from_url(redis_store.url) as client:
+        await client.script_flush()
+    assert await queue.append(report("s2")) is True
+    assert [one.report.shop_id for one in await queue.claim("w1", 5, 60)] == ["s1", "s2"]
+
+
+async def test_the_marks_end_with_their_window_and_nothing_else_does(redis_store: RedisStore) -> None:
+    queue = redis_store.open(window_seconds=600)
+    await queue.append(report())
+    await queue.claim("w1", 1, 60)
+    tag = f"{{{redis_store.prefix}}}"
+    async with Redis.from_url(redis_store.url, decode_responses=True) as client:
+        ends = {key: await client.ttl(key) async for key in client.scan_iter(f"{tag}:*")}
+    mark = ends.pop(f"{tag}:reports:mark:{report().mark}")
+    assert (590 < mark <= 600, ends) == (True, {f"{tag}:reports": -1, f"{tag}:rechecks": -1})
+
+
+async def test_on_a_cluster_every_step_stays_in_one_slot(tmp_path: Path) -> None:
+    (bus,) = free_ports(1)
+    with syncing_redis(tmp_path / "cluster", "--cluster-enabled yes", f"--cluster-port {bus}") as server:
+        await _told(server, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        for _ in range(100):
+            if "cluster_state:ok" in str(await _told(server, "CLUSTER", "INFO")):
+                break
+            await asyncio.sleep(0.05)
+        queue = RedisReports(RedisAccess(server.url), max_deliveries=1)
+        assert [await queue.append(report(shop)) for shop in ("s1", "s2", "s1")] == [True, True, False]
+        first, second = await queue.claim("w1", 2, 60)
+        assert await queue.acknowledge("w1", [first.id]) == (first.id,)
+        await asyncio.sleep(0.05)
+        assert await queue.claim("w2", 2, 0.01) == ()
+        told = await queue.waiting(5)
+        assert (told.depth, [one.id for one in told.dead_letters]) == (0, [second.id])
+        await queue.close()
+
+
+@pytest.mark.parametrize(("syncs", "warnings"), [("always", 0), ("everysec", 1)])
+async def test_a_redis_that_answers_before_it_syncs_is_warned_of_once(
+    own_redis: RedisServer, caplog: pytest.LogCaptureFixture, syncs: str, warnings: int
+) -> None:
+    await _told(own_redis, "CONFIG", "SET", "appendfsync", syncs)
+    queue = RedisReports(RedisAccess(own_redis.url))
+    with caplog.at_level(logging.WARNING, logger="service.reports"):
+        assert [await queue.append(report(shop)) for shop in ("s1", "s2")] == [True, True]
+    await queue.close()
+    said = "Redis answers before a report is on disk: set appendonly yes and appendfsync always"
+    assert [record.getMessage() for record in caplog.records] == [said] * warnings

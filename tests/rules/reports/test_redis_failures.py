@@ -1,0 +1,177 @@
+"""A Redis in trouble: stopped, paused, killed, full, read-only. Never an acknowledgement that it did not give."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as ConnectionLostError
+
+from service.redis.access import RedisAccess
+from service.reports.failures import ReportsUnavailable
+from service.reports.redis import RedisReports
+from tests.rules.reports.stores import exported, report
+from tests.support.real.redis import RedisServer
+
+pytestmark = pytest.mark.redis
+
+DEADLINE_S: Final = 0.5
+SLACK_S: Final = 0.5
+Ask = Callable[[RedisReports], Awaitable[object]]
+
+CALLS: Final[dict[str, Ask]] = {
+    "append": lambda queue: queue.append(report("s1")),
+    "claim": lambda queue: queue.claim("w1", 1, 60),
+    "acknowledge": lambda queue: queue.acknowledge("w1", ["1-1"]),
+    "waiting": lambda queue: queue.waiting(1),
+    "export": exported,
+    "depth": lambda queue: queue.depth(),
+}
+
+
+@pytest.fixture
+async def queue(own_redis: RedisServer) -> AsyncIterator[RedisReports]:
+    """A queue with a short deadline on the test's own Redis, with one report in it."""
+    opened = RedisReports(RedisAccess(own_redis.url), timeout=DEADLINE_S)
+    await opened.append(report("s0"))
+    yield opened
+    await opened.close()
+
+
+async def _told(server: RedisServer, *command: str) -> object:
+    async with Redis.from_url(server.url, decode_responses=True) as client:
+        return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # the client leaves it out
+
+
+async def _refused_in_time(ask: Awaitable[object]) -> None:
+    started = time.monotonic()
+    with pytest.raises(ReportsUnavailable):
+        await ask
+    assert time.monotonic() - started < DEADLINE_S + SLACK_S
+
+
+@pytest.mark.rule("Q5")
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_a_stopped_redis_is_unavailable_to_every_call_in_time(
+    own_redis: RedisServer, queue: RedisReports, call: Ask
+) -> None:
+    own_redis.stop()
+    await _refused_in_time(call(queue))
+
+
+@pytest.mark.rule("Q5")
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_a_paused_redis_is_unavailable_to_every_call_in_time(
+    own_redis: RedisServer, queue: RedisReports, call: Ask
+) -> None:
+    own_redis.process.pause()
+    await _refused_in_time(call(queue))
+
+
+@pytest.mark.rule("Q5")
+async def test_many_appends_to_a_paused_redis_are_all_refused_in_time_and_may_be_tried_again(
+    own_redis: RedisServer, queue: RedisReports
+) -> None:
+    own_redis.process.pause()
+    started = time.monotonic()
+    appends = await asyncio.gather(*(queue.append(report(f"s{n}")) for n in range(60)), return_exceptions=True)
+    took = time.monotonic() - started
+    own_redis.process.resume()
+    assert [type(append) for append in appends] == [ReportsUnavailable] * 60
+    assert took < DEADLINE_S + SLACK_S
+    for number in range(60):
+        await queue.append(report(f"s{number}"))
+    assert sorted(one.shop_id for one in await exported(queue)) == sorted(f"s{n}" for n in range(60))
+
+
+@pytest.mark.rule("Q5")
+async def test_after_a_kill_and_a_restart_the_same_queue_goes_on_with_all_it_had(
+    own_redis: RedisServer, queue: RedisReports
+) -> None:
+    (held,) = await queue.claim("w1", 1, 60)
+    own_redis.kill()
+    await _refused_in_time(queue.append(report("s1")))
+    own_redis.start()
+    assert [await queue.append(report(shop)) for shop in ("s0", "s1", "s1")] == [False, True, False]
+    assert await exported(queue) == [report("s0"), report("s1")]
+    assert await queue.acknowledge("w1", [held.id]) == (held.id,)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_waiting_connection_that_the_server_closed_costs_no_answer(
+    own_redis: RedisServer, queue: RedisReports, times: int
+) -> None:
+    for number in range(times):
+        await _told(own_redis, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        assert await queue.append(report(f"t{number}")) is True
+    assert len(await exported(queue)) == 1 + times
+
+
+@pytest.mark.rule("Q5")
+async def test_an_append_whose_answer_was_lost_is_sent_again_and_told_what_the_first_was(queue: RedisReports) -> None:
+    class LosingItsAnswer:
+        """Runs the real script, then breaks as a connection does, the first time."""
+
+        def __init__(self) -> None:
+            self.sent = 0
+
+        async def __call__(self, keys: list[str], arguments: list[str | int]) -> object:
+            answer = await append(keys, arguments)
+            self.sent += 1
+            if self.sent == 1:
+                raise ConnectionLostError
+            return answer
+
+    append, losing = queue._append, LosingItsAnswer()
+    queue._append = losing  # type: ignore[assignment]
+    assert (await queue.append(report("s1")), losing.sent) == (True, 2)
+    assert await exported(queue) == [report("s0"), report("s1")]
+
+
+@pytest.mark.rule("Q5")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("CONFIG", "SET", "maxmemory", "1"),
+        ("REPLICAOF", "127.0.0.1", "1"),
+        ("CONFIG", "SET", "min-replicas-to-write", "1"),
+        ("CONFIG", "SET", "requirepass", "secret"),
+        ("CLIENT", "PAUSE", "60000", "WRITE"),
+    ],
+    ids=["out of memory", "read-only replica", "too few replicas", "password wanted", "writes paused"],
+)
+async def test_a_redis_that_takes_no_writes_is_unavailable_and_keeps_nothing(
+    own_redis: RedisServer, queue: RedisReports, command: tuple[str, ...]
+) -> None:
+    await _told(own_redis, *command)
+    fresh = RedisReports(RedisAccess(own_redis.url), timeout=DEADLINE_S)
+    await _refused_in_time(fresh.append(report("s1")))
+    await fresh.close()
+    own_redis.kill()
+    own_redis.start()
+    assert (await exported(queue), await queue.depth()) == ([report("s0")], 1)
+    assert await queue.append(report("s1")) is True
+
+
+@pytest.mark.rule("Q5")
+async def test_a_redis_whose_disk_fails_is_unavailable(own_redis: RedisServer, queue: RedisReports) -> None:
+    await _told(own_redis, "CONFIG", "SET", "save", "3600 1")
+    # A directory where the snapshot belongs makes it fail, as a full disk would: MISCONF.
+    (own_redis.folder / "dump.rdb").mkdir()
+    await _told(own_redis, "BGSAVE")
+    for _ in range(100):
+        if "rdb_last_bgsave_status:err" in str(await _stated(own_redis)):
+            break
+        await asyncio.sleep(0.05)
+    await _refused_in_time(queue.append(report("s1")))
+    assert await exported(queue) == [report("s0")]
+    # It would not stop without a snapshot.
+    own_redis.kill()
+
+
+async def _stated(server: RedisServer) -> str:
+    async with Redis.from_url(server.url, decode_responses=True) as client:
+        told = await client.info("persistence")
+        return ",".join(f"{name}:{value}" for name, value in told.items())

@@ -1,0 +1,213 @@
+"""A service each of whose layers throws on demand, with a text that nobody outside may see; as a program, over stdio.
+
+The layers are the service's real parts behind a fuse. Where a layer is a function and no part, the fuse stands before
+the function.
+"""
+
+import asyncio
+import dataclasses
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+import pytest
+from fastapi import FastAPI
+
+import service.parts
+from service.app import create_app, run_stdio
+from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.settings.service import Settings, load_settings
+from service.tools.registry import REGISTRY
+
+T = TypeVar("T")
+
+CANARY: Final = "canary-4711@node-7.internal/shops-000042"
+# Of the exception nothing may show: neither text, nor type, nor where it was.
+GIVEAWAYS: Final = (
+    CANARY, "canary", "node-7", "Throwing", "CanaryError", "KeyError", "Traceback", "raise ", "tests.rules.security",
+    "site-packages", "service/", ".py", 'File "',
+)  # fmt: skip
+FUSE_VARIABLE: Final = "CANARY_LAYER_FILE"
+
+
+class CanaryError(RuntimeError):
+    """What is thrown."""
+
+
+class Layer(StrEnum):
+    """Where it is thrown."""
+
+    TOKEN_STORE = "find a token"
+    VERIFIER = "judge a token"
+    LIMITER = "count a call"
+    ENGINE = "ask the engine for what is live"
+    SEARCH = "ask what is live"
+    REPORTS = "append a report"
+    WRITABLE = "ask whether a report could be written"
+    VALIDATION = "validate a request"
+    RUN = "run a tool"
+    ENCODING = "encode an answer"
+    SUGGEST = "make the document of /suggest"
+    QUERY = "read the query of /suggest"
+    STATE = "make the state for operators"
+    EXPOSITION = "write the metrics"
+    MEASURES = "count what was done"
+    MESSAGE = "read a message of MCP"
+    RESULT = "make a result of MCP"
+    SDK = "handle a request in the SDK"
+    GATE = "enter the gate"
+    DOOR = "complete an answer's headers"
+    OBSERVER = "begin a request"
+
+
+class Fuse:
+    """Says at which layer the exception is thrown just now: at none, or at one."""
+
+    def __init__(self, file: Path) -> None:
+        """Look into a file, so that another process can be told too."""
+        self._file = file
+
+    def set(self, layer: Layer | None) -> None:
+        """Throw there from now on."""
+        self._file.write_text(layer or "")
+
+    def burn(self, layer: Layer) -> None:
+        """Throw, if it is this layer's turn."""
+        if self._file.read_text() == layer:
+            _throw()
+
+    def before(self, layer: Layer, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function behind the fuse."""
+        if inspect.iscoroutinefunction(function):
+
+            async def awaited(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the function
+                self.burn(layer)
+                return await function(*given, **named)
+
+            return awaited
+
+        @functools.wraps(function)
+        def called(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the function
+            self.burn(layer)
+            return function(*given, **named)
+
+        return called
+
+
+def _throw() -> NoReturn:
+    raise CanaryError(CANARY) from KeyError(CANARY)
+
+
+class _Throwing:
+    """A part that throws before it does anything, at its layer's turn."""
+
+    def __init__(self, part: Any, fuse: Fuse, layers: dict[str, Layer], otherwise: Layer) -> None:  # noqa: ANN401 - any part
+        self._part = part
+        self._fuse = fuse
+        self._layers = layers
+        self._otherwise = otherwise
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the part's
+        found = getattr(self._part, name)
+        if not callable(found) or name == "close":
+            return found
+        return self._fuse.before(self._layers.get(name, self._otherwise), found)
+
+
+def _throwing(part: T, fuse: Fuse, otherwise: Layer, **layers: Layer) -> T:
+    return cast("T", _Throwing(part, fuse, layers, otherwise))
+
+
+class _ThrowingSearch:
+    """A search engine that throws, or whose snapshots do."""
+
+    def __init__(self, search: Any, fuse: Fuse) -> None:  # noqa: ANN401 - any backend
+        self._search = search
+        self._fuse = fuse
+
+    async def snapshot(self) -> Any:  # noqa: ANN401 - a snapshot
+        self._fuse.burn(Layer.ENGINE)
+        return _throwing(await self._search.snapshot(), self._fuse, Layer.SEARCH)
+
+    def current(self) -> Any:  # noqa: ANN401 - a snapshot
+        self._fuse.burn(Layer.ENGINE)
+        snapshot = self._search.current()
+        return None if snapshot is None else _throwing(snapshot, self._fuse, Layer.SEARCH)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the backend's
+        return getattr(_throwing(self._search, self._fuse, Layer.ENGINE), name)
+
+
+@contextmanager
+def fused(fuse: Fuse) -> Iterator[None]:
+    """Within, applications are made of parts that throw."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, layer, layers in (
+            ("open_tokens", Layer.TOKEN_STORE, {}),
+            ("TokenVerifier", Layer.VERIFIER, {}),
+            ("open_limiter", Layer.LIMITER, {}),
+            ("open_queue", Layer.REPORTS, {"check": Layer.WRITABLE}),
+        ):
+            patched.setattr(service.parts, name, _opening(getattr(service.parts, name), fuse, layer, layers))
+        real = service.parts.open_search
+        patched.setattr(service.parts, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
+        # What a store said of a token is forgotten at once, so that it is asked anew each time.
+        patched.setattr("service.auth.verifier.BELIEVED_SECONDS", -1.0)
+        patched.setattr("service.rest.report_readiness._KEPT_S", -1.0)
+        for place, layer in _FUNCTIONS.items():
+            module, _, name = place.rpartition(".")
+            function = getattr(__import__(module, fromlist=[name]), name)
+            patched.setattr(place, fuse.before(layer, function))
+        throwing = tuple(map(functools.partial(_tool, fuse), REGISTRY))
+        patched.setattr(service.parts, "REGISTRY", throwing)
+        patched.setattr("service.app.REGISTRY", throwing)
+        yield
+
+
+_FUNCTIONS: Final = {
+    "service.calls.dispatch.validated": Layer.VALIDATION,
+    "service.calls.dispatch.encode": Layer.ENCODING,
+    "service.suggest.responder.encode_results": Layer.SUGGEST,
+    "service.suggest.responder.parse": Layer.QUERY,
+    "service.rest.operations.ops_state": Layer.STATE,
+    "service.rest.operations.exposed": Layer.EXPOSITION,
+    "service.mcp_server.endpoint.check_message": Layer.MESSAGE,
+    "service.mcp_server.stdio.check_message": Layer.MESSAGE,
+    "service.mcp_server.server.tool_result": Layer.RESULT,
+    "service.mcp_server.fast_path.meta_of": Layer.RESULT,
+    "service.mcp_server.server.ListToolsResult": Layer.SDK,
+    "service.http.bounded_endpoint.requests_in_flight_of": Layer.GATE,
+    "service.http.front_door.completed": Layer.DOOR,
+    "service.http.access_log.requests_in_flight_of": Layer.OBSERVER,
+}
+
+
+def fused_app(settings: Settings, fuse: Fuse) -> FastAPI:
+    """The application over HTTP, made within `fused`."""
+    return create_app(settings, metrics=cast("Metrics", _throwing(NOTHING_MEASURED, fuse, Layer.MEASURES)))
+
+
+def _opening(opens: Callable[..., Any], fuse: Fuse, layer: Layer, layers: dict[str, Layer]) -> Callable[..., Any]:
+    def opening(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the opening
+        return _throwing(opens(*given, **named), fuse, layer, **layers)
+
+    return opening
+
+
+def _tool(fuse: Fuse, tool: Any) -> Any:  # noqa: ANN401 - a tool of any request
+    return dataclasses.replace(tool, run=fuse.before(Layer.RUN, tool.run))
+
+
+def main() -> None:
+    """Serve on stdio until stdin ends; the variable names the file that says where to throw."""
+    with fused(Fuse(Path(os.environ[FUSE_VARIABLE]))):
+        asyncio.run(run_stdio(load_settings()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""What every answer tells browsers, whoever made it: the endpoints, the front door, or the HTTP server alone."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import pytest
+
+from service.app import create_app
+from service.http.security_headers import completed, security_headers
+from service.settings.service import Settings, SettingsError, load_settings
+from tests.support.served import Reply, ask, get, served
+from tests.support.worlds import reference_world
+
+POLICY: Final = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "strict-transport-security": None,
+    "x-frame-options": None,
+    "server": None,
+    "access-control-allow-credentials": None,
+    "access-control-allow-private-network": None,
+}
+FRIEND: Final = "https://shop-finder.example"
+ANSWERS: Final = (
+    ("GET", "/health"),
+    ("HEAD", "/health"),
+    ("GET", "/ready"),
+    ("GET", "/version"),
+    ("GET", "/openapi.json"),
+    ("GET", "/nothing"),
+    ("POST", "/tool/find_shop"),
+    ("PUT", "/tool/find_shop"),
+    ("POST", "/tool/get_trust"),
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("OPTIONS", "/mcp"),
+    ("GET", "/api/ops/state"),
+    ("GET", "/metrics"),
+    ("GET", "/metrics/resources"),
+)
+NOT_HTTP: Final = (
+    b"GET /health HTTP/1.1\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a.example\r\nhost: b.example\r\n\r\n",
+    b"GET /health HTTP/1.0\r\nhost: a.example\r\nhost: a.example\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a b\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a.example/path\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: user@a.example\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a.example:8080x\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a.example, b.example\r\nhost:\r\n\r\n",
+    b"GET http://a.example/health HTTP/1.1\r\n\r\n",
+    b"NONSENSE /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
+)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service that one origin's pages may read."""
+    with _serving(tmp_path_factory.mktemp("plain"), Settings(cors_origins=(FRIEND,))) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def behind_tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service whose callers all come by TLS."""
+    with _serving(tmp_path_factory.mktemp("tls"), Settings(hsts_seconds=31_536_000)) as url:
+        yield url
+
+
+@pytest.mark.rule("C3")
+@pytest.mark.parametrize(("method", "path"), ANSWERS)
+def test_every_answer_keeps_browsers_from_misusing_it(base: str, method: str, path: str) -> None:
+    assert _policy(ask(base, method, path)) == POLICY
+
+
+@pytest.mark.rule("C3")
+@pytest.mark.parametrize("path", ["/suggest?q=a", "/suggest", "/suggest?limit=0"])
+def test_suggestions_may_be_loaded_by_pages_of_any_origin(base: str, path: str) -> None:
+    assert _policy(get(base, path)) == POLICY | {"cross-origin-resource-policy": "cross-origin"}
+
+
+@pytest.mark.rule("E1", "E5", "E5.request_id")
+@pytest.mark.parametrize("sent", NOT_HTTP)
+def test_a_request_that_names_no_one_valid_host_is_refused_like_what_is_not_http(base: str, sent: bytes) -> None:
+    reply = _exchange(base, sent)
+    problem = json.loads(reply.body)
+    assert (reply.status, problem["code"], len(reply.headers["x-request-id"])) == (400, "invalid_input", 32)
+    assert _policy(reply) == POLICY
+    assert (reply.headers["cache-control"], reply.headers["connection"]) == ("no-store", "close")
+
+
+@pytest.mark.rule("I73")
+@pytest.mark.parametrize(
+    "host",
+    [b"a.example", b"a.example:8080", b"127.0.0.1", b"[::1]:8080", b"", b"a_b.example:", b"XN--BCHER-KVA.EXAMPLE"],
+)
+def test_any_valid_host_is_served(base: str, host: bytes) -> None:
+    assert _exchange(base, b"GET /health HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n" % host).status == 200
+
+
+def test_a_service_behind_tls_tells_browsers_to_stay_there(behind_tls: str) -> None:
+    expected = POLICY | {"strict-transport-security": "max-age=31536000"}
+    assert _policy(get(behind_tls, "/health")) == expected
+    assert _policy(get(behind_tls, "/nothing")) == expected
+    assert _policy(_exchange(behind_tls, b"GET /health HTTP/1.1\r\n\r\n")) == expected
+
+
+def test_an_endpoint_may_bring_a_policy_of_its_own() -> None:
+    own = ((b"Content-Security-Policy", b"default-src 'self'"), (b"content-type", b"text/html"))
+    assert completed(own, security_headers()) == [
+        *own,
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+    ]
+
+
+@pytest.mark.rule("C3")
+@pytest.mark.parametrize(
+    "origin",
+    ["null", "*", "https://evil.example", f"{FRIEND}.evil.example", FRIEND.upper(), f"{FRIEND}:443", FRIEND[:-1]],
+)
+def test_an_unknown_origin_is_told_nothing_and_allowed_nothing(base: str, origin: str) -> None:
+    asking = {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "x-api-token",
+    }
+    for method, path in (("OPTIONS", "/tool/find_shop"), ("OPTIONS", "/mcp"), ("GET", "/health")):
+        reply = ask(base, method, path, headers=asking)
+        assert [name for name in reply.headers if name.startswith("access-control-")] == []
+        assert reply.headers["vary"] == "origin"
+
+
+@pytest.mark.rule("C3")
+def test_credentials_are_allowed_to_nobody(base: str) -> None:
+    asking = {
+        "origin": FRIEND,
+        "access-control-request-method": "POST",
+        "access-control-request-private-network": "true",
+    }
+    for path in ("/tool/find_shop", "/suggest?q=a", "/mcp", "/health"):
+        for method in ("OPTIONS", "GET"):
+            headers = ask(base, method, path, headers=asking).headers
+            assert headers["access-control-allow-origin"] == ("*" if path.startswith("/suggest") else FRIEND)
+            assert set(headers) & {"access-control-allow-credentials", "access-control-allow-private-network"} == set()
+
+
+@pytest.mark.rule("C3")
+@pytest.mark.parametrize("name", ["CORS_ORIGINS", "MCP_ALLOWED_ORIGINS"])
+@pytest.mark.parametrize(
+    "origin", ["*", "null", "https://a.example/", "a.example", "https://*.a.example", "https://a b"]
+)
+def test_what_no_browser_sends_as_an_origin_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, name: str, origin: str
+) -> None:
+    monkeypatch.setenv(f"SHOP_DIRECTORY_{name}", f"https://b.example,{origin}")
+    with pytest.raises(SettingsError, match=f"SHOP_DIRECTORY_{name} is wrong"):
+        load_settings()
+
+
+@pytest.mark.rule("C3", "I3")
+def test_only_mcp_takes_an_origin_with_any_port() -> None:
+    assert load_settings(mcp_allowed_origins="http://a.example:*").mcp_allowed_origins == ("http://a.example:*",)
+    with pytest.raises(SettingsError, match="--cors-origins is wrong"):
+        load_settings(cors_origins="http://a.example:*")
+
+
+@pytest.mark.rule("I3", "E1.transport")
+@pytest.mark.parametrize(
+    "origins", [["https://evil.example"], ["http://localhost", "https://evil.example"], [""], ["null"]]
+)
+def test_mcp_refuses_a_page_of_another_origin_however_it_says_so(base: str, origins: list[str]) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    lines = "".join(f"origin: {origin}\r\n" for origin in origins)
+    head = (
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n"
+        f"accept: application/json\r\n{lines}content-length: {len(body)}\r\n\r\n"
+    )
+    reply = _exchange(base, head.encode() + body)
+    error = {"code": -32600, "message": "Pages of this origin may not call the server."}
+    assert (reply.status, json.loads(reply.body)) == (403, {"jsonrpc": "2.0", "id": None, "error": error})
+
+
+@pytest.mark.rule("I3", "E1.transport")
+@pytest.mark.parametrize(
+    "host",
+    [
+        "rebound.example",
+        "localhost.rebound.example",
+        "localhost.",
+        "127.0.0.1.rebound.example:8080",
+        "127.1",
+        "2130706433",
+        "[::ffff:127.0.0.1]",
+        "0.0.0.0",
+        "",
+    ],
+)
+def test_mcp_answers_to_no_name_that_it_does_not_go_by(base: str, host: str) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    head = (
+        f"POST /mcp HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n"
+        f"accept: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    assert _exchange(base, head.encode() + body).status == 421
+
+
+def _serving(folder: Path, settings: Settings) -> AbstractContextManager[str]:
+    return served(create_app(settings, search=reference_world(folder)), hsts_seconds=settings.hsts_seconds)
+
+
+def _policy(reply: Reply) -> dict[str, str | None]:
+    return {name: reply.headers.get(name) for name in POLICY}
+
+
+def _exchange(base: str, sent: bytes) -> Reply:
+    address = urlsplit(base)
+    with socket.create_connection((str(address.hostname), address.port or 0), timeout=10) as connection:
+        connection.sendall(sent)
+        response = HTTPResponse(connection)
+        response.begin()
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        return Reply(response.status, headers, response.read())

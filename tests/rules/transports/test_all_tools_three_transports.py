@@ -1,0 +1,143 @@
+"""All twelve tools by every door: what chance asks of them is answered alike, to the byte (I5).
+
+`SHOP_DIRECTORY_DOOR_CALLS` says how many calls; CI takes a few of them.
+"""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+from mcp import Client
+
+from service.app import create_app
+from service.runtime.wire import encode
+from service.settings.service import Settings
+from service.tools.registry import REGISTRY
+from tests.support.catalogues import coupon, shop
+from tests.support.generated_calls import GeneratedCalls
+from tests.support.sample import SampleService
+from tests.support.served import served
+from tests.support.transports import STAMP_KEYS, Told, mcp_transports, over_mcp, over_rest
+from tests.support.worlds import embedded_world
+
+CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_CALLS", "400"))
+SEED: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_SEED", "20261121"))
+# A second for ten calls by five doors each, and as much again.
+SECONDS: Final = 120 + CALLS // 5
+CODES: Final = {
+    "ok",
+    "invalid_input",
+    "unknown_category",
+    "page_too_deep",
+    "shop_not_found",
+    "offer_not_found",
+    "no_valid_checkout_url",
+}
+
+
+@pytest.mark.timeout(SECONDS)
+@pytest.mark.rule("I1", "I2", "I3", "I4", "I5", "E2", "C2", "E5.request_id", "I56", "I79.more_reads", "V2")
+async def test_whatever_is_asked_every_door_answers_alike(sample: SampleService) -> None:
+    calls = GeneratedCalls(sample.catalogue, SEED).take(CALLS)
+    met: Counter[tuple[str, str]] = Counter()
+    async with (
+        httpx2.AsyncClient(base_url=sample.base, headers={"x-api-token": sample.token}, timeout=30.0) as rest,
+        mcp_transports(sample.base, sample.index, sample.token, sample.variables) as transports,
+    ):
+        for number, (tool, arguments) in enumerate(calls):
+            code = await _assert_alike(rest, transports, tool, arguments, f"seed {SEED}, call {number}")
+            met[tool, code] += 1
+    tools = {tool.name for tool in REGISTRY}
+    assert len(tools) == 12
+    assert {tool for tool, code in met if code == "ok"} == {tool for tool, code in met if code != "ok"} == tools
+    assert {code for _, code in met} == CODES
+    # For the record of long runs.
+    print(f"{CALLS} calls by {1 + len(transports)} doors: {dict(Counter(code for _, code in met.elements()))}")  # noqa: T201
+
+
+@pytest.mark.rule("A5", "I41", "I20", "I5")
+async def test_a_blocked_channel_is_one_of_two_things_that_doors_differ_in(tmp_path: Path) -> None:
+    coupons = [
+        coupon("EVERYWHERE", "s1"),
+        coupon("NOT-BY-REST", "s1", blocked_channels=["rest"]),
+        coupon("NOT-BY-MCP", "s1", blocked_channels=["mcp"]),
+        coupon("NOT-BY-STDIO", "s1", blocked_channels=["stdio"]),
+        coupon("NOWHERE", "s1", blocked_channels=["rest", "mcp", "stdio"]),
+    ]
+    index = embedded_world(tmp_path, [shop("Lantern Lane", "lantern-lane.internal", id="s1")], coupons=coupons)
+    asked = {"shop_domain": "s1"}
+    with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
+        told = {"rest": over_rest(base, "list_coupons", asked)}
+        async with mcp_transports(base, index) as transports:
+            told |= {name: await over_mcp(client, "list_coupons", asked) for name, client in transports.items()}
+    assert {name: _codes(answer) for name, answer in told.items()} == {
+        "rest": {"EVERYWHERE", "NOT-BY-MCP", "NOT-BY-STDIO"},
+        "http 2026-07-28": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-STDIO"},
+        "http legacy": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-STDIO"},
+        "stdio 2026-07-28": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-MCP"},
+        "stdio legacy": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-MCP"},
+    }
+    for answer in told.values():
+        document = json.loads(answer.text)
+        assert (document["total_count"], document["withheld"]) == (
+            5,
+            {"expired": 0, "verified_rejected": 0, "reserved_test_domain": 0, "policy": 2},
+        )
+
+
+@pytest.mark.rule("A6.ceiling", "I5", "E2")
+@pytest.mark.parametrize(("count", "listed_over_mcp"), [(200, True), (201, False)])
+async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
+    tmp_path: Path,
+    count: int,
+    listed_over_mcp: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    coupons = [coupon(f"CODE{number}", f"s{number % 2}") for number in range(count)]
+    shops = [shop("Lantern Lane", "lantern-lane.internal", id="s0"), shop("Nord", "nord.internal", id="s1")]
+    index = embedded_world(tmp_path, shops, coupons=coupons)
+    with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
+        assert len(_codes(over_rest(base, "list_coupons", {}))) == count
+        async with mcp_transports(base, index) as transports:
+            of_all = [await over_mcp(client, "list_coupons", {}) for client in transports.values()]
+            of_one = [await over_mcp(client, "list_coupons", {"shop_domain": "s1"}) for client in transports.values()]
+    assert [len(_codes(answer)) for answer in of_one] == [count // 2] * 4
+    if listed_over_mcp:
+        assert [len(_codes(answer)) for answer in of_all] == [count] * 4
+        return
+    problems = [json.loads(answer.text) for answer in of_all]
+    assert [(problem["status"], problem["code"]) for problem in problems] == [(400, "too_many_coupons")] * 4
+    assert {problem["detail"] for problem in problems} == {
+        "There are more usable coupons than can be listed here. Ask for one shop by shop_domain."
+    }
+
+
+async def _assert_alike(
+    rest: httpx2.AsyncClient, transports: dict[str, Client], tool: str, arguments: dict[str, Any], at: str
+) -> str:
+    """Hold each door's answer against REST's; what it came to."""
+    reply = await rest.post(
+        f"/tool/{tool}", content=json.dumps(arguments), headers={"content-type": "application/json"}
+    )
+    document = reply.json()
+    failed = reply.status_code != 200
+    # The bytes are the canonical ones: nothing is lost in reading them and writing them again.
+    assert reply.content == encode(document), (at, tool, arguments)
+    ids = {reply.headers["x-request-id"]}
+    for name, client in transports.items():
+        told = await over_mcp(client, tool, arguments)
+        assert told.text == reply.text, (at, name, tool, arguments)
+        assert (told.failed, told.structured) == (failed, None if failed else document), (at, name, tool, arguments)
+        assert told.stamp == tuple(reply.headers.get(key) for key in STAMP_KEYS), (at, name, tool, arguments)
+        ids.add(told.request_id)
+    assert len(ids) == 1 + len(transports)
+    if failed:
+        assert (document["status"], reply.headers["content-type"]) == (reply.status_code, "application/problem+json")
+    return str(document["code"]) if failed else "ok"
+
+
+def _codes(answer: Told) -> set[str]:
+    return {found["code"] for found in json.loads(answer.text)["results"]}

@@ -1,0 +1,396 @@
+"""Whatever is wrong with the input, each door says so in the documented way: never a 422, never a 500."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.rpc import Era, call
+from tests.support.served import Reply, ask, post
+
+TOOL_HEADERS = {"content-type": "application/json"}
+STATUSES = {
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "token_required": 401,
+    "unsupported_media_type": 415,
+    "body_too_large": 413,
+    "invalid_input": 400,
+}
+LONG_QUERY = json.dumps({"query": "x" * 201}).encode()
+MANY_WORDS = json.dumps({"query": " ".join("abcdefghijklm")}).encode()
+ALLOWED = "query, country, limit, offset, category, shop_domain, shop_id_or_domain"
+NUMBER = "must be a whole number"
+COUNTRY = "must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK"
+CONTROL = "holds a control character"
+LIST = "must be a list of 1 to 100 shop ids or domains"
+OFFERS_OFFSET = "must be from 0 to 100,000"
+
+
+def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> Any:  # noqa: ANN401 - a parameter set
+    return pytest.param(tool, arguments, errors, id=f"{rules} {tool} {arguments[:60].decode()}")
+
+
+@pytest.mark.rule("R1.bounds", "R2", "R2.ignored", "R3", "R4", "M8", "E1", "E2", "E6", "I44", "I82", "I5", "A14")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "errors"),
+    [
+        _case("I44", "find_shop", b"{}", ("query", "is required")),
+        _case("R3", "find_shop", b'{"query":null}', ("query", "must be a string")),
+        _case("R3", "find_shop", b'{"query":5}', ("query", "must be a string")),
+        _case("R3", "find_shop", b'{"query":["a"]}', ("query", "must be a string")),
+        _case("M8", "find_shop", LONG_QUERY, ("query", "may have at most 200 characters")),
+        _case("M8", "find_shop", MANY_WORDS, ("query", "may have at most 12 words")),
+        _case("M8", "find_shop", b'{"query":"","limit":0}', ("limit", "must be from 1 to 100")),
+        _case("M8", "find_shop", b'{"query":"","limit":101}', ("limit", "must be from 1 to 100")),
+        _case("M8", "find_shop", b'{"query":"","limit":-1}', ("limit", "must be from 1 to 100")),
+        _case("M8", "find_shop", b'{"query":"","limit":1e300}', ("limit", "must be from 1 to 100")),
+        _case("M8", "find_shop", b'{"query":"","limit":"50"}', ("limit", NUMBER)),
+        _case("M8", "find_shop", b'{"query":"","limit":true}', ("limit", NUMBER)),
+        _case("M8", "find_shop", b'{"query":"","limit":50.5}', ("limit", NUMBER)),
+        _case("M8", "find_shop", b'{"query":"","limit":[]}', ("limit", NUMBER)),
+        _case("M8", "find_shop", b'{"query":"","offset":-1}', ("offset", "must not be negative")),
+        _case("M8", "find_shop", b'{"query":"","offset":"0"}', ("offset", NUMBER)),
+        _case("R4", "find_shop", b'{"query":"","country":"UK"}', ("country", COUNTRY)),
+        _case("R4", "find_shop", b'{"query":"","country":"XX"}', ("country", COUNTRY)),
+        _case("R4", "find_shop", b'{"query":"","country":"DEU"}', ("country", COUNTRY)),
+        _case("R4", "find_shop", b'{"query":"","country":" DE"}', ("country", COUNTRY)),
+        _case("R4", "find_shop", '{"query":"","country":"ıt"}'.encode(), ("country", COUNTRY)),
+        _case("R4", "find_shop", b'{"query":"","country":49}', ("country", "must be a string")),
+        _case("R3", "find_shop", b'{"query":"","category":5}', ("category", "must be a string")),
+        _case(
+            "R3",
+            "find_shop",
+            b'{"qury":"x"}',
+            ("query", "is required"),
+            ("qury", f"is not a field of this tool; it takes {ALLOWED}"),
+        ),
+        _case("R2.ignored", "find_shop", b'{"query":"","shop_domain":5}', ("shop_domain", "must be a string")),
+        _case("R2.ignored", "list_categories", b'{"shop_id_or_domain":[]}', ("shop_id_or_domain", "must be a string")),
+        _case(
+            "R3",
+            "list_categories",
+            b'{"limit":5}',
+            ("limit", "is not a field of this tool; it takes shop_domain, shop_id_or_domain"),
+        ),
+        _case("R2", "get_shop", b"{}", ("shop_domain", "is required: a shop id or a domain")),
+        _case(
+            "R2",
+            "get_shop",
+            b'{"shop_domain":null,"shop_id_or_domain":""}',
+            ("shop_domain", "is required: a shop id or a domain"),
+        ),
+        _case("R1", "get_shop", b'{"shop_domain":"   "}', ("shop_domain", "must not be blank")),
+        _case("R1", "get_shop", '{"shop_id_or_domain":"\u200b "}'.encode(), ("shop_id_or_domain", "must not be blank")),
+        _case(
+            "R1",
+            "get_shop",
+            b'{"shop_domain":"%s"}' % (b"a" * 2049),
+            ("shop_domain", "may have at most 2,048 characters"),
+        ),
+        _case(
+            "R2",
+            "get_shop",
+            b'{"shop_domain":"a.example","shop_id_or_domain":"b.example"}',
+            ("shop_domain", "and shop_id_or_domain are two references, even if both name one shop; give one of them"),
+        ),
+        _case("R3", "get_shop", b'{"shop_domain":{"id":1}}', ("shop_domain", "must be a string")),
+        _case("E6", "find_shop", b'{"query":"a\\u0000b"}', ("query", CONTROL)),
+        _case("E6", "find_shop", b'{"query":"a\\u0085b"}', ("query", CONTROL)),
+        _case("E6", "find_shop", b'{"query":"","category":"a\\tb"}', ("category", CONTROL)),
+        _case("E6", "get_shop", b'{"shop_domain":"a.\\nexample"}', ("shop_domain", CONTROL)),
+        _case("E6", "get_shop", b'{"shop_domain":"a.example\\u001c"}', ("shop_domain", CONTROL)),
+        _case("A1", "get_shop", b'{"shop_domain":"a","offers_offset":-1}', ("offers_offset", OFFERS_OFFSET)),
+        _case("A1", "get_shop", b'{"shop_domain":"a","offers_offset":100001}', ("offers_offset", OFFERS_OFFSET)),
+        _case("A1", "get_shop", b'{"shop_domain":"a","offers_offset":"1"}', ("offers_offset", NUMBER)),
+        _case("A14", "get_shops", b"{}", ("shop_domains", "is required")),
+        _case("A14", "get_shops", b'{"shop_domains":null}', ("shop_domains", LIST)),
+        _case("A14", "get_shops", b'{"shop_domains":"a.example"}', ("shop_domains", LIST)),
+        _case("A14", "get_shops", b'{"shop_domains":[]}', ("shop_domains", LIST)),
+        _case("A14", "get_shops", b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 101), ("shop_domains", LIST)),
+        _case(
+            "A14",
+            "get_shops",
+            b'{"shop_domains":["a"," ",null,5,"%s","\\n\\u001c","b\\n"]}' % (b"a" * 2049),
+            ("shop_domains.1", "must not be blank"),
+            ("shop_domains.2", "is required: a shop id or a domain"),
+            ("shop_domains.3", "must be a string"),
+            ("shop_domains.4", "may have at most 2,048 characters"),
+            ("shop_domains.5", CONTROL),
+        ),
+        _case(
+            "R2.ignored", "get_shops", b'{"shop_domains":["a"],"shop_domain":5}', ("shop_domain", "must be a string")
+        ),
+        _case(
+            "R3",
+            "get_shops",
+            b'{"shop_domains":["a"],"limit":5}',
+            ("limit", "is not a field of this tool; it takes shop_domains, shop_domain, shop_id_or_domain"),
+        ),
+        _case("E6", "list_categories", b'{"shop_domain":"\\u007f"}', ("shop_domain", CONTROL)),
+        _case("E6", "list_categories", b'{"a\\u0001":1}', ("(a field)", CONTROL)),
+        _case("E6", "list_categories", b'{"shop_domain":[{"\\u0002":1}]}', ("shop_domain", CONTROL)),
+        _case(
+            "M8",
+            "find_shop",
+            b'{"query":7,"limit":0,"country":"UK"}',
+            ("query", "must be a string"),
+            ("country", COUNTRY),
+            ("limit", "must be from 1 to 100"),
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_alike_on_every_door(
+    base: str, tool: str, arguments: bytes, errors: tuple[tuple[str, str], ...]
+) -> None:
+    listed = [{"field": field, "message": message} for field, message in errors]
+    reply = post(base, f"/tool/{tool}", arguments)
+    problem = reply.json
+    assert sorted(problem["errors"], key=str) == sorted(listed, key=str)
+    detail = " ".join(f"{error['field']} {error['message']}." for error in problem["errors"])
+    assert reply.told == (
+        400,
+        "application/problem+json",
+        _problem("invalid_input", "Invalid input", detail, problem["errors"]),
+    )
+    _assert_mcp_tells(base, tool, arguments, reply)
+
+
+@pytest.mark.rule("M8", "E4", "E1", "E2", "I51", "I82")
+@pytest.mark.parametrize(
+    ("arguments", "code", "title", "detail"),
+    [
+        (
+            b'{"query":"","offset":99951}',
+            "page_too_deep",
+            "Page too deep",
+            "offset and limit together may not be over 100,000. Narrow the search by category or country instead.",
+        ),
+        (
+            b'{"query":"","offset":1%s}' % (b"0" * 300),
+            "page_too_deep",
+            "Page too deep",
+            "offset and limit together may not be over 100,000. Narrow the search by category or country instead.",
+        ),
+        (
+            b'{"query":"","category":"bookz"}',
+            "unknown_category",
+            "Unknown category",
+            (
+                "No shop carries this category. Closest: books, kitchen-ware, garden."
+                " Call list_categories for the slugs that exist."
+            ),
+        ),
+    ],
+)
+def test_a_refused_search_says_what_to_do(base: str, arguments: bytes, code: str, title: str, detail: str) -> None:
+    reply = post(base, "/tool/find_shop", arguments)
+    message = "must be a slug of list_categories; closest: books, kitchen-ware, garden"
+    errors = [{"field": "category", "message": message}] if code == "unknown_category" else []
+    assert reply.told == (400, "application/problem+json", _problem(code, title, detail, errors))
+    _assert_mcp_tells(base, "find_shop", arguments, reply)
+
+
+@pytest.mark.rule("E4", "V2")
+def test_a_category_of_hidden_shops_only_is_no_category(base: str) -> None:
+    reply = post(base, "/tool/find_shop", {"query": "", "category": "secrets"})
+    assert (reply.status, reply.json["code"]) == (400, "unknown_category")
+    assert "secrets" not in reply.body.decode()
+
+
+@pytest.mark.rule("E6", "E1.transport")
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"query":', "is not valid JSON"),
+        (b"{'query':''}", "is not valid JSON"),
+        (b'{"query":"a\tb"}', "is not valid JSON"),
+        (b'\xef\xbb\xbf{"query":""}', "is not valid JSON"),
+        (b'{"query":"\xff"}', "is not UTF-8"),
+        (b'{"query":"\xed\xa0\x80"}', "is not UTF-8"),
+        (b'{"query":"","limit":NaN}', "holds NaN or Infinity, which JSON does not have"),
+        (b'{"query":"","limit":-Infinity}', "holds NaN or Infinity, which JSON does not have"),
+        (b'{"query":"","limit":1e999}', "holds a number that is too large"),
+        (b'{"query":"","limit":%s}' % (b"9" * 5000), "holds a number with too many digits"),
+        (b'{"query":"a","query":"b"}', "has the same key twice in one object"),
+        (b'{"query":{"a":1,"a":2}}', "has the same key twice in one object"),
+        (b'{"query":"\\ud800"}', "holds half of a surrogate pair"),
+        (b'{"\\udfff":1}', "holds half of a surrogate pair"),
+        (b'{"query":%s1%s}' % (b"[" * 40, b"]" * 40), "is nested more than 32 levels deep"),
+        (b"[" * 30_000, "is nested more than 32 levels deep"),
+    ],
+)
+def test_what_is_no_strict_json_is_refused_before_anything_reads_it(base: str, body: bytes, reason: str) -> None:
+    reply = post(base, "/tool/find_shop", body)
+    problem = _problem("invalid_input", "Invalid input", f"The body {reason}.", [])
+    assert reply.told == (400, "application/problem+json", problem)
+    for era in Era:
+        told = call(base, era, "find_shop", body)
+        error = {"code": -32700, "message": f"The message {reason}."}
+        assert told.told == (400, "application/json", {"jsonrpc": "2.0", "id": None, "error": error})
+
+
+@pytest.mark.rule("E6", "R5")
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"", "The body is empty: send a JSON object, {} at least."),
+        (b" \n", "The body is empty: send a JSON object, {} at least."),
+        (b"[]", "The body must be a JSON object."),
+        (b'"a"', "The body must be a JSON object."),
+        (b"null", "The body must be a JSON object."),
+    ],
+)
+def test_a_body_that_is_no_object_is_refused(base: str, body: bytes, detail: str) -> None:
+    reply = post(base, "/tool/list_categories", body)
+    assert reply.told == (400, "application/problem+json", _problem("invalid_input", "Invalid input", detail, []))
+
+
+@pytest.mark.rule("E6", "R5")
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_body_over_64_kib_is_refused_whatever_its_declared_length(base: str, declared: bool) -> None:  # noqa: FBT001 - a parameter
+    body = b'{"query":"%s"}' % (b"x" * 65_536)
+    headers = TOOL_HEADERS | ({} if declared else {"transfer-encoding": "chunked"})
+    raw = body if declared else b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    reply = ask(base, "POST", "/tool/find_shop", raw, headers)
+    problem = _problem("body_too_large", "Body too large", "A request body may hold at most 65,536 bytes.", [], 413)
+    assert reply.told == (413, "application/problem+json", problem)
+
+
+@pytest.mark.rule("E6")
+def test_a_body_of_exactly_64_kib_is_read(base: str) -> None:
+    empty = b'{"query":""}'
+    reply = post(base, "/tool/find_shop", empty + b" " * (65_536 - len(empty)))
+    assert (reply.status, reply.json["total_count"]) == (200, 3)
+
+
+@pytest.mark.rule("R5", "E1", "I83")
+@pytest.mark.parametrize(
+    ("line", "content_type", "body", "code"),
+    [
+        ("GET /tool/nothing", "text/plain", b"x" * 70_000, "not_found"),
+        ("POST /tool/find_shop/", "application/json", b"{}", "not_found"),
+        ("POST /tool/report_codes", "application/json", b"{}", "not_found"),
+        ("POST /tool/report_code", "text/plain", b"x" * 70_000, "token_required"),
+        ("PUT /tool/report_code", "application/json", b"{}", "method_not_allowed"),
+        ("PUT /tool/find_shop", "text/plain", b"x" * 70_000, "method_not_allowed"),
+        ("GET /tool/find_shop", "application/json", b"", "method_not_allowed"),
+        ("OPTIONS /tool/find_shop", "application/json", b"", "method_not_allowed"),
+        ("POST /suggest", "application/json", b"{}", "method_not_allowed"),
+        ("POST /tool/find_shop", "text/plain", b"x" * 70_000, "unsupported_media_type"),
+        ("POST /tool/find_shop", "application/json-patch+json", b"{}", "unsupported_media_type"),
+        ("POST /tool/find_shop", "", b"{}", "unsupported_media_type"),
+        ("POST /tool/find_shop", "application/json", b"x" * 70_000, "body_too_large"),
+        ("POST /tool/find_shop", "application/json", b"x", "invalid_input"),
+    ],
+)
+def test_of_several_faults_the_first_in_r5s_order_is_told(
+    base: str, line: str, content_type: str, body: bytes, code: str
+) -> None:
+    method, _, path = line.partition(" ")
+    reply = ask(base, method, path, body, {"content-type": content_type} if content_type else {})
+    status = STATUSES[code]
+    assert (reply.status, reply.headers["content-type"], reply.json["code"], reply.json["status"]) == (
+        status,
+        "application/problem+json",
+        code,
+        status,
+    )
+    assert ("allow" in reply.headers) == (code == "method_not_allowed")
+
+
+@pytest.mark.rule("R5")
+def test_parameters_of_the_content_type_do_not_matter(base: str) -> None:
+    headers = {"content-type": "Application/JSON; charset=utf-8"}
+    assert ask(base, "POST", "/tool/list_categories", b"{}", headers).status == 200
+
+
+@pytest.mark.rule("M8", "R3", "R2.ignored", "R4", "E6", "I45", "I79")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("find_shop", b'{"query":""}'),
+        ("find_shop", b'{"query":"","limit":50.0,"offset":0.0}'),
+        ("find_shop", b'{"query":"","limit":null,"offset":null,"country":null,"category":null}'),
+        ("find_shop", b'{"query":"","limit":"","offset":"","country":"","category":""}'),
+        ("find_shop", b'{"query":"\\t \\r\\n"}'),
+        ("find_shop", b'{"query":"","shop_domain":"ignored","shop_id_or_domain":null}'),
+    ],
+)
+def test_what_is_unusual_but_right_is_taken(base: str, tool: str, arguments: bytes) -> None:
+    reply = post(base, f"/tool/{tool}", arguments)
+    assert (reply.status, reply.json) == (200, post(base, "/tool/find_shop", {"query": ""}).json)
+
+
+@pytest.mark.rule("R3", "E1", "E5")
+@pytest.mark.parametrize(
+    ("query_string", "names"),
+    [
+        ("limit=1", ["limit"]),
+        ("limit=1&category=zqcanaryzq&limit=2", ["limit", "category"]),
+        ("utm_source=x&_=1", ["utm_source", "_"]),
+        ("a", ["a"]),
+        ("%00=1", ["(a field)"]),
+        ("&", ["(a field)"]),
+    ],
+)
+def test_a_query_string_on_the_path_of_a_tool_is_named_and_refused(
+    base: str, query_string: str, names: list[str]
+) -> None:
+    message = "is in the query string, where this path takes nothing; send it in the JSON body"
+    problem = _problem(
+        "invalid_input",
+        "Invalid input",
+        " ".join(f"{name} {message}." for name in names),
+        [{"field": name, "message": message} for name in names],
+    )
+    reply = post(base, f"/tool/find_shop?{query_string}", b'{"query":""}')
+    assert reply.told == (400, "application/problem+json", problem)
+
+
+@pytest.mark.rule("R5", "R3")
+def test_a_query_string_is_looked_at_after_the_body_was_read(base: str) -> None:
+    for content_type, body, code in (
+        ("text/plain", b"x" * 70_000, "unsupported_media_type"),
+        ("application/json", b"x" * 70_000, "body_too_large"),
+        ("application/json", b"x", "invalid_input"),
+    ):
+        reply = ask(base, "POST", "/tool/find_shop?limit=1", body, {"content-type": content_type})
+        assert (reply.status, reply.json["code"]) == (STATUSES[code], code)
+    assert post(base, "/tool/find_shop?", b'{"query":""}').status == 200
+
+
+@pytest.mark.rule("R1", "E6", "R2.ignored")
+@pytest.mark.parametrize("era", Era)
+def test_white_space_at_the_ends_of_a_reference_is_trimmed_line_breaks_too(base: str, era: Era) -> None:
+    plain = post(base, "/tool/get_shop", {"shop_domain": "shop_books"}).json
+    for reference in (b"\\r\\nshop_books\\n", b"\\t harbour-lane-books.example\\u2028", b"\\u0085shop_books\\u000b"):
+        arguments = b'{"shop_domain":"%s"}' % reference
+        assert post(base, "/tool/get_shop", arguments).told == (200, "application/json", plain)
+        assert call(base, era, "get_shop", arguments).json["result"]["structuredContent"] == plain
+    assert post(base, "/tool/list_categories", b'{"shop_domain":"ignored\\n"}').status == 200
+
+
+@pytest.mark.rule("R4")
+@pytest.mark.parametrize("country", ["DE", "de", "dE", "XK"])
+def test_a_country_is_taken_in_any_case(base: str, country: str) -> None:
+    assert post(base, "/tool/find_shop", {"query": "", "country": country}).status == 200
+
+
+def _problem(code: str, title: str, detail: str, errors: list[dict[str, str]], status: int = 400) -> dict[str, Any]:
+    problem = {
+        "type": f"urn:shop-directory:problem:{code}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    return problem | ({"errors": errors} if errors else {})
+
+
+def _assert_mcp_tells(base: str, tool: str, arguments: bytes, reply: Reply) -> None:
+    for era in Era:
+        told = call(base, era, tool, arguments)
+        result = told.json["result"]
+        assert (told.status, result["isError"], "structuredContent" in result) == (200, True, False)
+        assert [block["text"] for block in result["content"]] == [reply.body.decode()]

@@ -1,0 +1,141 @@
+"""Answers of a kilobyte or more are compressed for those who ask for it, and nothing else about them changes."""
+
+import gzip
+import json
+from typing import Any, Final
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from service.http.compression import Compression
+from tests.support.rpc import Era, call
+from tests.support.sample import SampleService
+from tests.support.served import Reply, ask, get, post
+
+PAGE: Final = {"query": "", "limit": 10}
+# What differs between any two requests.
+_OF_ONE_REQUEST: Final = frozenset({"x-request-id", "date", "ratelimit"})
+FILE: Final = "/docs/assets/swagger-ui.css"
+
+
+def _told(reply: Reply, *but: str) -> dict[str, str]:
+    return {name: value for name, value in reply.headers.items() if name not in {*but, *_OF_ONE_REQUEST}}
+
+
+@pytest.mark.rule("I5", "C2")
+def test_a_page_of_shops_is_the_same_and_shorter(sample: SampleService) -> None:
+    plain = post(sample.base, "/tool/find_shop", PAGE)
+    packed = post(sample.base, "/tool/find_shop", PAGE, accept_encoding="br, gzip;q=0.5")
+    assert gzip.decompress(packed.body) == plain.body
+    assert len(packed.body) < len(plain.body) / 2
+    assert _told(packed) == {
+        **_told(plain), "content-encoding": "gzip", "content-length": str(len(packed.body)), "vary": "Accept-Encoding",
+    }  # fmt: skip
+    assert packed.body == post(sample.base, "/tool/find_shop", PAGE, accept_encoding="gzip").body
+
+
+@pytest.mark.parametrize("accepted", ["", "identity", "br, zstd", "gzip;q=0", "GZIP; q=0.0", "*", "xgzip"])
+def test_who_does_not_accept_gzip_gets_none(sample: SampleService, accepted: str) -> None:
+    reply = post(sample.base, "/tool/find_shop", PAGE, accept_encoding=accepted)
+    assert (reply.headers.get("content-encoding"), len(reply.json["results"])) == (None, 10)
+
+
+def test_a_short_answer_stays_as_it_is(sample: SampleService) -> None:
+    reply = post(sample.base, "/tool/get_shop", {"shop_domain": "nobody.internal"}, accept_encoding="gzip")
+    assert (reply.status, reply.json["code"]) == (404, "shop_not_found")
+    assert {"content-encoding", "vary"} & set(reply.headers) == set()
+
+
+@pytest.mark.rule("I5")
+@pytest.mark.parametrize("era", list(Era))
+@pytest.mark.parametrize("plain_call", [True, False])
+def test_results_over_mcp_are_compressed_whoever_writes_them(
+    sample: SampleService, era: Era, *, plain_call: bool
+) -> None:
+    # With a header of the protocol that is not known here, the SDK answers.
+    headers = {"accept_encoding": "gzip", **({} if plain_call else {"mcp_param_any": "x"})}
+    reply = call(sample.base, era, "find_shop", json.dumps(PAGE).encode(), **headers)
+    assert reply.headers["content-encoding"] == "gzip"
+    document = json.loads(gzip.decompress(reply.body))
+    (content,) = document["result"]["content"]
+    assert content["text"].encode() == post(sample.base, "/tool/find_shop", PAGE).body
+
+
+@pytest.mark.rule("C1.http")
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("limit", ["", "&limit=20"])
+def test_suggestions_are_not_compressed_on_any_path(sample: SampleService, method: str, limit: str) -> None:
+    plain, asked = (
+        ask(sample.base, method, f"/suggest?q=s{limit}", headers=headers)
+        for headers in ({}, {"accept-encoding": "gzip"})
+    )
+    assert (asked.body, _told(asked)) == (plain.body, _told(plain))
+    assert {"content-encoding", "vary"} & set(asked.headers) == set()
+
+
+def test_each_form_of_a_file_has_a_strong_tag_of_its_own(sample: SampleService) -> None:
+    plain, packed = get(sample.base, FILE), get(sample.base, FILE, accept_encoding="gzip")
+    tags = plain.headers["etag"], packed.headers["etag"]
+    assert gzip.decompress(packed.body) == plain.body
+    assert (len(set(tags)), [tag.startswith('"') for tag in tags]) == (2, [True, True])
+    assert [reply.headers["vary"] for reply in (plain, packed)] == ["Accept-Encoding"] * 2
+    for accepted, own, other in (("identity", *tags), ("gzip", *reversed(tags))):
+        same = get(sample.base, FILE, accept_encoding=accepted, if_none_match=own)
+        assert (same.status, same.body, same.headers["etag"], same.headers["vary"]) == (
+            304,
+            b"",
+            own,
+            "Accept-Encoding",
+        )
+        assert "content-encoding" not in same.headers
+        assert get(sample.base, FILE, accept_encoding=accepted, if_none_match=other).status == 200
+
+
+@pytest.mark.parametrize("accepted", ["identity", "gzip"])
+@pytest.mark.parametrize("path", ["/", "/openapi.json", "/llms.txt", FILE, "/assets/icon.svg", "/health"])
+def test_head_is_answered_as_get(sample: SampleService, path: str, accepted: str) -> None:
+    whole, head = (ask(sample.base, method, path, headers={"accept-encoding": accepted}) for method in ("GET", "HEAD"))
+    assert (head.status, head.body, _told(head)) == (200, b"", _told(whole))
+
+
+async def _sent(parts: list[bytes], kind: bytes, method: str = "GET") -> list[Message]:
+    """What the caller is sent of an answer in parts."""
+    seen: list[Message] = []
+
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        headers = [(b"content-type", kind), (b"content-length", b"%d" % sum(map(len, parts)))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for place, part in enumerate(parts):
+            before = len(seen)
+            await send({"type": "http.response.body", "body": part, "more_body": place + 1 < len(parts)})
+            assert len(seen) > before
+
+    async def send(message: Message) -> None:
+        seen.append(message)
+
+    async def receive() -> Any:  # noqa: ANN401 - never asked
+        raise AssertionError
+
+    scope = {"type": "http", "method": method, "path": "/mcp", "headers": [(b"accept-encoding", b"gzip")]}
+    await Compression(app)(scope, receive, send)
+    return seen
+
+
+async def test_events_are_sent_one_by_one_as_they_come() -> None:
+    parts = [b"data: 1\n\n", b"data: 2\n\n", b"x" * 5_000]
+    start, *bodies = await _sent(parts, b"text/event-stream")
+    assert [body["body"] for body in bodies] == parts
+    assert dict(start["headers"]) == {b"content-type": b"text/event-stream", b"content-length": b"5018"}
+
+
+async def test_an_answer_in_parts_is_compressed_part_by_part() -> None:
+    parts = [b"x" * 2_000, b"y" * 2_000]
+    start, *bodies = await _sent(parts, b"application/json")
+    assert gzip.decompress(b"".join(body["body"] for body in bodies)) == b"".join(parts)
+    assert (len(bodies), b"content-length" in dict(start["headers"])) == (2, False)
+
+
+async def test_head_of_what_get_would_compress_has_no_length() -> None:
+    start, _ = await _sent([b"x" * 2_000], b"application/json", "HEAD")
+    kind, vary = (b"content-type", b"application/json"), (b"vary", b"Accept-Encoding")
+    assert sorted(start["headers"]) == [(b"content-encoding", b"gzip"), kind, vary]

@@ -1,0 +1,134 @@
+"""get_shops by every transport: what it answers, what it costs, and what the headers say of that (A14)."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from service.app import create_app
+from service.limits.policy import QuotaClass
+from service.settings.service import Settings
+from tests.support.callers import issue
+from tests.support.limited import limited
+from tests.support.rpc import Era, call, request
+from tests.support.served import Reply, get, post, served
+from tests.support.transports import mcp_transports, over_mcp, over_rest
+from tests.support.worlds import BOOKS_VIEW, embedded_world
+
+GET_SHOPS: Final = "/tool/get_shops"
+TEN: Final = QuotaClass(reads=10, suggest=10, reports=0)
+# The SDK, and not the fast path, answers a call with a header of the protocol that is unknown here.
+NOT_PLAIN: Final = {"mcp_unknown": "1"}
+
+
+def _asked(count: int) -> dict[str, Any]:
+    return {"shop_domains": ["shop_books", *(f"none{number}.example" for number in range(1, count))]}
+
+
+def _left(reply: Reply) -> int:
+    """The units that an answer says are left; the policy is that of the anonymous quota."""
+    assert reply.headers["ratelimit-policy"] == '"reads";q=10;w=60'
+    told = re.fullmatch(r'"reads";r=(\d+);t=(\d+)', reply.headers["ratelimit"])
+    assert told is not None
+    assert 1 <= int(told[2]) <= 60
+    return int(told[1])
+
+
+@pytest.mark.rule("A14", "V2", "R1", "I5")
+async def test_every_transport_answers_each_reference_in_the_order_asked(tmp_path: Path) -> None:
+    index = embedded_world(tmp_path)
+    references = [
+        "https://www.Harbour-Lane-Books.example/new\n",
+        "shop_hidden",
+        "nobody.example",
+        "shop_books",
+        "no id",
+        "shop_books",
+    ]
+    arguments = {"shop_domains": references, "shop_domain": "ignored", "shop_id_or_domain": None}
+    found = {0, 3, 5}
+    expected = {
+        "results": [
+            {"shop_domain": reference, "shop": BOOKS_VIEW if place in found else None}
+            for place, reference in enumerate(references)
+        ],
+        "found": 3,
+    }
+    with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
+        told = {"rest": over_rest(base, "get_shops", arguments)}
+        async with mcp_transports(base, index) as transports:
+            told |= {name: await over_mcp(client, "get_shops", arguments) for name, client in transports.items()}
+    assert {name: json.loads(answer.text) for name, answer in told.items()} == dict.fromkeys(told, expected)
+    assert len({answer.stamp for answer in told.values()}) == 1
+
+
+@pytest.mark.rule("A14", "Q2")
+@pytest.mark.parametrize(("references", "cost"), [(1, 1), (10, 1), (11, 2), (20, 2), (21, 3), (100, 10)])
+def test_a_call_costs_a_read_for_each_ten_references_begun(tmp_path: Path, references: int, cost: int) -> None:
+    with limited(tmp_path, quota_anonymous=TEN) as base:
+        reply = post(base, GET_SHOPS, _asked(references))
+        assert (reply.status, reply.json["found"], len(reply.json["results"])) == (200, 1, references)
+        assert _left(reply) == 10 - cost
+
+
+@pytest.mark.rule("A14", "Q2", "R5.credentials", "E1.retry_after")
+def test_a_call_that_costs_more_than_is_left_is_refused_and_takes_its_first_read_alone(tmp_path: Path) -> None:
+    with limited(tmp_path, quota_anonymous=TEN) as base:
+        assert _left(post(base, GET_SHOPS, _asked(55))) == 4
+        refused = post(base, GET_SHOPS, _asked(50))
+        assert (refused.status, refused.json["code"], _left(refused)) == (429, "quota_exceeded", 3)
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        assert _left(post(base, GET_SHOPS, _asked(30))) == 0
+        assert post(base, GET_SHOPS, _asked(1)).status == 429
+
+
+@pytest.mark.rule("A14", "Q2", "R5")
+def test_what_is_wrong_costs_one_read_and_is_told_whatever_is_left(tmp_path: Path) -> None:
+    with limited(tmp_path, quota_anonymous=TEN) as base:
+        assert _left(post(base, GET_SHOPS, _asked(90))) == 1
+        wrong = post(base, GET_SHOPS, {"shop_domains": [*_asked(99)["shop_domains"], " "]})
+        error = {"field": "shop_domains.99", "message": "must not be blank"}
+        assert (wrong.status, wrong.json["errors"], _left(wrong)) == (400, [error], 0)
+
+
+@pytest.mark.rule("A14", "Q2", "I78")
+def test_the_quota_of_a_token_is_charged_where_there_is_one(tmp_path: Path) -> None:
+    token = issue(tmp_path / "tokens.sqlite").text
+    with limited(tmp_path, quota_anonymous=TEN) as base:
+        reply = post(base, GET_SHOPS, _asked(31), x_api_token=token)
+        assert (reply.status, reply.headers["ratelimit"].partition(";t=")[0]) == (200, '"reads";r=1')
+        assert _left(post(base, GET_SHOPS, _asked(1))) == 9
+
+
+@pytest.mark.rule("A14", "Q2", "E2.wait")
+@pytest.mark.parametrize("era", Era)
+@pytest.mark.parametrize("headers", [{}, NOT_PLAIN], ids=["fast path", "sdk"])
+def test_over_mcp_the_headers_say_what_is_left_after_the_whole_cost(
+    tmp_path: Path, era: Era, headers: dict[str, str]
+) -> None:
+    with limited(tmp_path, quota_anonymous=TEN) as base:
+        many = json.dumps(_asked(55)).encode()
+        answered = call(base, era, "get_shops", many, **headers)
+        assert (answered.status, answered.json["result"]["structuredContent"]["found"]) == (200, 1)
+        assert _left(answered) == 4
+        refused = call(base, era, "get_shops", many, **headers)
+        problem = json.loads(refused.json["result"]["content"][0]["text"])
+        assert (refused.status, refused.json["result"]["isError"], problem["code"]) == (200, True, "quota_exceeded")
+        assert _left(refused) == 3
+        assert _left(call(base, era, "list_categories", b"{}", **headers)) == 2
+        assert _left(request(base, era, "tools/list", b"", **headers)) == 1
+
+
+@pytest.mark.rule("A14")
+def test_it_is_said_to_be_beyond_the_interface_where_people_read_of_it(tmp_path: Path) -> None:
+    said = "This tool is beyond the interface: another service with the same interface may lack it."
+    with served(create_app(Settings(data_dir=embedded_world(tmp_path)))) as base:
+        described = get(base, "/openapi.json").json["paths"]
+        tools = get(base, "/tools.md").body.decode()
+        listed = request(base, Era.STATELESS, "tools/list").json["result"]["tools"]
+    beyond = [path for path, methods in described.items() if said in methods.get("post", {}).get("description", "")]
+    assert beyond == [GET_SHOPS]
+    assert tools.partition("\n## get_shops\n")[2].partition("\n## ")[0].count(said) == 1
+    assert [tool["name"] for tool in listed if said in tool["description"]] == []

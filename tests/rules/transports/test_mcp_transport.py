@@ -1,0 +1,303 @@
+"""What the MCP transport refuses keeps JSON-RPC's shape and holds our words, whichever part of it refuses."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.support.rpc import Era, request
+from tests.support.served import ask, post
+
+PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+LIBRARY_WORDS = (
+    "pydantic",
+    "validation error",
+    "http://",
+    "https://",
+    "Traceback",
+    "mcp.",
+    "ValueError",
+    "input_value",
+)
+PARAMS = (
+    "The params are not what the method takes. Since 2026-07-28 those of every request hold the protocol version "
+    "and the client's capabilities in _meta."
+)
+HEADERS = (
+    "The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name must be there once each and agree with the message."
+)
+NO_SHOP = {"find_shop", "list_categories", "get_shops", "monetize_offer", "resolve_checkout_url", "resolve_conflict"}
+TOOLS = [
+    "find_shop",
+    "list_categories",
+    "get_shop",
+    "get_shops",
+    "list_coupons",
+    "get_shipping_policy",
+    "get_trust",
+    "report_code",
+    "report_issue",
+    "monetize_offer",
+    "resolve_checkout_url",
+    "resolve_conflict",
+]
+CAPABILITIES = {
+    "tools": {"listChanged": False},
+    "resources": {"subscribe": False, "listChanged": False},
+    "prompts": {"listChanged": False},
+    "completions": {},
+}
+MODERN = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
+
+
+def _error(code: int, message: str, message_id: int | None = None) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": message}}
+
+
+@pytest.mark.rule("E1.transport", "E6", "R5", "E5")
+@pytest.mark.parametrize(
+    ("headers", "body", "status", "error"),
+    [
+        (
+            {"host": "evil.example"},
+            PING,
+            421,
+            _error(-32600, "This server does not answer for the host that the request names."),
+        ),
+        (
+            {"host": "127.0.0.1.evil.example"},
+            PING,
+            421,
+            _error(-32600, "This server does not answer for the host that the request names."),
+        ),
+        (
+            {"origin": "https://evil.example"},
+            PING,
+            403,
+            _error(-32600, "Pages of this origin may not call the server."),
+        ),
+        ({"origin": "null"}, PING, 403, _error(-32600, "Pages of this origin may not call the server.")),
+        (
+            {"content_type": "text/plain"},
+            PING,
+            400,
+            _error(-32600, "Send the message as JSON, with the header content-type: application/json."),
+        ),
+        ({"accept": "text/html"}, PING, 406, _error(-32600, "The header accept must allow application/json.")),
+        ({}, b" " * 65_537, 413, _error(-32600, "A request body may hold at most 65,536 bytes.")),
+        ({}, b"{", 400, _error(-32700, "The message is not valid JSON.")),
+        ({}, b"", 400, _error(-32700, "The message is not valid JSON.")),
+        (
+            {},
+            b"[" + json.dumps(PING).encode() + b"]",
+            400,
+            _error(-32600, "Batches are not served: send one message a request."),
+        ),
+        ({}, b"5", 400, _error(-32600, "The message must be a JSON object.")),
+        ({}, {"id": 1, "method": "ping"}, 400, _error(-32600, 'The message must have "jsonrpc": "2.0".', 1)),
+        (
+            {},
+            PING | {"method": 5},
+            400,
+            _error(-32600, "The message must have a method, a string: only requests and notifications are taken.", 1),
+        ),
+        (
+            {},
+            {"jsonrpc": "2.0", "id": 1, "result": {}},
+            400,
+            _error(-32600, "The message must have a method, a string: only requests and notifications are taken.", 1),
+        ),
+        (
+            {},
+            PING | {"id": 1.5},
+            400,
+            _error(
+                -32600, "The message must have an id that is a string or a whole number, or none for a notification."
+            ),
+        ),
+        (
+            {},
+            PING | {"id": None},
+            400,
+            _error(
+                -32600, "The message must have an id that is a string or a whole number, or none for a notification."
+            ),
+        ),
+        (
+            {},
+            PING | {"id": True},
+            400,
+            _error(
+                -32600, "The message must have an id that is a string or a whole number, or none for a notification."
+            ),
+        ),
+        (
+            {},
+            PING | {"params": []},
+            400,
+            _error(-32600, "The message must have params that are an object, or none.", 1),
+        ),
+        ({}, PING | {"method": "no/such"}, 200, _error(-32601, "This server does not have that method.", 1)),
+        (
+            {},
+            PING | {"method": "resources/subscribe", "params": {"uri": "shop://shop_books"}},
+            200,
+            _error(-32601, "This server does not have that method.", 1),
+        ),
+        (
+            {},
+            PING | {"method": "tools/call", "params": {"name": "get_shop", "arguments": []}},
+            200,
+            _error(-32602, PARAMS, 1),
+        ),
+        ({}, PING | {"method": "tools/call", "params": {}}, 200, _error(-32602, PARAMS, 1)),
+        ({}, PING | {"method": "tools/list", "params": {"cursor": 5}}, 200, _error(-32602, PARAMS, 1)),
+        ({}, PING | {"method": "initialize", "params": {"protocolVersion": 5}}, 200, _error(-32602, PARAMS, 1)),
+        (MODERN, PING | {"method": "tools/list"}, 400, _error(-32602, PARAMS, 1)),
+        (
+            MODERN,
+            PING
+            | {"method": "tools/list", "params": {"_meta": META | {"io.modelcontextprotocol/clientCapabilities": 5}}},
+            400,
+            _error(-32602, PARAMS, 1),
+        ),
+        (MODERN, PING | {"method": "prompts/list", "params": {"_meta": META}}, 400, _error(-32020, HEADERS, 1)),
+        (
+            MODERN | {"mcp_method": "tools/call"},
+            PING | {"method": "tools/call", "params": {"name": "get_shop", "_meta": META}},
+            400,
+            _error(-32020, HEADERS, 1),
+        ),
+        (
+            MODERN | {"mcp_method": "no/such"},
+            PING | {"method": "no/such", "params": {"_meta": META}},
+            404,
+            _error(-32601, "This server does not have that method.", 1),
+        ),
+        (
+            MODERN | {"mcp_method": "subscriptions/listen"},
+            PING | {"method": "subscriptions/listen", "params": {"_meta": META}},
+            406,
+            _error(-32600, "The message is not a valid JSON-RPC request."),
+        ),
+        (
+            MODERN | {"mcp_method": "tools/call", "mcp_name": "none"},
+            PING | {"method": "tools/call", "params": {"name": "none", "_meta": META}},
+            400,
+            _error(-32602, "There is no tool of this name; tools/list names those that there are.", 1),
+        ),
+    ],
+)
+def test_a_refusal_is_a_json_rpc_error_in_our_words(
+    base: str, headers: dict[str, str], body: bytes | dict[str, Any], status: int, error: dict[str, Any]
+) -> None:
+    reply = post(base, "/mcp", body, **headers)
+    assert reply.told == (status, "application/json", error)
+    assert [word for word in LIBRARY_WORDS if word in reply.body.decode()] == []
+    assert (len(reply.headers["x-request-id"]), reply.headers["cache-control"]) == (32, "no-store")
+
+
+@pytest.mark.rule("E1.transport")
+def test_an_unserved_protocol_version_is_told_with_those_that_are(base: str) -> None:
+    meta = META | {"io.modelcontextprotocol/protocolVersion": "2031-01-01"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    reply = post(base, "/mcp", message, mcp_protocol_version="2031-01-01", mcp_method="tools/list")
+    error = {
+        "code": -32022,
+        "message": "This protocol version is not served; data.supported lists those that are.",
+        "data": {"supported": ["2026-07-28"], "requested": "2031-01-01"},
+    }
+    assert reply.told == (400, "application/json", {"jsonrpc": "2.0", "id": 1, "error": error})
+
+
+@pytest.mark.rule("I3")
+def test_white_space_around_a_header_is_no_part_of_it(base: str) -> None:
+    params = {"name": "get_shop", "arguments": {"shop_domain": "shop_books"}, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"mcp_protocol_version": "2026-07-28 ", "mcp_method": "\ttools/call ", "mcp_name": "  get_shop\t "}
+    reply = post(base, "/mcp", message, **headers)
+    assert (reply.status, reply.json["result"]["isError"]) == (200, False)
+
+
+@pytest.mark.rule("R5", "I3", "E1")
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
+def test_only_post_is_answered_and_nothing_stays_open(base: str, method: str) -> None:
+    reply = ask(base, method, "/mcp", headers={"accept": "text/event-stream"})
+    assert (reply.status, reply.headers["allow"], reply.json["code"]) == (405, "POST", "method_not_allowed")
+
+
+@pytest.mark.rule("I3", "I67")
+@pytest.mark.parametrize("origin", [None, "http://127.0.0.1:3000", "http://localhost"])
+def test_callers_from_this_machine_are_served(base: str, origin: str | None) -> None:
+    reply = post(base, "/mcp", PING, **({"origin": origin} if origin else {}))
+    assert reply.told == (200, "application/json", {"jsonrpc": "2.0", "id": 1, "result": {}})
+
+
+@pytest.mark.rule("I3")
+def test_a_notification_is_taken_without_an_answer(base: str) -> None:
+    reply = post(base, "/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (reply.status, reply.body) == (202, b"")
+
+
+@pytest.mark.rule("I3", "E2.protocol")
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
+def test_a_handshake_settles_the_version_that_the_client_asks_for(base: str, version: str) -> None:
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    reply = post(base, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    result = reply.json["result"]
+    assert (result["protocolVersion"], result["capabilities"]) == (version, CAPABILITIES)
+    assert result["serverInfo"] == {"name": "shop-directory", "title": "Shop Directory", "version": "0.1.1"}
+
+
+@pytest.mark.rule("R2.schema", "I5", "A3", "I43")
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_every_tool_is_listed_with_flat_schemas_and_what_it_does(base: str, mode: str) -> None:
+    async with Client(f"{base}/mcp", mode=mode) as client:
+        listed = await client.list_tools()
+    assert [tool.name for tool in listed.tools] == TOOLS
+    assert listed.next_cursor is None
+    for tool in listed.tools:
+        described = json.dumps([tool.input_schema, tool.output_schema])
+        assert [word for word in ("anyOf", "oneOf", "allOf", "$ref") if word in described] == []
+        names = {"shop_domain", "shop_id_or_domain"}
+        # A tool that takes no shop lets the names pass without listing them.
+        takes_shop = tool.input_schema.get("additionalProperties") is False
+        assert (names & set(tool.input_schema["properties"])) == (names if takes_shop else set())
+        assert takes_shop == (tool.name not in NO_SHOP)
+        assert not names & set(tool.input_schema.get("required", []))
+        assert [name for name, part in tool.input_schema["properties"].items() if not part.get("description")] == []
+        assert tool.annotations is not None
+        reports = tool.name.startswith("report_")
+        assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (not reports, False)
+    assert "list_categories before" in (listed.tools[0].description or "")
+
+
+@pytest.mark.rule("C1.http")
+def test_a_list_of_tools_may_be_kept_by_everybody(base: str) -> None:
+    result = request(base, Era.STATELESS, "tools/list").json["result"]
+    assert (result["ttlMs"], result["cacheScope"]) == (300_000, "public")
+
+
+@pytest.mark.rule("R5", "R5.credentials")
+@pytest.mark.parametrize("wrong", [{"mcp_name": "find_shop"}, {"mcp_method": "tools/list"}, {"mcp_name": ""}])
+def test_headers_that_disagree_with_a_call_are_told_of_before_its_missing_token(
+    base: str, wrong: dict[str, str]
+) -> None:
+    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "get_trust", **wrong}
+    params = {"name": "get_trust", "arguments": {"shop_domain": "shop_books"}, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    reply = post(base, "/mcp", message, accept="application/json", **headers)
+    assert (reply.status, reply.json) == (400, _error(-32020, HEADERS, 1))
+    right = post(
+        base,
+        "/mcp",
+        message,
+        accept="application/json",
+        **{**headers, "mcp_method": "tools/call", "mcp_name": "get_trust"},
+    )
+    assert right.status == 401

@@ -1,0 +1,353 @@
+"""The probes, what every answer carries, and what a failing engine looks like from outside."""
+
+import asyncio
+import json
+import logging
+import socket
+from http.client import HTTPResponse
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from index_mappings.documents import Shop
+from index_mappings.generations import Stamp
+from service.app import create_app
+from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished, OtherSchema
+from service.search.protocol import Generations, Suggested, SuggestQuery, TypeaheadState
+from service.search.reference.backend import ReferenceBackend
+from service.settings.service import Settings
+from tests.rules.transports.conftest import BUILT_AT, COMMIT
+from tests.support.rpc import Era, call
+from tests.support.served import ask, get, post, served
+from tests.support.worlds import BOOKS_VIEW, reference_world
+
+SECRET = "node-7.internal index shops-000042"
+UNAVAILABLE = {
+    "type": "urn:shop-directory:problem:backend_unavailable",
+    "title": "Backend unavailable",
+    "status": 503,
+    "detail": "The search engine did not answer in time. Nothing is known of the result; try again in 1 second.",
+    "code": "backend_unavailable",
+}
+
+
+class FailingBackend:
+    """A search engine that answers every question for a snapshot with the same failure."""
+
+    def __init__(self, failure: Exception | None) -> None:
+        self._failure = failure
+
+    async def snapshot(self) -> ReferenceBackend:
+        if self._failure is None:
+            await asyncio.sleep(60)
+            raise AssertionError("nobody waits that long")
+        raise self._failure
+
+    def current(self) -> None:
+        """Nothing is available."""
+
+    def typeahead_state(self) -> TypeaheadState:
+        return TypeaheadState("ready")
+
+    async def refresh(self) -> ReferenceBackend:
+        return await self.snapshot()
+
+    async def generations(self) -> Generations:
+        return await (await self.snapshot()).generations()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class ReplacedBackend:
+    """A search engine whose first generation is removed while it is asked."""
+
+    def __init__(self, world: ReferenceBackend) -> None:
+        self._world = world
+        self.closed = False
+
+    async def snapshot(self) -> "RemovedSnapshot":
+        return RemovedSnapshot(self._world.stamp)
+
+    def current(self) -> None:
+        """Nothing is available."""
+
+    def typeahead_state(self) -> TypeaheadState:
+        return TypeaheadState("ready")
+
+    async def refresh(self) -> ReferenceBackend:
+        return self._world
+
+    async def generations(self) -> Generations:
+        return await self._world.generations()
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class RemovedSnapshot(ReferenceBackend):
+    """A snapshot of a generation that is no longer there."""
+
+    def __init__(self, stamp: Stamp) -> None:
+        super().__init__(stamp, {})
+
+    async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:  # noqa: ARG002 - as `Snapshot` has it
+        raise GenerationGone(f"{SECRET} without {reference} and {offers} offers")
+
+    def suggest(self, query: SuggestQuery) -> Suggested:
+        raise GenerationGone(f"{SECRET} without {query.text}")
+
+
+@pytest.mark.rule("I73", "O1", "C1.http", "I85")
+def test_health_is_a_constant_and_ready_lists_its_checks(base: str) -> None:
+    assert get(base, "/health").told == (200, "application/json", {"status": "ok"})
+    ready = get(base, "/ready")
+    assert ready.told == (
+        200,
+        "application/json",
+        {"status": "ready", "checks": [{"name": name, "status": "ok"} for name in ("search", "typeahead", "reports")]},
+    )
+    assert ready.headers["x-generation"] == post(base, "/tool/list_categories", {}).headers["x-generation"]
+
+
+@pytest.mark.rule("I74")
+def test_version_names_the_build(base: str) -> None:
+    version = {"service": "shop-directory", "commit": COMMIT, "builtAt": BUILT_AT}
+    assert get(base, "/version").told == (200, "application/json", version)
+
+
+@pytest.mark.rule("I75", "E1", "E1.retry_after")
+@pytest.mark.parametrize(
+    ("commit", "built_at"),
+    [
+        (None, None),
+        (COMMIT, None),
+        (None, BUILT_AT),
+    ],
+)
+def test_a_build_that_does_not_know_itself_says_so(tmp_path: Path, commit: str | None, built_at: str | None) -> None:
+    settings = Settings(commit=commit, built_at=built_at)
+    with served(create_app(settings, search=reference_world(tmp_path))) as base:
+        reply = get(base, "/version")
+    assert reply.told == (
+        503,
+        "application/problem+json",
+        {
+            "type": "urn:shop-directory:problem:version_unknown",
+            "title": "Version unknown",
+            "status": 503,
+            "detail": "version_unknown: this build was made without its commit and build time.",
+            "code": "version_unknown",
+        },
+    )
+    assert int(reply.headers["retry-after"]) > 0
+
+
+@pytest.mark.rule("O1", "G4.schema", "E5", "E1.retry_after")
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (
+            NothingPublished(SECRET),
+            (
+                "search: nothing is published yet. Build the index with shop-directory index build; "
+                "the log of this process says where it looks."
+            ),
+        ),
+        (
+            OtherSchema(SECRET),
+            (
+                "search: what is published has a schema version that this service does not read. "
+                "Build the index with the indexer of this service's version."
+            ),
+        ),
+        (BackendUnavailable(SECRET), "search: the search engine does not answer."),
+        (None, "search: the search engine does not answer."),
+    ],
+)
+def test_a_service_without_readable_data_is_alive_but_not_ready(failure: Exception | None, reason: str) -> None:
+    with served(create_app(Settings(request_timeout=0.2), search=FailingBackend(failure))) as base:
+        ready, health = get(base, "/ready"), get(base, "/health")
+    problem = {
+        "type": "urn:shop-directory:problem:not_ready",
+        "title": "Not ready",
+        "status": 503,
+        "detail": reason,
+        "code": "not_ready",
+    }
+    assert ready.told == (503, "application/problem+json", problem)
+    assert (ready.headers["retry-after"], health.status) == ("2", 200)
+
+
+@pytest.mark.rule("O1", "E1.retry_after")
+def test_a_service_without_its_typeahead_is_not_ready_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = reference_world(tmp_path)
+    reason = "its files in the index are damaged. Build the index again"
+    monkeypatch.setattr(world, "typeahead_state", lambda: TypeaheadState("failed", reason))
+    with served(create_app(Settings(), search=world)) as base:
+        ready = get(base, "/ready")
+        assert (ready.status, ready.json["detail"]) == (503, f"typeahead: {reason}.")
+        monkeypatch.setattr(world, "typeahead_state", lambda: TypeaheadState("ready"))
+        assert get(base, "/ready").status == 200
+
+
+@pytest.mark.rule("E3", "E1.retry_after", "E2.wait", "E5", "C1.stale", "I5")
+@pytest.mark.parametrize("failure", [BackendUnavailable(SECRET), GenerationGone(SECRET), None])
+def test_an_engine_that_does_not_answer_is_told_as_such_on_every_door(failure: Exception | None) -> None:
+    with served(create_app(Settings(request_timeout=0.2), search=FailingBackend(failure))) as base:
+        replies = [
+            post(base, "/tool/find_shop", {"query": "books"}),
+            post(base, "/tool/list_categories", {}),
+            get(base, "/suggest?q=books"),
+        ]
+        results = [call(base, era, "find_shop", b'{"query":"books"}').json["result"] for era in Era]
+    for reply in replies:
+        assert reply.told == (503, "application/problem+json", UNAVAILABLE)
+        assert (reply.headers["retry-after"], reply.headers["cache-control"]) == ("1", "no-store")
+        assert "x-generation" not in reply.headers
+    for result in results:
+        assert (result["isError"], result["content"][0]["text"]) == (True, replies[0].body.decode())
+        assert set(result["_meta"]) & {"x-generation", "x-data-as-of"} == set()
+
+
+@pytest.mark.rule("G4.schema", "E1.retry_after", "E2.wait", "E5", "I5")
+@pytest.mark.parametrize(("failure", "said"), [(NothingPublished(SECRET), "No index"), (OtherSchema(SECRET), "schema")])
+def test_a_call_without_a_readable_index_is_not_ready_on_every_transport(failure: Exception, said: str) -> None:
+    with served(create_app(Settings(), search=FailingBackend(failure))) as base:
+        replies = [
+            post(base, "/tool/find_shop", {"query": "books"}),
+            post(base, "/tool/list_categories", {}),
+            get(base, "/suggest?q=books"),
+        ]
+        results = [call(base, era, "find_shop", b'{"query":"books"}').json["result"] for era in Era]
+    for reply in replies:
+        assert (reply.status, reply.json["code"], reply.headers["retry-after"]) == (503, "not_ready", "2")
+        assert said in reply.json["detail"]
+        assert "shop-directory index build" in reply.json["detail"] or "indexer of this service" in reply.json["detail"]
+        assert reply.json["detail"].endswith("Try again in 2 seconds.")
+        assert SECRET not in reply.body.decode()
+        assert "x-generation" not in reply.headers
+    for result in results:
+        assert (result["isError"], result["content"][0]["text"]) == (True, replies[0].body.decode())
+
+
+@pytest.mark.rule("E5", "E5.request_id", "E1")
+def test_an_unforeseen_fault_shows_nothing_but_its_request_id(caplog: pytest.LogCaptureFixture) -> None:
+    problem = {
+        "type": "urn:shop-directory:problem:internal_error",
+        "title": "Internal error",
+        "status": 500,
+        "detail": "The service failed to answer. The operator finds the cause by the request id.",
+        "code": "internal_error",
+    }
+    with (
+        caplog.at_level(logging.ERROR),
+        served(create_app(Settings(), search=FailingBackend(RuntimeError(SECRET)))) as base,
+    ):
+        replies = [post(base, "/tool/find_shop", {"query": "x"}), get(base, "/suggest?q=x"), get(base, "/ready")]
+        results = [call(base, era, "find_shop", b'{"query":"x"}').json["result"] for era in Era]
+    ids = [reply.headers["x-request-id"] for reply in replies] + [result["_meta"]["x-request-id"] for result in results]
+    for reply in replies:
+        assert reply.told == (500, "application/problem+json", problem)
+    for result in results:
+        assert (result["isError"], result["content"][0]["text"]) == (True, replies[0].body.decode())
+    assert [request_id for request_id in ids if f"request={request_id}" not in caplog.text] == []
+    assert SECRET in caplog.text
+
+
+@pytest.mark.rule("C2.one_generation", "C2")
+def test_a_generation_removed_meanwhile_is_asked_for_anew_once(tmp_path: Path) -> None:
+    world = reference_world(tmp_path)
+    backend = ReplacedBackend(world)
+    with served(create_app(Settings(), search=backend)) as base:
+        shop = post(base, "/tool/get_shop", {"shop_domain": "shop_books"})
+        suggested = get(base, "/suggest?q=harbour")
+    assert (shop.status, shop.json, shop.headers["x-generation"]) == (200, BOOKS_VIEW, world.stamp.generation)
+    assert (suggested.status, [found["id"] for found in suggested.json["shops"]]) == (200, ["shop_books"])
+    assert backend.closed
+
+
+@pytest.mark.rule("C1.http", "E5.request_id", "C3")
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/health"),
+        ("GET", "/ready"),
+        ("GET", "/version"),
+        ("GET", "/openapi.json"),
+        ("GET", "/nothing"),
+        ("POST", "/tool/find_shop"),
+        ("GET", "/tool/find_shop"),
+        ("POST", "/mcp"),
+        ("GET", "/suggest?limit=0"),
+    ],
+)
+def test_every_answer_is_fresh_named_and_not_sniffed(base: str, method: str, path: str) -> None:
+    first, second = (ask(base, method, path, headers={"x-request-id": "mine"}) for _ in range(2))
+    assert (first.headers["cache-control"], first.headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert len({first.headers["x-request-id"], second.headers["x-request-id"], "mine"}) == 3
+    assert first.headers.get("access-control-allow-origin") == ("*" if path.startswith("/suggest") else None)
+
+
+@pytest.mark.rule("C3")
+def test_pages_of_an_allowed_origin_may_call_and_read(base: str) -> None:
+    origin = {"origin": "https://shop-finder.example"}
+    preflight = ask(base, "OPTIONS", "/tool/find_shop", headers=origin | {"access-control-request-method": "POST"})
+    assert (preflight.status, preflight.body) == (204, b"")
+    assert preflight.headers["access-control-allow-origin"] == "https://shop-finder.example"
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+    assert "content-type" in preflight.headers["access-control-allow-headers"]
+    reply = post(base, "/tool/list_categories", {}, **origin)
+    assert (reply.headers["access-control-allow-origin"], reply.headers["vary"]) == (origin["origin"], "origin")
+
+
+@pytest.mark.rule("C3")
+def test_pages_of_other_origins_may_call_suggest_and_nothing_else(base: str) -> None:
+    headers = {"origin": "https://other.example", "access-control-request-method": "POST"}
+    refused = ask(base, "OPTIONS", "/tool/find_shop", headers=headers)
+    suggest = ask(base, "OPTIONS", "/suggest?q=a", headers=headers | {"access-control-request-method": "GET"})
+    assert (refused.status, "access-control-allow-origin" in refused.headers) == (405, False)
+    assert (suggest.status, suggest.headers["access-control-allow-origin"]) == (204, "*")
+    assert suggest.headers["access-control-allow-methods"] == "GET, HEAD"
+
+
+@pytest.mark.rule("I73")
+@pytest.mark.parametrize("path", ["/health", "/ready", "/version", "/openapi.json", "/suggest?q=a"])
+def test_head_is_answered_like_get_without_the_body(base: str, path: str) -> None:
+    whole, head = get(base, path), ask(base, "HEAD", path)
+    assert (head.status, head.body, head.headers["content-length"]) == (200, b"", str(len(whole.body)))
+
+
+@pytest.mark.rule("E1", "E5", "E5.request_id")
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /suggest?q=\xc3\xa9 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"NONSENSE /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"\x00\x01\r\n\r\n",
+        # A head that never ends: as much is read as shows that it is too long.
+        b"GET /health HTTP/1.1\r\nx: " + b"x" * 65_600,
+    ],
+)
+def test_what_is_not_http_gets_a_problem_document_too(base: str, sent: bytes) -> None:
+    address = urlsplit(base)
+    with socket.create_connection((str(address.hostname), address.port or 0), timeout=10) as connection:
+        connection.sendall(sent)
+        response = HTTPResponse(connection)
+        response.begin()
+        problem = json.loads(response.read())
+        media_type, request_id = response.getheader("content-type"), response.getheader("x-request-id")
+    assert (response.status, media_type, len(request_id or "")) == (400, "application/problem+json", 32)
+    assert problem == {
+        "type": "urn:shop-directory:problem:invalid_input",
+        "title": "Invalid input",
+        "status": 400,
+        "detail": (
+            "The request is not valid HTTP, or its head is too long. "
+            "Percent-encode # and what is not ASCII in the address."
+        ),
+        "code": "invalid_input",
+    }

@@ -1,0 +1,171 @@
+"""Quotas as callers meet them: told on every counted answer, kept by address or token, refused in R5's order (Q2)."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from service.auth.secrets import new_token_text
+from service.limits.policy import QuotaClass
+from tests.support.callers import issue
+from tests.support.limited import MORE, limited
+from tests.support.rpc import Era, call, request
+from tests.support.served import Reply, ask, get, post
+
+LIST: Final = "/tool/list_categories"
+REPORT: Final = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}
+
+
+@pytest.mark.rule("Q2", "I78")
+def test_every_counted_answer_tells_the_quota_and_what_is_left(tmp_path: Path) -> None:
+    token = issue(tmp_path / "tokens.sqlite").text
+    with limited(tmp_path, quota_anonymous=QuotaClass(reads=100, suggest=100, reports=0)) as base:
+        for taken, reply in enumerate(_reads(base), start=1):
+            _assert_told(reply, "reads", 100, 60, 100 - taken)
+        tag = get(base, "/suggest?q=").headers["etag"]
+        suggested = [
+            get(base, "/suggest?q=a"),
+            get(base, "/suggest?limit=0"),
+            get(base, "/suggest?q=", if_none_match=tag),
+        ]
+        assert [reply.status for reply in suggested] == [200, 400, 304]
+        for remaining, reply in zip((98, 97, 96), suggested, strict=True):
+            _assert_told(reply, "suggest", 100, 60, remaining)
+        _assert_told(post(base, LIST, {}, x_api_token=token), "reads", 5, 60, 4)
+        _assert_told(get(base, "/suggest?q=", x_api_token=token), "suggest", 6, 60, 5)
+        _assert_told(post(base, "/tool/report_code", REPORT, x_api_token=token), "reports", 2, 3600, 1)
+        for uncounted in (get(base, "/health"), get(base, "/ready"), get(base, "/nothing"), get(base, LIST)):
+            assert "ratelimit" not in uncounted.headers
+
+
+@pytest.mark.rule("C3", "Q2")
+def test_pages_may_read_the_quota_that_they_are_told(tmp_path: Path) -> None:
+    origin = "https://shop-finder.example"
+    with limited(tmp_path, cors_origins=(origin,)) as base:
+        replies = [get(base, "/suggest?q="), *(post(base, LIST, {}, origin=origin) for _ in range(3))]
+    assert [reply.status for reply in replies] == [200, 200, 200, 429]
+    for reply in replies:
+        exposed = reply.headers["access-control-expose-headers"].split(", ")
+        assert {"ratelimit", "ratelimit-policy", "retry-after"} <= set(exposed)
+
+
+@pytest.mark.rule("Q2", "E1.retry_after", "E1", "R5.credentials")
+def test_one_call_too_many_says_how_long_to_wait(tmp_path: Path) -> None:
+    with limited(tmp_path) as base:
+        for path in ("/suggest?q=", LIST):
+            replies = [get(base, path) if "?" in path else post(base, path, {}) for _ in range(4)]
+            assert [reply.status for reply in replies] == [200, 200, 429, 429]
+            for refused in replies[2:]:
+                wait = refused.headers["retry-after"]
+                assert 1 <= int(wait) <= 60
+                assert refused.told == (429, "application/problem+json", _exceeded(wait))
+                _assert_told(refused, "suggest" if "?" in path else "reads", 2, 60, 0)
+                assert (refused.headers["cache-control"], "x-generation" in refused.headers) == ("no-store", False)
+
+
+@pytest.mark.rule("R5.credentials", "R5", "E1")
+def test_a_refusal_comes_between_401_and_the_look_at_the_body(tmp_path: Path) -> None:
+    with limited(tmp_path) as base:
+        assert [post(base, LIST, {}).status for _ in range(3)] == [200, 200, 429]
+        order = [
+            ("POST", "/tool/nothing", "text/plain", b"x", 404),
+            ("GET", "/tool/find_shop", "text/plain", b"x", 405),
+            ("POST", "/tool/get_trust", "text/plain", b"x", 401),
+            ("POST", "/tool/find_shop", "text/plain", b"x", 429),
+            ("POST", "/tool/find_shop", "application/json", b"x" * 70_000, 429),
+            ("POST", "/tool/find_shop", "application/json", b"x", 429),
+            ("POST", "/tool/get_shop", "application/json", b'{"shop_domain":"unknown.example"}', 429),
+        ]
+        for method, path, content_type, body, status in order:
+            assert (path, ask(base, method, path, body, {"content-type": content_type}).status) == (path, status)
+
+
+@pytest.mark.rule("Q2", "R5.credentials", "Q1")
+def test_refused_tokens_use_up_the_quota_of_their_address_and_stay_401(tmp_path: Path) -> None:
+    with limited(tmp_path) as base:
+        asked = {"shop_domain": "shop_books"}
+        assert [post(base, "/tool/get_trust", asked, x_api_token="x").status for _ in range(4)] == [401] * 4
+        assert post(base, LIST, {}).status == 429
+        assert post(base, LIST, {}, x_api_token=new_token_text()).status == 429
+        token = issue(tmp_path / "tokens.sqlite").text
+        assert post(base, "/tool/get_trust", asked, x_api_token=token).status == 200
+        assert get(base, "/suggest?q=").status == 200
+
+
+@pytest.mark.rule("I78", "Q2")
+def test_a_token_has_a_larger_quota_of_its_own_by_its_class(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.sqlite"
+    one, other, partner = issue(tokens), issue(tokens), issue(tokens, quota_class="partner")
+    classes = {"default": MORE, "partner": QuotaClass(reads=7, suggest=1, reports=1)}
+    with limited(tmp_path, quota_classes=classes) as base:
+        assert [post(base, LIST, {}, x_api_token=one.text).status for _ in range(6)] == [200] * 5 + [429]
+        _assert_told(post(base, LIST, {}, x_api_token=other.text), "reads", 5, 60, 4)
+        _assert_told(post(base, LIST, {}, x_api_token=partner.text), "reads", 7, 60, 6)
+        reports = [post(base, "/tool/report_code", REPORT, x_api_token=other.text) for _ in range(3)]
+        assert [reply.status for reply in reports] == [200, 200, 429]
+        assert 1 <= int(reports[-1].headers["retry-after"]) <= 3600
+        _assert_told(post(base, LIST, {}), "reads", 2, 60, 1)
+
+
+@pytest.mark.rule("E2.wait", "E2", "Q2")
+@pytest.mark.parametrize("era", Era)
+def test_over_mcp_a_call_too_many_is_a_result_that_names_the_seconds(tmp_path: Path, era: Era) -> None:
+    with limited(tmp_path) as base:
+        replies = [call(base, era, "list_categories", b"{}") for _ in range(3)]
+    assert [reply.status for reply in replies] == [200] * 3
+    assert [reply.json["result"]["isError"] for reply in replies] == [False, False, True]
+    result = replies[-1].json["result"]
+    problem = json.loads(result["content"][0]["text"])
+    wait = re.fullmatch(r"The quota of this caller is used up\. Try again in (\d+) seconds\.", problem["detail"])
+    assert wait is not None
+    assert (problem, "structuredContent" in result) == (_exceeded(wait[1]), False)
+    for remaining, reply in zip((1, 0, 0), replies, strict=True):
+        _assert_told(reply, "reads", 2, 60, remaining)
+
+
+@pytest.mark.rule("E2.credentials", "E2.wait", "Q2", "R5.credentials")
+@pytest.mark.parametrize("era", Era)
+def test_over_mcp_other_methods_count_as_reads_and_are_refused_as_429(tmp_path: Path, era: Era) -> None:
+    with limited(tmp_path) as base:
+        assert [request(base, era, "tools/list").status for _ in range(2)] == [200, 200]
+        refused = request(base, era, "tools/list")
+        assert ask(base, "POST", "/mcp", b"{", {"content-type": "text/plain"}).status == 400
+        assert call(base, era, "get_trust", b"{}").status == 401
+        assert post(base, LIST, {}).status == 429
+    problem = _exceeded(refused.headers["retry-after"])
+    error = {"code": -32001, "message": problem["detail"], "data": problem}
+    assert refused.told == (429, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
+    _assert_told(refused, "reads", 2, 60, 0)
+
+
+def _reads(base: str) -> list[Reply]:
+    """One counted read of each kind, answered well and not."""
+    replies = [
+        post(base, LIST, {}),
+        post(base, "/tool/get_shop", {"shop_domain": "unknown.example"}),
+        ask(base, "POST", LIST, b"", {"content-type": "text/plain"}),
+        *(call(base, era, "list_categories", b"{}") for era in Era),
+        *(request(base, era, "tools/list") for era in Era),
+    ]
+    assert [reply.status for reply in replies] == [200, 404, 415, 200, 200, 200, 200]
+    return replies
+
+
+def _assert_told(reply: Reply, bucket: str, limit: int, window: int, remaining: int) -> None:
+    assert reply.headers["ratelimit-policy"] == f'"{bucket}";q={limit};w={window}'
+    told = re.fullmatch(r'"(\w+)";r=(\d+);t=(\d+)', reply.headers["ratelimit"])
+    assert told is not None
+    assert (told[1], int(told[2])) == (bucket, remaining)
+    assert 1 <= int(told[3]) <= window
+
+
+def _exceeded(seconds: str) -> dict[str, Any]:
+    return {
+        "type": "urn:shop-directory:problem:quota_exceeded",
+        "title": "Quota exceeded",
+        "status": 429,
+        "detail": f"The quota of this caller is used up. Try again in {seconds} seconds.",
+        "code": "quota_exceeded",
+    }

@@ -1,0 +1,282 @@
+"""Reports as callers send them: one word back, one durable row, and nothing that is delivered changes (A9, Q5)."""
+
+import asyncio
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from service.redis.access import RedisAccess
+from service.reports.failures import Reason
+from service.reports.opening import QueueSettings
+from tests.support.callers import issue
+from tests.support.real.disks import small_disk
+from tests.support.real.redis import RedisServer
+from tests.support.reporting import Reporting, reporting_to
+from tests.support.rpc import Era, call
+from tests.support.served import Reply, get, post
+from tests.support.transports import mcp_transports, over_mcp, over_rest
+
+TAKEN: Final = b'{"status":"wird gemeldet, Pruefung laeuft"}'
+CODE: Final[dict[str, Any]] = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}
+GONE: Final[dict[str, Any]] = {"subject_type": "shop", "shop_domain": "shop_books", "reason": "no_longer_exists"}
+ALPHABET: Final = "AZaz09._+*%!#&$/@-"
+CANT: Final = "Reports can't be taken just now; try again in 1 second. Sending the same report twice is safe."
+
+
+@pytest.fixture(params=["embedded", pytest.param("redis", marks=pytest.mark.redis)])
+def reporting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reporting]:
+    """The service with each queue in its turn."""
+    queue = QueueSettings("embedded", tmp_path / "reports.sqlite")
+    if request.param == "redis":
+        prefix = request.getfixturevalue("redis_prefix")
+        queue = QueueSettings("redis", redis=RedisAccess(request.getfixturevalue("redis_url")), prefix=prefix)
+    with reporting_to(queue, tmp_path) as service:
+        yield service
+
+
+@pytest.mark.rule("A9", "I62", "I36", "I61", "I63", "Q5", "I80")
+def test_each_report_is_answered_by_the_same_word_and_kept_as_one_row(reporting: Reporting) -> None:
+    told = [
+        reporting.report("report_code", CODE),
+        reporting.report("report_issue", GONE),
+        reporting.report("report_issue", {**GONE, "subject_type": "fact", "reason": "return_period"}),
+    ]
+    assert [(reply.status, reply.headers["content-type"], reply.body) for reply in told] == [
+        (200, "application/json", TAKEN)
+    ] * 3
+    rows = [
+        reporting.row("code", "invalid", "SPRING10"),
+        reporting.row("shop", "no_longer_exists"),
+        reporting.row("fact", "return_period"),
+    ]
+    assert reporting.kept() == (rows, 3)
+
+
+@pytest.mark.rule("Q5", "I37", "A9", "I5")
+async def test_the_same_report_by_every_door_is_one_row_and_one_re_check(reporting: Reporting) -> None:
+    spellings = ["shop_books", "harbour-lane-books.example", "https://WWW.Harbour-Lane-Books.example/x"]
+    told = [
+        over_rest(reporting.base, "report_code", {**CODE, "shop_domain": spelling}, x_api_token=reporting.token.text)
+        for spelling in spellings
+    ]
+    async with mcp_transports(reporting.base, reporting.index, reporting.token.text, reporting.variables) as transports:
+        told += [await over_mcp(client, "report_code", {**CODE, "code": "spring10"}) for client in transports.values()]
+    assert [(answer.text.encode(), answer.failed) for answer in told] == [(TAKEN, False)] * 7
+    assert await asyncio.to_thread(reporting.kept) == ([reporting.row("code", "invalid", "SPRING10")], 1)
+
+
+@pytest.mark.rule("Q5", "I37")
+def test_another_source_code_or_reason_is_another_report(reporting: Reporting) -> None:
+    other = issue(Path(reporting.variables["SHOP_DIRECTORY_TOKEN_FILE"]))
+    for arguments in (CODE, {**CODE, "code": "SPRING11"}, {**CODE, "reason": "mismatch"}):
+        assert reporting.report("report_code", arguments).body == TAKEN
+    assert reporting.report("report_code", CODE, other).body == TAKEN
+    rows = [
+        reporting.row("code", "invalid", "SPRING10"),
+        reporting.row("code", "invalid", "SPRING11"),
+        reporting.row("code", "mismatch", "SPRING10"),
+        reporting.row("code", "invalid", "SPRING10", by=other),
+    ]
+    assert reporting.kept() == (rows, 4)
+
+
+@pytest.mark.rule("A9", "I63", "E1", "I82")
+@pytest.mark.parametrize(
+    ("subject", "reason", "allowed"),
+    [
+        (
+            "shop",
+            "shipping_cost",
+            "unreachable, no_longer_exists, info_outdated, wrong_category, wrong_name_or_domain",
+        ),
+        ("fact", "unreachable", "shipping_cost, return_period, payment_methods, evidence_broken"),
+    ],
+)
+def test_a_reason_of_the_other_subject_is_refused_with_the_allowed_ones(
+    reporting: Reporting, subject: str, reason: str, allowed: str
+) -> None:
+    reply = reporting.report("report_issue", {**GONE, "subject_type": subject, "reason": reason})
+    message = f"must be one of {allowed} for the subject_type {subject}"
+    _assert_invalid(reply, ("reason", message))
+    assert reporting.kept() == ([], 0)
+
+
+@pytest.mark.rule("A9", "I61", "I63", "E1", "I36")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "errors"),
+    [
+        ("report_code", CODE | {"reason": "unreachable"}, [("reason", "invalid")]),
+        ("report_code", CODE | {"reason": "it did not work"}, [("reason", "invalid")]),
+        ("report_issue", GONE | {"subject_type": "coupon"}, [("subject_type", "shop")]),
+        ("report_issue", GONE | {"reason": "invalid"}, [("reason", "unreachable")]),
+        ("report_issue", GONE | {"comment": "free text"}, [("comment", "is not a field")]),
+        ("report_code", {}, [("code", "is required"), ("reason", "is required"), ("shop_domain", "is required")]),
+    ],
+)
+def test_there_is_no_free_text_and_every_wrong_field_is_named(
+    reporting: Reporting, tool: str, arguments: dict[str, Any], errors: list[tuple[str, str]]
+) -> None:
+    reply = reporting.report(tool, arguments)
+    found = sorted((error["field"], error["message"]) for error in reply.json["errors"])
+    assert (reply.status, [field for field, _ in found]) == (400, [field for field, _ in errors])
+    assert all(part in message for (_, message), (_, part) in zip(found, errors, strict=True))
+    assert "free text" not in reply.body.decode()
+    assert reporting.kept() == ([], 0)
+
+
+@pytest.mark.rule("A9", "V2", "I6", "E1", "I83")
+@pytest.mark.parametrize("reference", ["shop_hidden", "quietly-hidden.example", "unknown.example", "no id", "www."])
+def test_unknown_and_under_review_are_one_absence_for_reports(reporting: Reporting, reference: str) -> None:
+    nowhere = reporting.report("report_code", {**CODE, "shop_domain": "nowhere"})
+    for tool, arguments in (("report_code", CODE), ("report_issue", GONE)):
+        reply = reporting.report(tool, {**arguments, "shop_domain": reference})
+        assert (reply.status, reply.json["code"], reply.body) == (404, "shop_not_found", nowhere.body)
+    assert reporting.kept() == ([], 0)
+
+
+@pytest.mark.rule("A9", "I36")
+def test_a_code_holds_letters_marks_and_numbers_of_any_script_and_few_signs(reporting: Reporting) -> None:
+    codes = [ALPHABET, "A", "x" * 64, "Ä10", "割引٢٠"]
+    sent = [*codes, "a\u030810"]  # the fourth one, decomposed and in small letters
+    assert [reporting.report("report_code", {**CODE, "code": code}).body for code in sent] == [TAKEN] * 6
+    message = "must be 1 to 64 letters, marks and numbers of any script, or ._+*%!#&$/@-"
+    for code in ("x" * 65, "A B", "A\u200bB", "A\ufe0f", "<b>", "a,b", "a:b", "😀"):
+        _assert_invalid(reporting.report("report_code", {**CODE, "code": code}), ("code", message), code)
+    _assert_invalid(reporting.report("report_code", {**CODE, "code": "A\n"}), ("code", "holds a control character"))
+    _assert_invalid(reporting.report("report_code", {**CODE, "code": 5}), ("code", "must be a string"))
+    assert reporting.kept() == ([reporting.row("code", "invalid", code) for code in codes], 5)
+
+
+@pytest.mark.rule("I8", "I36", "A9")
+def test_nothing_that_is_delivered_changes_by_a_report(reporting: Reporting) -> None:
+    before = _delivered(reporting)
+    for reason in ("invalid", "mismatch", "item_restricted", "min_order_missing"):
+        assert reporting.report("report_code", {**CODE, "reason": reason}).body == TAKEN
+    for reason in ("unreachable", "no_longer_exists", "wrong_category", "wrong_name_or_domain"):
+        assert reporting.report("report_issue", {**GONE, "reason": reason}).body == TAKEN
+    assert _delivered(reporting) == before
+    assert reporting.kept()[1] == 8
+
+
+@pytest.mark.rule("O1.degraded", "Q5", "E1.retry_after", "E2.wait")
+def test_with_the_file_away_nothing_is_acknowledged_and_reads_go_on(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "not-a-folder"
+    in_the_way.write_text("a file", encoding="utf-8")
+    with reporting_to(QueueSettings("embedded", in_the_way / "reports.sqlite"), tmp_path) as service:
+        _assert_not_taken(service, Reason.READ_ONLY)
+        in_the_way.unlink()
+        _assert_taken_again(service)
+
+
+@pytest.mark.rule("O1.degraded", "Q5", "E1.retry_after", "E2.wait")
+def test_with_a_full_disk_ready_is_degraded_and_says_so_before_a_report_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "disk" / "reports.sqlite"
+    with small_disk(path.parent) as disk, reporting_to(QueueSettings("embedded", path), tmp_path) as service:
+        assert get(service.base, "/ready").json == _readiness()
+        with disk.full():
+            _until_ready_says(service, _readiness(Reason.FULL))
+            _assert_not_taken(service, Reason.FULL)
+        _assert_taken_again(service)
+
+
+@pytest.mark.rule("O1.degraded", "Q5", "E1.retry_after", "E2.wait")
+def test_with_a_read_only_disk_ready_is_degraded_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "disk" / "reports.sqlite"
+    with small_disk(path.parent) as disk, reporting_to(QueueSettings("embedded", path), tmp_path) as service:
+        with disk.read_only():
+            _assert_not_taken(service, Reason.READ_ONLY)
+        _assert_taken_again(service)
+
+
+@pytest.mark.redis
+@pytest.mark.rule("O1.degraded", "Q4", "Q5", "E1.retry_after", "E2.wait")
+def test_with_redis_away_nothing_is_acknowledged_and_reads_go_on(tmp_path: Path) -> None:
+    program = shutil.which("redis-server")
+    assert program is not None, "a test that stops Redis needs redis-server on the PATH"
+    redis = RedisServer(program, tmp_path)
+    with reporting_to(QueueSettings("redis", redis=RedisAccess(redis.url)), tmp_path) as service:
+        _assert_not_taken(service, Reason.NO_ANSWER)
+        with redis:
+            _assert_taken_again(service)
+
+
+def _assert_not_taken(service: Reporting, reason: Reason) -> None:
+    reply = service.report("report_code", CODE)
+    problem = reply.json
+    assert (reply.status, problem["code"], problem["detail"]) == (503, "backend_unavailable", CANT)
+    assert reply.headers["retry-after"] == "1"
+    for era in Era:
+        raw = json.dumps(CODE).encode()
+        result = call(service.base, era, "report_code", raw, x_api_token=service.token.text).json["result"]
+        assert (result["isError"], result["content"][0]["text"]) == (True, reply.body.decode())
+    # What does not depend on the queue is as ever, the refusals of reports among it.
+    assert service.report("report_code", {**CODE, "shop_domain": "nowhere"}).status == 404
+    assert post(service.base, "/tool/list_coupons", {"shop_domain": "shop_books"}).status == 200
+    ready = get(service.base, "/ready")
+    assert ready.told == (200, "application/json", _readiness(reason))
+
+
+def _assert_taken_again(service: Reporting) -> None:
+    """Nothing of before is there, and the same report counts."""
+    assert service.report("report_code", CODE).body == TAKEN
+    assert service.kept() == ([service.row("code", "invalid", "SPRING10")], 1)
+    _until_ready_says(service, _readiness())
+
+
+def _until_ready_says(service: Reporting, document: dict[str, Any]) -> None:
+    # What was found is kept for a second.
+    until = time.monotonic() + 3.0
+    while (ready := get(service.base, "/ready").json) != document:
+        assert time.monotonic() < until, ready
+        time.sleep(0.1)
+
+
+def _delivered(service: Reporting) -> list[bytes]:
+    """What every read delivers of the shop that is reported."""
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("find_shop", {"query": ""}),
+        ("list_categories", {}),
+        ("get_shop", {"shop_domain": "shop_books"}),
+        ("list_coupons", {"shop_domain": "shop_books"}),
+        ("list_coupons", {}),
+        ("get_shipping_policy", {"shop_domain": "shop_books", "country": "DE"}),
+        ("get_trust", {"shop_domain": "shop_books"}),
+        ("resolve_conflict", {"from_shop_id": "shop_books"}),
+    ]
+    replies = [service.report(tool, arguments) for tool, arguments in asked]
+    assert [reply.status for reply in replies] == [200] * len(asked)
+    return [reply.body for reply in replies] + [get(service.base, "/suggest?q=harb").body]
+
+
+def _assert_invalid(reply: Reply, error: tuple[str, str], sent: object = None) -> None:
+    field, message = error
+    assert reply.told == (
+        400,
+        "application/problem+json",
+        {
+            "type": "urn:shop-directory:problem:invalid_input",
+            "title": "Invalid input",
+            "status": 400,
+            "detail": f"{field} {message}.",
+            "code": "invalid_input",
+            "errors": [{"field": field, "message": message}],
+        },
+    ), sent
+
+
+_ENGINE: Final = ({"name": "search", "status": "ok"}, {"name": "typeahead", "status": "ok"})
+
+
+def _readiness(reason: str | None = None) -> dict[str, Any]:
+    reports = {"name": "reports", "status": "ok"} if reason is None else _degraded(reason)
+    status = "ready" if reason is None else "degraded"
+    return {"status": status, "checks": [*_ENGINE, reports]}
+
+
+def _degraded(reason: str) -> dict[str, str]:
+    return {"name": "reports", "status": "degraded", "reason": reason}

@@ -1,0 +1,150 @@
+"""MCP over stdin and stdout by hand: bad lines are answered, the session goes on, and stdout holds nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from service.mcp_server.messages import TEXTS
+from service.tools.registry import REGISTRY
+
+REPOSITORY: Final = Path(__file__).parents[3]
+INITIALIZE: Final = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+def _session(index_directory: Path, lines: list[bytes]) -> tuple[list[Any], str]:
+    environment = {**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index_directory), "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "service", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answers = []
+        for line in lines:
+            process.stdin.write(line + b"\n")
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        rest, log = process.communicate(timeout=20)
+        assert (rest, process.returncode) == (b"", 0)
+    return answers, log.decode()
+
+
+@pytest.mark.rule("I4", "E6", "E1.transport", "E2", "E5.request_id")
+def test_a_bad_line_is_answered_and_the_session_goes_on(index_directory: Path) -> None:
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_shop", "arguments": {}}}
+    wrong = [
+        (b"{", None, -32700, "The message is not valid JSON."),
+        (b'{"a":1,"a":2}', None, -32700, "The message has the same key twice in one object."),
+        (
+            b'{"jsonrpc":"2.0","id":9,"method":"ping","params":{"a":NaN}}',
+            None,
+            -32700,
+            "The message holds NaN or Infinity, which JSON does not have.",
+        ),
+        (b'"\xff"', None, -32700, "The message is not UTF-8."),
+        (b"[]", None, -32600, "Batches are not served: send one message a request."),
+        (
+            b'{"jsonrpc":"2.0","id":"x"}',
+            "x",
+            -32600,
+            "The message must have a method, a string: only requests and notifications are taken.",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":4,"method":"ping","result":{}}',
+            4,
+            -32600,
+            "The message must have no result and no error: only requests and notifications are taken.",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"method":"ping","params":"' + b"x" * 200_000 + b'"}',
+            None,
+            -32600,
+            "A message may hold at most 65,536 bytes.",
+        ),
+    ]
+    lines = [json.dumps(INITIALIZE).encode(), *(line for line, *_ in wrong), json.dumps(call).encode()]
+    answers, log = _session(index_directory, lines)
+    assert answers[0]["result"]["serverInfo"]["name"] == "shop-directory"
+    assert answers[1:-1] == [
+        {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": message}}
+        for _, message_id, code, message in wrong
+    ]
+    result = answers[-1]["result"]
+    assert (result["isError"], json.loads(result["content"][0]["text"])["code"]) == (True, "invalid_input")
+    (line,) = [json.loads(line) for line in log.splitlines() if result["_meta"]["x-request-id"] in line]
+    assert (line["channel"], line["route"], line["outcome"]) == ("stdio", "get_shop", "invalid_input")
+
+
+@pytest.mark.rule("I4", "E1.transport")
+def test_the_first_request_settles_the_era_and_the_other_ones_messages_are_refused(index_directory: Path) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    answers, _ = _session(index_directory, [json.dumps(message).encode() for message in (listing, INITIALIZE)])
+    assert [tool["name"] for tool in answers[0]["result"]["tools"]] == [tool.name for tool in REGISTRY]
+    assert answers[1]["error"]["code"] == -32022
+
+
+def _at_once(index_directory: Path, lines: list[bytes]) -> list[Any]:
+    """Write all lines and close stdin before anything is read; returns what was answered until the process ended."""
+    done = subprocess.run(
+        [sys.executable, "-m", "service", "mcp"],
+        input=b"\n".join(lines),  # the last one has no line break
+        capture_output=True,
+        env={**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index_directory), "PYTHONPATH": str(REPOSITORY)},
+        timeout=30,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _call(message_id: int | str, query: str) -> bytes:
+    params = {"name": "find_shop", "arguments": {"query": query}}
+    return json.dumps({"jsonrpc": "2.0", "id": message_id, "method": "tools/call", "params": params}).encode()
+
+
+@pytest.mark.rule("I4", "E6")
+def test_what_was_asked_before_the_end_of_the_input_is_answered(index_directory: Path) -> None:
+    ids: list[int | str] = [*range(10, 30), "a", "12"]
+    answers = _at_once(
+        index_directory,
+        [json.dumps(INITIALIZE).encode(), *(_call(message_id, "book") for message_id in ids), b"garbage"],
+    )
+    found = {answer["id"]: answer for answer in answers}
+    assert len(answers) == len(found) == len(ids) + 2
+    assert found[None]["error"] == {"code": -32700, "message": "The message is not valid JSON."}
+    assert {found[message_id]["result"]["isError"] for message_id in ids} == {False}
+
+
+@pytest.mark.rule("I4")
+def test_a_cancelled_request_does_not_hold_up_the_end(index_directory: Path) -> None:
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 10}}
+    lines = [json.dumps(INITIALIZE).encode(), _call(10, "book"), json.dumps(cancel).encode(), _call(11, "book")]
+    started = time.monotonic()
+    answered = {answer["id"] for answer in _at_once(index_directory, lines)}
+    assert answered - {10} == {1, 11}
+    assert time.monotonic() - started < 5.0
+
+
+@pytest.mark.rule("E1.transport", "E5")
+def test_an_error_of_the_library_is_in_our_words_before_a_session_too(index_directory: Path) -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    (answer,) = _at_once(index_directory, [json.dumps(listing).encode()])
+    assert answer == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": TEXTS[-32602]}}

@@ -1,0 +1,382 @@
+"""The fast path of /suggest answers what the application answers, in the same order, counted and logged alike."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote_from_bytes, urlsplit
+
+import pytest
+from fastapi import FastAPI
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.routing import Route
+from uvicorn.server import ServerState
+
+from service.app import create_app
+from service.http.bounded_endpoint import Gated
+from service.limits.policy import QuotaClass
+from service.runtime.overload import Gate
+from service.server.http_server import HttpProtocol, server_config
+from service.settings.service import Settings
+from service.suggest.fast_path import RawResponse
+from tests.support.served import get, served
+from tests.support.worlds import SHOPS, embedded_world
+
+# What differs from one response to the next, whichever way it took.
+_OWN: Final = {"date", "x-request-id", "ratelimit"}
+_MANY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
+
+
+class CountingFastPath:
+    """The fast path of an application, with a count of its responses."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.inner = app.state.suggest_fast_path
+        self.answered = 0
+        self.flush = self.inner.flush
+        self.send = self.inner.send
+        app.state.suggest_fast_path = self
+
+    def respond(self, *request: Any) -> RawResponse | None:  # noqa: ANN401 - as it takes
+        response: RawResponse | None = self.inner.respond(*request)
+        self.answered += response is not None
+        return response
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    base: str
+    fast_path: CountingFastPath
+
+    @property
+    def netloc(self) -> str:
+        return urlsplit(self.base).netloc
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return embedded_world(tmp_path_factory.mktemp("fast-path"), SHOPS)
+
+
+@pytest.fixture(scope="module", params=[0, 16], ids=["no cache", "cache"])
+def world(request: pytest.FixtureRequest, index: Path) -> Iterator[World]:
+    app = create_app(settings_of(index, suggest_cache_mb=request.param, quota_anonymous=_MANY))
+    fast_path = CountingFastPath(app)
+    with served(app) as base:
+        yield World(base, fast_path)
+
+
+def settings_of(index: Path, **given: Any) -> Settings:  # noqa: ANN401 - any setting
+    return Settings(data_dir=index, reports_file=index.parent / "reports.sqlite", request_timeout=10.0, **given)
+
+
+def response_to(world: World, target: str, headers: dict[str, str], *, fast: bool) -> tuple[int, dict[str, str], bytes]:
+    """A response without what is its own; the last request of a connection goes to the application."""
+    connection = HTTPConnection(world.netloc, timeout=10)
+    try:
+        connection.request("GET", target, headers=headers if fast else {**headers, "connection": "close"})
+        response: HTTPResponse = connection.getresponse()
+        headers_of = {name.lower(): value for name, value in response.getheaders() if name.lower() not in _OWN}
+        assert headers_of.pop("connection", None) == (None if fast else "close")
+        return response.status, headers_of, response.read()
+    finally:
+        connection.close()
+
+
+_QUERY_STRINGS = st.one_of(
+    st.text(max_size=12).map(lambda text: "q=" + quote_from_bytes(text.encode("utf-8", "surrogatepass"))),
+    st.sampled_from(["q=b", "q=bo", "q=bok", "q=Fern", "q=kichen", "q=m%26", "q=", "q", "", "q=%ff", "q=a&q=b", "x=1"]),
+    st.tuples(
+        st.sampled_from(["boo", "K", "fern", "zz"]),
+        st.sampled_from(["1", "8", "20", "0", "21", "x", ""]),
+        st.sampled_from(["DE", "gb", "UK", ""]),
+    ).map(lambda asked: f"q={asked[0]}&limit={asked[1]}&country={asked[2]}&_=7"),
+)
+_TAGS = st.sampled_from([None, "*", '"no"', 'W/"no", *', "its own"])
+
+
+@pytest.mark.rule("I68", "I72", "C1", "C2", "C3")
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query_string=_QUERY_STRINGS, tags=_TAGS)
+def test_the_fast_path_and_the_application_answer_alike(world: World, query_string: str, tags: str | None) -> None:
+    target = f"/suggest?{query_string}"
+    if tags == "its own":
+        tags = response_to(world, target, {}, fast=False)[1].get("etag")
+    headers = {} if tags is None else {"if-none-match": tags}
+    assert response_to(world, target, headers, fast=True) == response_to(world, target, headers, fast=False)
+
+
+def test_a_plain_request_takes_the_fast_path_and_any_other_does_not(world: World) -> None:
+    get(world.base, "/suggest?q=bo")
+    plain: dict[str, dict[str, str]] = {
+        "/suggest?q=bo": {"accept-encoding": "gzip", "cookie": "a=b", "connection": "keep-alive"},
+        "/suggest?q=boo&limit=3": {"if-none-match": "*"},
+        "/suggest?limit=3": {},
+    }
+    unusual: dict[str, dict[str, str]] = {
+        "/suggest?q=b": {"x-api-token": "whatever"},
+        "/suggest?q=bo": {"connection": "close"},
+        "/suggest?q=boo": {"expect": "100-continue"},
+        "/suggest?q=fe": {"content-length": "0"},
+        "/suggest": {},
+        "/version": {},
+    }
+    counts = []
+    for asked in (plain, unusual):
+        before = world.fast_path.answered
+        for target, headers in asked.items():
+            get(world.base, target, **{name.replace("-", "_"): value for name, value in headers.items()})
+        counts.append(world.fast_path.answered - before)
+    assert counts == [len(plain), 0]
+
+
+def test_requests_that_are_sent_together_are_answered_in_their_order(world: World) -> None:
+    get(world.base, "/suggest?q=a")
+    targets = ["/suggest?q=a", "/suggest?q=b", "/version", "/suggest?q=c", "/suggest?q=%ff", "/suggest?q=d", "/health"]
+    sent = b"".join(f"GET {target} HTTP/1.1\r\nHost: shops.internal\r\n\r\n".encode() for target in targets)
+    with socket.create_connection(urlsplit(world.base).netloc.split(":"), timeout=10) as connection:  # type: ignore[arg-type]
+        connection.sendall(sent[:20])
+        time.sleep(0.05)
+        connection.sendall(sent[20:])
+        found = [_read(connection) for _ in targets]
+    assert [body.get("query") for body in found] == ["a", "b", None, "c", None, "d", None]
+    assert [body.get("code") for body in found] == [None, None, "version_unknown", None, "invalid_input", None, None]
+
+
+def _read(connection: socket.socket) -> dict[str, Any]:
+    response = HTTPResponse(_Unbuffered(connection))  # type: ignore[arg-type]
+    response.begin()
+    document: dict[str, Any] = json.loads(response.read())
+    return document
+
+
+class _Unbuffered:
+    """A socket whose answers are read no further than they go."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def makefile(self, *_: Any) -> Any:  # noqa: ANN401 - as the library takes it
+        return self._connection.makefile("rb", buffering=0)
+
+
+@pytest.mark.rule("Q2")
+def test_the_fast_path_and_the_application_count_in_the_same_quota(index: Path) -> None:
+    app = create_app(settings_of(index, quota_anonymous=QuotaClass(reads=120, suggest=6, reports=0)))
+    fast_path = CountingFastPath(app)
+    with served(app) as base:
+        world = World(base, fast_path)
+        statuses = [response_to(world, f"/suggest?q=b{number}", {}, fast=number % 2 == 1)[0] for number in range(8)]
+        refused = get(base, "/suggest?q=b")
+    assert statuses == [200] * 6 + [429] * 2
+    # The refusals too: they need no waiting.
+    assert fast_path.answered == 5
+    assert (refused.json["code"], refused.headers["ratelimit"].split(";")[1]) == ("quota_exceeded", "r=0")
+
+
+@pytest.mark.rule("V2")
+def test_the_fast_path_and_the_application_are_measured_alike(index: Path) -> None:
+    app = create_app(settings_of(index))
+    fast_path = CountingFastPath(app)
+    with served(app) as base:
+        get(base, "/suggest?q=b", connection="close")
+        for _ in range(4):
+            get(base, "/suggest?q=b")
+        written = get(base, "/metrics").body.decode()
+    samples = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(written)
+        for sample in family.samples
+    }
+    assert fast_path.answered == 4
+    route, outcome = ("route", "suggest"), ("outcome", "ok")
+    assert samples["shopdir_request_duration_seconds_count", outcome, route] == 5
+    assert samples["shopdir_quota_decisions_total", ("bucket", "suggest"), ("decision", "allowed")] == 5
+    assert samples["shopdir_cache_lookups_total", ("cache", "suggest"), ("result", "hit")] == 4
+    assert samples["shopdir_cache_lookups_total", ("cache", "suggest"), ("result", "miss")] == 1
+
+
+def test_the_fast_path_ends_when_the_process_is_draining(index: Path) -> None:
+    app = create_app(settings_of(index))
+    fast_path = CountingFastPath(app)
+    with served(app) as base:
+        get(base, "/suggest?q=b")
+        get(base, "/suggest?q=b")
+        before = fast_path.answered
+        app.state.draining.begin()
+        last = get(base, "/suggest?q=b")
+    assert (last.status, last.headers["connection"], fast_path.answered - before) == (200, "close", 0)
+
+
+@pytest.mark.rule("E1", "E5.request_id")
+def test_a_full_gate_refuses_alike_on_both_ways_and_lets_cached_responses_through(index: Path) -> None:
+    app = create_app(settings_of(index))
+    fast_path = CountingFastPath(app)
+    with served(app) as base:
+        world = World(base, fast_path)
+        get(base, "/suggest?q=b")
+        get(base, "/suggest?q=b")
+        (route,) = [route for route in app.routes if isinstance(route, Route) and route.path == "/suggest"]
+        # No place at all, on either way.
+        assert isinstance(route.endpoint, Gated)
+        fast_path.inner._gate = route.endpoint._gate = Gate(0)
+        refused = [response_to(world, "/suggest?q=bo", {}, fast=way) for way in (True, False)]
+        cached = response_to(world, "/suggest?q=b", {}, fast=True)
+    assert refused[0] == refused[1]
+    assert (refused[0][0], json.loads(refused[0][2])["code"], refused[0][1]["retry-after"]) == (503, "overloaded", "1")
+    assert cached[0] == 200
+
+
+def _connected(base: str) -> socket.socket:
+    place = urlsplit(base)
+    return socket.create_connection((place.hostname or "", place.port or 0), timeout=10)
+
+
+def _asked(target: str, *headers: str) -> bytes:
+    return "\r\n".join((f"GET {target} HTTP/1.1", "host: shops.internal", *headers, "", "")).encode()
+
+
+_TARGETS: Final = ("/suggest?q=b", "/suggest?q=bo", "/suggest?q=boo&limit=3", "/suggest?q=zz", "/suggest?q=b")
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "answered"),
+    [
+        (_asked("/suggest?q=b"), 200, 1),
+        (_asked("/suggest?q=b", "accept: */*"), 200, 1),
+        (_asked("/suggest?q=b", "if-none-match: *"), 304, 1),
+        (_asked("/suggest?q='never'"), 200, 1),
+        (_asked("/suggest?q=%zz"), 400, 1),
+        (_asked("/suggest?q=b&q=b"), 400, 1),
+        (_asked("/suggest?q=b", "x-api-token: no"), 200, 0),
+        (_asked("/suggest?q=b", "connection: close"), 200, 0),
+        (_asked("/suggest?q=b").replace(b"HTTP/1.1", b"HTTP/1.0"), 200, 0),
+        (_asked("/suggest?q=b").replace(b"GET", b"HEAD"), 200, 0),
+        (_asked("/suggest?q=ne#ver"), 400, 0),
+        (_asked("/suggest?q=b b"), 400, 0),
+        (_asked("/suggest?q=never").replace(b"never", b"n\xc3\xa9ver"), 400, 0),
+        (_asked("/suggest?q=ne\tver"), 400, 0),
+        (_asked("/health"), 200, 0),
+        (b"nonsense\r\n\r\n", 400, 0),
+    ],
+    ids=lambda case: case.decode("latin-1").splitlines()[0] if isinstance(case, bytes) else None,
+)
+def test_each_kind_of_request_gets_its_status_behind_a_plain_one(
+    world: World, request_bytes: bytes, status: int, answered: int
+) -> None:
+    get(world.base, "/suggest?q=b")
+    with _connected(world.base) as connection:
+        connection.sendall(_asked("/suggest?q=b"))
+        assert _whole(connection)[0] == 200
+        before = world.fast_path.answered
+        connection.sendall(request_bytes)
+        method = request_bytes.split()[0].decode()
+        response = HTTPResponse(_Unbuffered(connection), method=method)  # type: ignore[arg-type]
+        response.begin()
+    assert (response.status, world.fast_path.answered - before) == (status, answered)
+
+
+def test_requests_in_pieces_and_several_together_are_answered_in_order(index: Path) -> None:
+    with served(create_app(settings_of(index, quota_anonymous=_MANY))) as base, _connected(base) as connection:
+        connection.sendall(_asked(_TARGETS[0]))
+        assert _read(connection)["query"] == "b"
+        whole = _asked(_TARGETS[1])
+        connection.sendall(whole[:30])
+        time.sleep(0.05)
+        connection.sendall(whole[30:])
+        assert _read(connection)["query"] == "bo"
+        several = (_asked(_TARGETS[0]), _asked("/health"), _asked(_TARGETS[2]), _asked(_TARGETS[3]))
+        connection.sendall(b"".join(several))
+        answers = [_read(connection) for _ in several]
+        assert [answer.get("query", "health") for answer in answers] == ["b", "health", "boo", "zz"]
+        # A piece that begins like a plain request, and goes on as another one.
+        connection.sendall(_asked(_TARGETS[0])[:-2])
+        time.sleep(0.05)
+        connection.sendall(b"connection: close\r\n\r\n")
+        assert _read(connection)["query"] == "b"
+        assert connection.recv(1) == b""
+
+
+def _whole(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    """An answer without what is its own, as `response_to`."""
+    response = HTTPResponse(_Unbuffered(connection))  # type: ignore[arg-type]
+    response.begin()
+    headers_of = {name.lower(): value for name, value in response.getheaders() if name.lower() not in _OWN}
+    return response.status, headers_of, response.read()
+
+
+@pytest.mark.rule("C1", "C2")
+def test_a_new_generation_is_seen_on_a_connection_that_never_rests(tmp_path: Path) -> None:
+    index = embedded_world(tmp_path, SHOPS)
+    app = create_app(settings_of(index, quota_anonymous=_MANY))
+    fast_path = CountingFastPath(app)
+    with served(app) as base, _connected(base) as connection:
+
+        def generation() -> str:
+            connection.sendall(_asked("/suggest?q=b"))
+            return _whole(connection)[1]["x-generation"]
+
+        get(base, "/suggest?q=b")
+        first = generation()
+        before = fast_path.answered
+        embedded_world(tmp_path, SHOPS)
+        # A stamp counts as live for a second; and two more.
+        until = time.monotonic() + 3
+        while (found := generation()) == first and time.monotonic() < until:
+            time.sleep(0.01)
+    assert found != first
+    assert fast_path.answered > before
+
+
+@pytest.mark.rule("E1")
+def test_a_request_is_answered_before_what_came_behind_it_is_refused(world: World) -> None:
+    get(world.base, "/suggest?q=b")
+    with _connected(world.base) as connection:
+        connection.sendall(_asked("/suggest?q=b") + b"nonsense\r\n\r\n")
+        assert _whole(connection)[0] == 200
+        status, headers, body = _whole(connection)
+        assert (status, headers["connection"], json.loads(body)["code"]) == (400, "close", "invalid_input")
+        assert connection.recv(1) == b""
+
+
+class _Wire(asyncio.Transport):
+    """What a client would read, and whether the connection was closed behind it."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 40_000), "sockname": ("127.0.0.1", 40_001)})
+        self.out: list[bytes | None] = []
+
+    def is_closing(self) -> bool:
+        return None in self.out
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.out.append(bytes(data))
+
+    def close(self) -> None:
+        self.out.append(None)
+
+
+@pytest.mark.rule("I68")
+async def test_a_response_that_waits_for_the_end_of_its_tick_is_sent_before_the_server_ends(index: Path) -> None:
+    app = create_app(settings_of(index))
+    async with app.router.lifespan_context(app):
+        await app.state.suggest_fast_path._responder._live._search.snapshot()
+        config = server_config(app, "127.0.0.1", 0)
+        config.load()
+        protocol = HttpProtocol(config=config, server_state=ServerState(), app_state={})
+        wire = _Wire()
+        protocol.connection_made(wire)
+        protocol.data_received(_asked("/suggest?q=b"))
+        assert wire.out == []
+        protocol.shutdown()
+    answer, closed = wire.out
+    assert answer is not None
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert closed is None

@@ -1,0 +1,175 @@
+"""REST, MCP in both eras and stdio are one service: the same answers to the byte, the same errors one to one."""
+
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from tests.support.served import post
+from tests.support.transports import over_mcp, over_rest, stdio_transport
+from tests.support.worlds import BOOKS_VIEW
+
+CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
+    ("find_shop", {"query": ""}),
+    ("find_shop", {"query": "books", "country": "de", "limit": 1}),
+    ("find_shop", {"query": "harbour qqxx"}),
+    ("find_shop", {"query": "hrbour", "category": "books", "offset": 0}),
+    ("find_shop", {"query": "厨房"}),
+    ("find_shop", {"query": "", "offset": 2, "limit": 50}),
+    ("find_shop", {"query": "nothing like it", "shop_domain": "ignored.example"}),
+    ("list_categories", {}),
+    ("get_shop", {"shop_domain": "shop_books"}),
+    ("get_shop", {"shop_domain": "HTTPS://user@www.Harbour-Lane-Books.example:8443/new?x=1#y"}),
+    ("get_shop", {"shop_id_or_domain": "BÜCHER.example"}),
+    ("get_shop", {"shop_domain": "shop_kitchen", "shop_id_or_domain": "shop_kitchen"}),
+    ("get_shop", {"shop_domain": "unknown.example"}),
+    ("get_shop", {"shop_domain": "shop_hidden"}),
+    ("get_shop", {"shop_domain": "quietly-hidden.example"}),
+    ("get_shop", {"shop_domain": "no such id"}),
+    ("get_shop", {"shop_domain": "a" * 300 + ".example"}),
+    ("get_shop", {"shop_domain": "www."}),
+    ("get_shop", {}),
+    ("find_shop", {"query": "x", "limit": "50", "colour": "red"}),
+    ("find_shop", {"query": "", "category": "book"}),
+    ("find_shop", {"query": "", "offset": 100_000}),
+]
+
+
+@pytest.mark.rule("I2", "I3", "I4", "I5", "I6", "E2", "V2", "R1", "R1.bounds", "R2", "C2", "E5.request_id", "I67")
+async def test_every_call_is_answered_alike_on_every_door(base: str, index_directory: Path) -> None:
+    async with AsyncExitStack() as opened:
+        transports = {
+            "mcp 2026-07-28": await opened.enter_async_context(Client(f"{base}/mcp", mode="2026-07-28")),
+            "mcp by discovery": await opened.enter_async_context(Client(f"{base}/mcp")),
+            "mcp 2025-11-25": await opened.enter_async_context(Client(f"{base}/mcp", mode="legacy")),
+            "stdio 2026-07-28": await opened.enter_async_context(stdio_transport(index_directory, "2026-07-28")),
+            "stdio 2025-11-25": await opened.enter_async_context(stdio_transport(index_directory, "legacy")),
+        }
+        ids: list[str] = []
+        for tool, arguments in CALLS:
+            rest = over_rest(base, tool, arguments)
+            told = {name: await over_mcp(client, tool, arguments) for name, client in transports.items()}
+            for name, answer in told.items():
+                assert (name, tool, answer.text) == (name, tool, rest.text)
+                assert (answer.failed, answer.stamp) == (rest.failed, rest.stamp)
+                assert answer.structured == (None if rest.failed else json.loads(rest.text))
+            ids += [rest.request_id, *(answer.request_id for answer in told.values())]
+        assert all(len(request_id) == 32 for request_id in ids)
+        assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.rule("V2", "I6", "I55", "I83", "R1.bounds", "C2")
+@pytest.mark.parametrize(
+    "reference", ["shop_hidden", "quietly-hidden.example", "QUIETLY-hidden.example", "no id", "a..b"]
+)
+def test_hidden_unknown_and_impossible_shops_are_one_absence(base: str, reference: str) -> None:
+    unknown = post(base, "/tool/get_shop", {"shop_domain": "unknown.example"})
+    asked = post(base, "/tool/get_shop", {"shop_domain": reference})
+    counters = {"date", "x-request-id", "ratelimit"}
+    assert (asked.status, asked.body) == (404, unknown.body)
+    assert {k: v for k, v in asked.headers.items() if k not in counters} == {
+        k: v for k, v in unknown.headers.items() if k not in counters
+    }
+    assert asked.json == {
+        "type": "urn:shop-directory:problem:shop_not_found",
+        "title": "Shop not found",
+        "status": 404,
+        "detail": "There is no shop with this id or domain in the directory.",
+        "code": "shop_not_found",
+    }
+
+
+@pytest.mark.rule("I9", "I10", "I11", "I54", "A1", "R1", "R2", "I43", "I79")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"shop_domain": "shop_books"},
+        {"shop_id_or_domain": "shop_books"},
+        {"shop_domain": " harbour-lane-books.example "},
+        {"shop_domain": "http://WWW.harbour-lane-books.example./x"},
+        {"shop_domain": "shop_books", "shop_id_or_domain": None},
+        {"shop_domain": "", "shop_id_or_domain": "shop_books"},
+        {"shop_domain": "www.harbour-lane-books.example", "shop_id_or_domain": "harbour-lane-books.example"},
+    ],
+)
+def test_a_shop_is_found_by_any_spelling_of_its_reference(base: str, arguments: dict[str, Any]) -> None:
+    reply = post(base, "/tool/get_shop", arguments)
+    assert reply.told == (200, "application/json", BOOKS_VIEW)
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.parametrize("reference", ["SHOP_BOOKS", "sub.harbour-lane-books.example", "example"])
+def test_an_id_keeps_its_case_and_a_sub_domain_is_not_its_parent(base: str, reference: str) -> None:
+    assert post(base, "/tool/get_shop", {"shop_domain": reference}).status == 404
+
+
+@pytest.mark.rule("A1", "A13", "I7", "I14", "R1")
+def test_what_a_shop_does_not_state_is_null(base: str) -> None:
+    reply = post(base, "/tool/get_shop", {"shop_domain": "shop_kitchen"})
+    assert reply.json == {
+        "id": "shop_kitchen",
+        "name": "Zoë’s Küche 厨房",
+        "aliases": [],
+        "aliases_total": 0,
+        "domain": "zoes-kueche.example",
+        "category": "kitchen-ware",
+        "categories": ["kitchen-ware", "books"],
+        "countries": None,
+        "offers": [],
+        "offers_total": 0,
+    }
+
+
+@pytest.mark.rule("A3", "I12", "I13", "I14", "I15", "I52", "I53", "M11")
+def test_categories_are_listed_flat_with_their_sizes_and_each_can_be_searched(base: str) -> None:
+    listed = post(base, "/tool/list_categories", {}).json
+    assert listed == {
+        "results": [
+            {"category": "Books", "slug": "books", "count": 2},
+            {"category": "Garden", "slug": "garden", "count": 1},
+            {"category": "Kitchen Ware", "slug": "kitchen-ware", "count": 1},
+        ],
+        "total_count": 3,
+    }
+    for category in listed["results"]:
+        found = post(base, "/tool/find_shop", {"query": "", "category": category["slug"]}).json
+        assert found["total_count"] == category["count"]
+
+
+@pytest.mark.rule("I21", "I22", "I23", "I24", "I47", "I48", "I49", "M6.ignored", "M6.did_you_mean")
+def test_a_page_tells_what_lies_beyond_it(base: str) -> None:
+    first = post(base, "/tool/find_shop", {"query": "books qqxx", "category": "books", "limit": 1}).json
+    second = post(base, "/tool/find_shop", {"query": "books qqxx", "category": "books", "limit": 1, "offset": 1}).json
+    beyond = post(base, "/tool/find_shop", {"query": "books", "category": "books", "offset": 2}).json
+    near = post(base, "/tool/find_shop", {"query": "harbr"}).json
+    assert first == {
+        "results": [BOOKS_VIEW],
+        "total_count": 2,
+        "truncated": True,
+        "ignored_terms": ["qqxx"],
+        "category_truncated": False,
+        "did_you_mean": [],
+    }
+    assert [shop["id"] for shop in second["results"]] == ["shop_kitchen"]
+    assert (second["total_count"], second["truncated"]) == (2, False)
+    assert (beyond["results"], beyond["total_count"], beyond["truncated"]) == ([], 2, False)
+    assert near["did_you_mean"] == [
+        {"id": "shop_books", "name": "Harbour Lane Books", "domain": "harbour-lane-books.example"}
+    ]
+
+
+@pytest.mark.rule("E2.protocol")
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(base: str, mode: str) -> None:
+    async with Client(f"{base}/mcp", mode=mode) as client:
+        with pytest.raises(MCPError) as raised:
+            await client.call_tool("merge_shops", {})
+    assert (raised.value.error.code, raised.value.error.message, raised.value.error.data) == (
+        -32602,
+        "There is no tool of this name; tools/list names those that there are.",
+        None,
+    )

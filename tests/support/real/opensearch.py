@@ -1,0 +1,218 @@
+"""Starts real OpenSearch nodes and clusters as processes on loopback, and ends them in every way a test needs.
+
+A node keeps its ports and its folder for its whole life, so that a restart finds its data at the same address.
+"""
+
+import http.client
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tests.support.real.node_build import NodeBuild
+from tests.support.real.process import ServerProcess, free_ports
+
+START_BOUND_S: Final = 120.0
+_ANSWER_BOUND_S: Final = 5.0
+_LOOPBACK: Final = "127.0.0.1"
+_SETTINGS: Final = {
+    "cluster.name": "shop-directory-tests",
+    "network.host": _LOOPBACK,
+    "http.host": _LOOPBACK,
+    "http.type": "netty4",
+    "transport.type": "netty4",
+    "action.auto_create_index": "false",
+    # A disk that other programs have filled says nothing about the tests.
+    "cluster.routing.allocation.disk.threshold_enabled": "false",
+}
+_JVM: Final = (
+    "-XX:+UseSerialGC",
+    "--enable-native-access=ALL-UNNAMED",
+    "-Dlog4j2.level=INFO",  # Log4j without a configuration file tells errors only
+)
+# Half the processor time of a start, and slower later: for nodes that live for seconds.
+_QUICK_START: Final = ("-XX:TieredStopAtLevel=1",)
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """A node's name, its folder (data, configuration and log) and its two loopback ports."""
+
+    name: str
+    folder: Path
+    http_port: int
+    transport_port: int
+
+
+def choose_places(folder: Path, count: int) -> tuple[NodePlace, ...]:
+    """Returns places for that many nodes: `node-1` and so on, each in its own folder below `folder`, on free ports."""
+    names = [f"node-{number + 1}" for number in range(count)]
+    ports = free_ports(2 * count)
+    return tuple(
+        NodePlace(name, folder / name, http_port, transport_port)
+        for name, http_port, transport_port in zip(names, ports[:count], ports[count:], strict=True)
+    )
+
+
+class OpenSearchNode:
+    """One node at its place; as a context it is started, green, and stopped at the end."""
+
+    def __init__(
+        self,
+        build: NodeBuild,
+        place: NodePlace,
+        *,
+        cluster: Sequence[NodePlace] = (),
+        heap: str = "512m",
+        settings: Mapping[str, str] | None = None,
+        quick_start: bool = False,
+    ) -> None:
+        """Keeps what starts it; nothing runs yet.
+
+        Args:
+            build: the JDK and the class path.
+            place: its name, folder and ports.
+            cluster: the places of all nodes of its cluster, its own too; a cluster of one when empty.
+            heap: the JVM's heap, as `-Xmx` takes it.
+            settings: OpenSearch settings that are added to the usual ones or replace them.
+            quick_start: whether the JVM compiles less, to be there sooner; not for what is measured.
+        """
+        self.place = place
+        self.url = f"http://{_LOOPBACK}:{place.http_port}"
+        own = {
+            "path.home": str(place.folder),
+            "node.name": place.name,
+            "http.port": str(place.http_port),
+            "transport.port": str(place.transport_port),
+        }
+        stated = {**_SETTINGS, **own, **_discovery(cluster), **(settings or {})}
+        options = [f"-Xms{heap}", f"-Xmx{heap}", *_JVM, *(_QUICK_START if quick_start else ())]
+        jvm = [str(build.jdk.java), *options, "-cp", build.class_path, "OpenSearchNode"]
+        command = [*jvm, *(f"{name}={value}" for name, value in stated.items())]
+        self.process = ServerProcess(f"OpenSearch {place.name} at {self.url}", command, place.folder / "node.log")
+
+    def launch(self) -> None:
+        """Starts the process and returns at once.
+
+        Raises:
+            ProcessError: it runs already.
+        """
+        (self.place.folder / "config").mkdir(parents=True, exist_ok=True)
+        self.process.launch()
+
+    def start(self, bound_s: float = START_BOUND_S) -> None:
+        """Starts it and waits until it is green; also after `stop` or `kill`, then with its old ports and data.
+
+        Raises:
+            ProcessError: it died, or was not green within `bound_s` seconds; the message shows its log's end.
+        """
+        self.launch()
+        try:
+            self.wait_until_green(bound_s=bound_s)
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait_until_green(self, *, nodes: int = 1, bound_s: float = START_BOUND_S) -> None:
+        """Waits until its cluster is green and has at least that many nodes.
+
+        A lone node with an index that wants replicas is never green: give test indices `number_of_replicas: 0`.
+
+        Raises:
+            ProcessError: it died, or `bound_s` seconds passed.
+        """
+        self.process.wait_for(lambda: self._is_green(nodes), f"green with {nodes} node(s)", bound_s)
+
+    def stop(self) -> None:
+        """Closes the node and waits for its end; does nothing when it does not run."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """Ends it at once (SIGKILL)."""
+        self.process.kill()
+
+    def pause(self) -> None:
+        """Freezes it (SIGSTOP): connections are taken, nothing is answered."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Lets a paused node go on."""
+        self.process.resume()
+
+    def restart(self) -> None:
+        """Stops it, and starts it on the same ports with the same data.
+
+        Raises:
+            ProcessError: as `start`.
+        """
+        self.stop()
+        self.start()
+
+    def _is_green(self, nodes: int) -> bool:
+        connection = http.client.HTTPConnection(_LOOPBACK, self.place.http_port, timeout=_ANSWER_BOUND_S)
+        try:
+            connection.request("GET", f"/_cluster/health?wait_for_status=green&wait_for_nodes=ge({nodes})&timeout=1s")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+
+class OpenSearchCluster:
+    """Nodes that form one cluster; as a context they are started, green together, and stopped at the end."""
+
+    def __init__(self, build: NodeBuild, folder: Path, *, size: int = 3, heap: str = "512m") -> None:
+        """Chooses places below `folder`; nothing runs yet. `heap` is each node's."""
+        places = choose_places(folder, size)
+        self.nodes = tuple(
+            OpenSearchNode(build, place, cluster=places, heap=heap, quick_start=True) for place in places
+        )
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return tuple(node.url for node in self.nodes)
+
+    def start(self, bound_s: float = START_BOUND_S) -> None:
+        """Starts all nodes at once and waits until each of them sees a green cluster of all.
+
+        Raises:
+            ProcessError: a node died, or was not there within `bound_s` seconds.
+        """
+        try:
+            for node in self.nodes:
+                node.launch()
+            for node in self.nodes:
+                node.wait_until_green(nodes=len(self.nodes), bound_s=bound_s)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Closes all nodes; does nothing about those that do not run."""
+        for node in self.nodes:
+            node.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+
+def _discovery(cluster: Sequence[NodePlace]) -> dict[str, str]:
+    if len(cluster) <= 1:
+        return {"discovery.type": "single-node"}
+    return {
+        "discovery.seed_hosts": ",".join(f"{_LOOPBACK}:{place.transport_port}" for place in cluster),
+        "cluster.initial_cluster_manager_nodes": ",".join(place.name for place in cluster),
+    }

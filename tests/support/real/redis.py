@@ -1,0 +1,87 @@
+"""Starts a real Redis as a process on loopback.
+
+It keeps its port and its folder for its whole life, and it ends when we do.
+"""
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tests.support.real.process import ServerProcess, free_ports
+
+START_BOUND_S: Final = 20.0
+_ANSWER_BOUND_S: Final = 2.0
+_LOOPBACK: Final = "127.0.0.1"
+# Redis takes no notice of its standard input: the shell leaves a watcher of it behind and becomes Redis. The watcher
+# must outlive the hang-up that a paused Redis and it get when we die.
+_END_WITH_INPUT: Final = 'exec 3<&0; (trap "" HUP; read -r _ <&3; kill $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
+
+
+def redis_process(title: str, command: Sequence[str], folder: Path) -> ServerProcess:
+    """A process of Redis, not started yet, that ends when its standard input does."""
+    return ServerProcess(title, ["sh", "-c", _END_WITH_INPUT, "sh", *command], folder / "redis.log")
+
+
+class RedisServer:
+    """One Redis; as a context it is started, answers, and is stopped at the end."""
+
+    def __init__(self, program: str, folder: Path, *, appendonly: bool = False, options: Sequence[str] = ()) -> None:
+        """Chooses a port and keeps the command; nothing runs yet.
+
+        Args:
+            program: the path of `redis-server`.
+            folder: where it keeps its log, and its data where it has any.
+            appendonly: whether its data outlives a restart; else it lives in memory alone.
+            options: more of its command line, such as `--maxmemory 10mb`, a word each.
+        """
+        (self.port,) = free_ports(1)
+        self.url = f"redis://{_LOOPBACK}:{self.port}/0"
+        self.folder = folder
+        stated = {
+            "--bind": _LOOPBACK,
+            "--port": str(self.port),
+            "--dir": str(folder),
+            "--save": "",
+            "--appendonly": "yes" if appendonly else "no",
+        }
+        words = [word for option in stated.items() for word in option]
+        self.process = redis_process(f"Redis at {self.url}", [program, *words, *options], folder)
+
+    def start(self) -> None:
+        """Starts it and waits until it answers; also after `stop` or `kill`, then on its old port.
+
+        Raises:
+            ProcessError: it died, or did not answer within `START_BOUND_S`.
+        """
+        self.process.launch()
+        try:
+            self.process.wait_for(self.answers, "answering", START_BOUND_S)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Closes it in good order; does nothing when it does not run."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """Ends it at once (SIGKILL)."""
+        self.process.kill()
+
+    def answers(self) -> bool:
+        """Returns whether it answers a PING."""
+        try:
+            with socket.create_connection((_LOOPBACK, self.port), timeout=_ANSWER_BOUND_S) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(16) == b"+PONG\r\n"
+        except OSError:
+            return False
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()

@@ -1,0 +1,160 @@
+"""Several Redis servers that belong together, as processes on loopback: a master with sentinels, a cluster.
+
+They fail over within a second or two, where servers of an operator would wait longer before they act.
+"""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tests.support.real.process import ProcessError, free_ports
+from tests.support.real.redis import RedisServer, redis_process
+
+MASTER_NAME: Final = "shops"
+
+_LOOPBACK: Final = "127.0.0.1"
+_NOTICED_AFTER_MS: Final = 600
+_AGREED_BOUND_S: Final = 20.0
+_MASTER_OFFSET: Final = re.compile(r"^master_repl_offset:(\d+)", re.MULTILINE)
+_REPLICA_OFFSET: Final = re.compile(r"^slave\d+:.*\boffset=(\d+)", re.MULTILINE)
+
+
+def told(port: int, *command: str) -> str:
+    """What redis-cli prints; an empty text when nobody answers."""
+    done = subprocess.run(
+        ["redis-cli", "-h", _LOOPBACK, "-p", str(port), *command],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    return done.stdout
+
+
+def wait_until(server: RedisServer, command: Sequence[str], sign: str) -> None:
+    """Waits until an answer has a sign in it.
+
+    Raises:
+        ProcessError: it died, or has not told it within `_AGREED_BOUND_S`.
+    """
+    what = f"telling {sign} when asked {' '.join(command)}"
+    server.process.wait_for(lambda: sign in told(server.port, *command), what, _AGREED_BOUND_S)
+
+
+def wait_until_replicated(master: RedisServer) -> None:
+    """Waits until a replica told its master that it has all that was written until now.
+
+    `WAIT` does not serve: it waits for what its own connection wrote, and one of redis-cli has written nothing. A
+    replica that just became one gets nothing until it first told how far it is, up to a second later.
+
+    Raises:
+        ProcessError: it dies meanwhile, or no replica tells so within `_AGREED_BOUND_S`.
+    """
+
+    def offsets(kind: re.Pattern[str]) -> list[int]:
+        return [int(found) for found in kind.findall(told(master.port, "INFO", "replication"))]
+
+    (written,) = offsets(_MASTER_OFFSET)
+    master.process.wait_for(lambda: max(offsets(_REPLICA_OFFSET), default=-1) >= written, "replicated", _AGREED_BOUND_S)
+
+
+class SentinelServer(RedisServer):
+    """One sentinel, that watches a master which runs already."""
+
+    def __init__(self, program: str, folder: Path, master: RedisServer, quorum: int) -> None:
+        """Writes its configuration, which it keeps rewriting; nothing runs yet."""
+        super().__init__(program, folder)
+        folder.mkdir(parents=True)
+        lines = [
+            f"port {self.port}",
+            f"bind {_LOOPBACK}",
+            f"dir {folder}",
+            f"sentinel monitor {MASTER_NAME} {_LOOPBACK} {master.port} {quorum}",
+            f"sentinel down-after-milliseconds {MASTER_NAME} {_NOTICED_AFTER_MS}",
+            f"sentinel failover-timeout {MASTER_NAME} 3000",
+        ]
+        configuration = folder / "sentinel.conf"
+        configuration.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        command = [program, str(configuration), "--sentinel"]
+        self.process = redis_process(f"the sentinel at port {self.port}", command, folder)
+
+
+class SentinelsOfRedis:
+    """A master, a replica that follows it, and three sentinels; as a context they run, and know each other."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        """Chooses ports; nothing runs yet."""
+        self.master = RedisServer(program, folder / "master", appendonly=True)
+        following = ("--replicaof", f"{_LOOPBACK} {self.master.port}", "--repl-diskless-sync-delay", "0")
+        self.replica = RedisServer(program, folder / "replica", appendonly=True, options=following)
+        for server in (self.master, self.replica):
+            server.folder.mkdir(parents=True)
+        self.sentinels = tuple(SentinelServer(program, folder / f"sentinel-{n}", self.master, 2) for n in range(3))
+        self.addresses = tuple(f"{_LOOPBACK}:{sentinel.port}" for sentinel in self.sentinels)
+        self._running = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as starting:
+            for server in (self.master, self.replica, *self.sentinels):
+                starting.enter_context(server)
+            wait_until(self.master, ("INFO", "replication"), "state=online")
+            for sentinel in self.sentinels:
+                wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-other-sentinels\n2")
+                wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-slaves\n1")
+            self._running = starting.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._running.close()
+
+
+class ClusterOfRedis:
+    """Three masters that share the slots, each with a replica or without; as a context they run, and agree."""
+
+    def __init__(self, program: str, folder: Path, *, replicas: int = 0, options: Sequence[str] = ()) -> None:
+        """Chooses ports; nothing runs yet."""
+        count = 3 * (1 + replicas)
+        self._replicas = replicas
+        self._program = program
+        self.nodes = tuple(self._node(folder / f"node-{n}", bus, options) for n, bus in enumerate(free_ports(count)))
+        self.addresses = tuple(f"{_LOOPBACK}:{node.port}" for node in self.nodes)
+        self._running = ExitStack()
+
+    def master_of(self, key: str) -> RedisServer:
+        """The node that owns a key's slot."""
+        slot = int(told(self.nodes[0].port, "CLUSTER", "KEYSLOT", key))
+        for line in told(self.nodes[0].port, "CLUSTER", "NODES").splitlines():
+            address, flags, ranges = line.split()[1], line.split()[2], line.split()[8:]
+            spans = [tuple(map(int, (one if "-" in one else f"{one}-{one}").split("-"))) for one in ranges]
+            if "master" in flags and any(first <= slot <= last for first, last in spans):
+                port = int(address.split("@")[0].rpartition(":")[2])
+                return next(node for node in self.nodes if node.port == port)
+        raise ProcessError(f"nobody owns slot {slot}")
+
+    def __enter__(self) -> Self:
+        with ExitStack() as starting:
+            for node in self.nodes:
+                starting.enter_context(node)
+            made = ["--cluster", "create", *self.addresses, "--cluster-replicas", str(self._replicas), "--cluster-yes"]
+            told(self.nodes[0].port, *made)
+            for node in self.nodes:
+                wait_until(node, ("CLUSTER", "INFO"), "cluster_state:ok")
+                follows = told(node.port, "ROLE").startswith("slave")
+                if self._replicas:
+                    sign = "master_link_status:up" if follows else "state=online"
+                    wait_until(node, ("INFO", "replication"), sign)
+            self._running = starting.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._running.close()
+
+    def _node(self, folder: Path, bus: int, options: Sequence[str]) -> RedisServer:
+        folder.mkdir(parents=True)
+        stated = ("--cluster-enabled", "yes", "--cluster-port", str(bus))
+        quick = ("--cluster-node-timeout", str(_NOTICED_AFTER_MS), "--repl-diskless-sync-delay", "0")
+        return RedisServer(self._program, folder, appendonly=True, options=(*stated, *quick, *options))

@@ -1,0 +1,149 @@
+"""Says where each real part comes from on this machine, or why it cannot be had.
+
+Finding is cheap and starts nothing; only opening a source does.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
+from tests.support.real.node_build import NodeBuild, build_node, cached_build
+from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.postgres import PostgresServer, find_postgres_programs
+from tests.support.real.redis import RedisServer
+
+REPOSITORY: Final = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A part that cannot be had, with the reason in one line."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a running server comes from.
+
+    Attributes:
+        origin: its name for people.
+        open: takes a folder for data and log, starts the server where it is ours, and yields its URL.
+        prepare: does beforehand what may take minutes, once on a machine; raises BuildError.
+    """
+
+    origin: str
+    open: Callable[[Path], AbstractContextManager[str]]
+    prepare: Callable[[], object] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalNodes:
+    """The means to start nodes as processes of this machine."""
+
+    jdk: Jdk
+
+    def build(self) -> NodeBuild:
+        """Returns the build, making it on a machine's first run.
+
+        Raises:
+            BuildError: Maven or the compiler failed.
+        """
+        return build_node(self.jdk)
+
+    @contextmanager
+    def one_node(self, folder: Path) -> Iterator[str]:
+        """Yields the URL of a node of its own in `folder`, and stops it at the end."""
+        (place,) = choose_places(folder, 1)
+        with OpenSearchNode(self.build(), place) as node:
+            yield node.url
+
+
+def find_local_nodes(environment: Mapping[str, str] = os.environ) -> LocalNodes | Missing:
+    """Returns how to start nodes here: a JDK, and Maven or the finished build of an earlier run."""
+    try:
+        jdk = find_jdk(environment)
+    except JdkMissingError as missing:
+        return Missing(str(missing))
+    if cached_build(jdk, environment) is None and shutil.which("mvn", path=environment.get("PATH")) is None:
+        return Missing("no mvn on the PATH")
+    return LocalNodes(jdk)
+
+
+def find_opensearch(environment: Mapping[str, str] = os.environ) -> Source | Missing:
+    """Returns the first of: `$OPENSEARCH_URL` (never stopped), a container, a local node."""
+    if url := environment.get("OPENSEARCH_URL"):
+        return Source("OPENSEARCH_URL", lambda _: nullcontext(url))
+    # Imported here for the sake of the runs that need no container.
+    from tests.support.real.containers import opensearch_container, why_no_engine  # noqa: PLC0415
+
+    no_engine = why_no_engine()
+    if no_engine is None:
+        return Source("testcontainers", lambda _: opensearch_container())
+    local = find_local_nodes(environment)
+    if isinstance(local, Missing):
+        return Missing(f"OPENSEARCH_URL is not set; {no_engine}; {local.reason}")
+    return Source("a local node", local.one_node, local.build)
+
+
+def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
+    """Returns the first of: `$REDIS_URL` (never stopped), a container, a local `redis-server`."""
+    if url := environment.get("REDIS_URL"):
+        return Source("REDIS_URL", lambda _: nullcontext(url))
+    from tests.support.real.containers import redis_container, why_no_engine  # noqa: PLC0415 - as above
+
+    no_engine = why_no_engine()
+    if no_engine is None:
+        return Source("testcontainers", lambda _: redis_container())
+    program = shutil.which("redis-server", path=environment.get("PATH"))
+    if program is None:
+        return Missing(f"REDIS_URL is not set; {no_engine}; no redis-server on the PATH")
+    return Source("a local redis-server", lambda folder: _redis_url(program, folder))
+
+
+def find_redis_program(environment: Mapping[str, str] = os.environ) -> Path | Missing:
+    """Returns the `redis-server` for tests that start several of their own."""
+    program = shutil.which("redis-server", path=environment.get("PATH"))
+    return Missing("no redis-server on the PATH") if program is None else Path(program)
+
+
+def find_postgres(environment: Mapping[str, str] = os.environ) -> Source | Missing:
+    """Returns the first of: `$POSTGRES_URL` (never stopped; its user makes databases), a local PostgreSQL."""
+    if url := environment.get("POSTGRES_URL"):
+        return Source("POSTGRES_URL", lambda _: nullcontext(url))
+    programs = find_postgres_programs(environment)
+    if programs is None:
+        return Missing("POSTGRES_URL is not set; no initdb on the PATH or in /usr/lib/postgresql")
+    return Source("a local PostgreSQL", lambda _: _postgres_url(programs))
+
+
+def find_chromium(environment: Mapping[str, str] = os.environ) -> Path | Missing:
+    """Returns the `chromium` that tests of the page drive."""
+    program = shutil.which("chromium", path=environment.get("PATH"))
+    return Missing("no chromium on the PATH") if program is None else Path(program)
+
+
+def find_dev_data(environment: Mapping[str, str] = os.environ) -> Path | Missing:
+    """Returns the folder of the development data: `$SHOP_DIRECTORY_DEV_DATA`, else `../shared/data`.
+
+    A relative path counts from the repository's root.
+    """
+    folder = (REPOSITORY / (environment.get("SHOP_DIRECTORY_DEV_DATA") or "../shared/data")).resolve()
+    return folder if folder.is_dir() else Missing(f"there is no folder {folder} (SHOP_DIRECTORY_DEV_DATA)")
+
+
+@contextmanager
+def _redis_url(program: str, folder: Path) -> Iterator[str]:
+    with RedisServer(program, folder) as server:
+        yield server.url
+
+
+@contextmanager
+def _postgres_url(programs: Path) -> Iterator[str]:
+    with PostgresServer(programs) as server:
+        yield server.url

@@ -1,0 +1,249 @@
+"""The real parts themselves: found where they are, started, ended in every way, and loudly missed."""
+
+import os
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from opensearchpy import OpenSearch
+
+from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
+from tests.support.real.plugin import NodeFactory
+from tests.support.real.process import ProcessError
+from tests.support.real.redis_groups import SentinelsOfRedis, told, wait_until_replicated
+from tests.support.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
+
+SEVEN_TESTS = """
+import pytest
+
+def test_plain(): pass
+
+@pytest.mark.opensearch
+def test_marked(): pass
+
+def test_asking(opensearch_url): pass
+
+def test_own_node(opensearch_node): pass
+
+@pytest.mark.redis
+def test_redis(): pass
+
+@pytest.mark.browser
+def test_page(): pass
+
+def test_data(dev_data): pass
+"""
+
+
+def make_jdk(home: Path, version: str, *programs: str) -> None:
+    (home / "bin").mkdir(parents=True)
+    (home / "release").write_text(f'IMPLEMENTOR="Made up"\nJAVA_VERSION="{version}"\nOS_NAME="Linux"\n')
+    for program in programs or ("java", "javac"):
+        (home / "bin" / program).touch(mode=0o755)
+
+
+def test_the_newest_jdk_of_all_places_is_chosen(tmp_path: Path) -> None:
+    make_jdk(tmp_path / "stated", "21.0.11")
+    make_jdk(tmp_path / "on-path", "21.0.9")
+    make_jdk(tmp_path / "roots" / "newest", "25")
+    make_jdk(tmp_path / "roots" / "old", "1.8.0_402")
+    environment = {"JAVA_HOME": str(tmp_path / "stated"), "PATH": str(tmp_path / "on-path" / "bin")}
+
+    assert find_jdk(environment, [f"{tmp_path}/roots/*"]) == Jdk((25,), tmp_path / "roots" / "newest")
+    assert find_jdk(environment, []) == Jdk((21, 0, 11), tmp_path / "stated")
+    assert find_jdk({"PATH": environment["PATH"]}, []) == Jdk((21, 0, 9), tmp_path / "on-path")
+
+
+def test_a_java_on_the_path_is_followed_to_its_jdk(tmp_path: Path) -> None:
+    make_jdk(tmp_path / "jdk", "22.0.1")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").symlink_to(tmp_path / "jdk" / "bin" / "java")
+
+    assert find_jdk({"PATH": str(tmp_path / "bin")}, []) == Jdk((22, 0, 1), tmp_path / "jdk")
+
+
+def test_a_jdk_without_a_release_file_is_asked(tmp_path: Path) -> None:
+    make_jdk(tmp_path / "jdk", "unread")
+    (tmp_path / "jdk" / "release").unlink()
+    (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"23.0.2\" 2025-01-21' >&2\n")
+
+    assert find_jdk({"JAVA_HOME": str(tmp_path / "jdk")}, []) == Jdk((23, 0, 2), tmp_path / "jdk")
+
+
+def test_older_jdks_and_runtimes_without_a_compiler_do_not_serve(tmp_path: Path) -> None:
+    make_jdk(tmp_path / "old", "17.0.15")
+    make_jdk(tmp_path / "runtime", "25.0.3", "java")
+
+    with pytest.raises(JdkMissingError) as missing:
+        find_jdk({}, [f"{tmp_path}/*"])
+
+    assert str(missing.value) == (
+        f"no JDK of version 21 or later (found: 17.0.15 in {tmp_path}/old); install one, for example the package "
+        "openjdk-21-jdk or a Temurin build, and put it on the PATH or in JAVA_HOME"
+    )
+
+
+def test_a_stated_url_is_used_as_it_is(tmp_path: Path) -> None:
+    search = find_opensearch({"OPENSEARCH_URL": "https://search.example:9200"})
+    redis = find_redis({"REDIS_URL": "redis://cache.example/3"})
+
+    assert isinstance(search, Source)
+    assert isinstance(redis, Source)
+    with search.open(tmp_path) as search_url, redis.open(tmp_path) as redis_url:
+        assert (search_url, redis_url) == ("https://search.example:9200", "redis://cache.example/3")
+
+
+def test_development_data_is_a_folder_that_exists(tmp_path: Path) -> None:
+    assert find_dev_data({"SHOP_DIRECTORY_DEV_DATA": str(tmp_path)}) == tmp_path
+    assert find_dev_data({"SHOP_DIRECTORY_DEV_DATA": f"{tmp_path}/none"}) == Missing(
+        f"there is no folder {tmp_path}/none (SHOP_DIRECTORY_DEV_DATA)"
+    )
+
+
+def run_where_nothing_is(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs pytest on `SEVEN_TESTS` with no programs on the PATH, no Docker engine and no earlier build."""
+    tests = tmp_path / "test_seven.py"
+    tests.write_text(SEVEN_TESTS)
+    unset = ("OPENSEARCH_URL", "REDIS_URL")
+    environment = {name: value for name, value in os.environ.items() if name not in unset} | {
+        "PATH": str(tmp_path),
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+        "DOCKER_HOST": "tcp://127.0.0.1:1",
+        "SHOP_DIRECTORY_DEV_DATA": f"{tmp_path}/none",
+    }
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", "pyproject.toml", *options, str(tests)]
+    return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(workers: tuple[str, ...], tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, *workers)
+
+    lines = [line for line in run.stdout.splitlines() if line.startswith("NOT RUN")]
+    assert [line.split(":")[1].strip() for line in lines] == [
+        "2 test(s) that need a real OpenSearch",
+        "1 test(s) that need OpenSearch nodes of their own",
+        "1 test(s) that need a real Redis",
+        "1 test(s) that need a Chromium",
+        "1 test(s) that need the development data",
+    ]
+    assert "OPENSEARCH_URL is not set; no Docker engine answers" in lines[0]
+    assert lines[2].endswith("no redis-server on the PATH")
+    assert lines[3].endswith("no chromium on the PATH")
+    # Workers deselect by themselves, and their controller does not count it.
+    assert ("1 passed in" if workers else "1 passed, 6 deselected") in run.stdout
+    assert run.returncode == 0
+
+
+def test_workers_run_nothing_where_a_required_part_is_absent(tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, "--require-real", "-n", "2")
+
+    assert "NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set" in run.stdout
+    assert "passed" not in run.stdout
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize(("stage", "code"), [("parallel", 0), ("serial", pytest.ExitCode.NO_TESTS_COLLECTED)])
+def test_a_stage_leaves_the_tests_of_the_other_one_out(stage: str, code: int, tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, "--stage", stage, "-k", "test_plain")
+
+    assert run.returncode == code
+    assert ("1 passed" in run.stdout) is (stage == "parallel")
+
+
+def test_require_real_fails_before_anything_runs(tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, "--require-real")
+
+    assert "--require-real: NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set" in run.stderr
+    assert "passed" not in run.stdout
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+
+
+def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path) -> None:
+    run = run_where_nothing_is(tmp_path, "--require-real", "-k", "test_plain")
+
+    assert "1 passed, 6 deselected" in run.stdout
+    assert run.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.opensearch
+def test_a_node_keeps_its_address_and_data_when_it_is_stopped_or_killed(opensearch_node: NodeFactory) -> None:
+    node = opensearch_node()
+    node.start()
+    client = OpenSearch(node.url, timeout=5, max_retries=0)
+    assert client.info()["version"]["number"].startswith("3.")
+    client.indices.create(index="shops", body={"settings": {"number_of_replicas": 0}})
+
+    client.index(index="shops", body={"name": "Kiosk"}, id="1")
+    node.restart()
+    assert client.get(index="shops", id="1")["_source"] == {"name": "Kiosk"}
+
+    client.index(index="shops", body={"name": "Stall"}, id="2")
+    node.kill()
+    node.start()
+    assert client.get(index="shops", id="2")["_source"] == {"name": "Stall"}
+
+    client.close()
+
+
+@pytest.mark.slow
+@pytest.mark.opensearch
+def test_a_paused_node_is_silent_and_one_whose_owner_dies_follows(opensearch_node: NodeFactory) -> None:
+    node = opensearch_node()
+    node.start()
+    node.pause()
+    with pytest.raises(ProcessError, match="was not green"):
+        node.wait_until_green(bound_s=1)
+    node.resume()
+    node.wait_until_green(bound_s=20)
+
+    node.process.forsake()
+
+    assert not node.process.running
+
+
+@pytest.mark.opensearch
+def test_a_node_that_dies_at_its_start_says_why(opensearch_node: NodeFactory) -> None:
+    node = opensearch_node(heap="1k")
+
+    with pytest.raises(ProcessError) as death:
+        node.start()
+
+    assert str(death.value) == (
+        f"OpenSearch node-1 at {node.url} died before it was green with 1 node(s); "
+        f"its log {node.process.log} ends:\n{node.process.log.read_text().rstrip()}"
+    )
+    assert "Too small maximum heap" in str(death.value)
+
+
+@pytest.mark.opensearch
+def test_the_session_has_one_opensearch(opensearch_url: str) -> None:
+    client = OpenSearch(opensearch_url)
+    assert client.info()["version"]["number"].startswith("3.")
+    client.close()
+
+
+def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: str, tmp_path: Path) -> None:
+    with SentinelsOfRedis(redis_program, tmp_path) as group, ThreadPoolExecutor(1) as waiting:
+        group.replica.process.pause()
+        assert told(group.master.port, "SET", "k", "v") == "OK\n"
+        replicated = waiting.submit(wait_until_replicated, group.master)
+        with pytest.raises(TimeoutError):
+            replicated.result(0.5)
+        group.replica.process.resume()
+        replicated.result()
+        assert told(group.replica.port, "GET", "k") == "v\n"
+
+
+@pytest.mark.redis
+def test_the_session_has_one_redis(redis_url: str) -> None:
+    address = urlsplit(redis_url)
+    with socket.create_connection((address.hostname, address.port or 6379), timeout=5) as connection:
+        connection.sendall(b"PING\r\n")
+        assert connection.recv(16) == b"+PONG\r\n"

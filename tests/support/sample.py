@@ -1,0 +1,73 @@
+"""The sample catalogue as one service: what a test needs to call every tool of it by every door."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from indexer.sinks.embedded.sink import EmbeddedSink
+from service.app import create_app
+from service.settings.service import Settings
+from tests.support.callers import issue
+from tests.support.catalogues import build_into, write_catalogue
+from tests.support.served import served
+
+SAMPLE: Final = Path(__file__).parents[2] / "indexer" / "sample"
+
+_ANY_NUMBER: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SampleService:
+    """The service on the sample, without blocked channels and bounds of doors, so that these have nothing to differ in.
+
+    Attributes:
+        base: its URL.
+        catalogue: the directory of its catalogue.
+        index: of the embedded engine.
+        token: one that counts.
+        variables: what a process on stdio needs to be the same service.
+    """
+
+    base: str
+    catalogue: Path
+    index: Path
+    token: str
+    variables: dict[str, str]
+
+
+@contextmanager
+def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # noqa: ANN401 - any setting
+    """Build and serve it in a folder; `given` are more of its settings."""
+    catalogue = folder / "catalogue"
+    for path in SAMPLE.glob("*.ndjson"):
+        write_catalogue(catalogue / path.name, (_without_channels(line) for line in records(path)))
+    build_into(EmbeddedSink(folder / "index"), catalogue)
+    tokens, reports = folder / "tokens.sqlite", folder / "reports.sqlite"
+    token = issue(tokens).text
+    settings = Settings(
+        data_dir=folder / "index",
+        token_file=tokens,
+        reports_file=reports,
+        request_timeout=10.0,
+        most_coupons_mcp=_ANY_NUMBER,
+        **given,
+    )
+    variables = {
+        "SHOP_DIRECTORY_TOKEN_FILE": str(tokens),
+        "SHOP_DIRECTORY_REPORTS_FILE": str(reports),
+        "SHOP_DIRECTORY_MOST_COUPONS_MCP": str(_ANY_NUMBER),
+    }
+    with served(create_app(settings)) as base:
+        yield SampleService(base, catalogue, folder / "index", token, variables)
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    """The records of an NDJSON file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _without_channels(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != "blocked_channels"}

@@ -1,0 +1,60 @@
+"""A world of four shops, for tests that look at the doors rather than at matching."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.memory.sink import MemorySink
+from service.search.reference.backend import ReferenceBackend
+from tests.support.catalogues import Lines, build_into, shop, write_catalogue_directory
+
+BOOKS: Final = shop(
+    "Harbour Lane Books",
+    "harbour-lane-books.example",
+    id="shop_books",
+    categories=["books"],
+    countries=["DE", "FR"],
+    popularity=9.0,
+    aliases=["HLB"],
+)
+KITCHEN: Final = shop(
+    "Zoë’s Küche 厨房", "zoes-kueche.example", id="shop_kitchen", categories=["kitchen-ware", "books"], popularity=1.0
+)
+GARDEN: Final = shop("Moss & Fern", "bücher.example", id="shop_garden", categories=["garden"], countries=["WORLDWIDE"])
+HIDDEN: Final = shop(
+    "Quietly Hidden Goods",
+    "quietly-hidden.example",
+    id="shop_hidden",
+    categories=["secrets"],
+    visibility="under_review",
+    popularity=99.0,
+)
+SHOPS: Final = (BOOKS, KITCHEN, GARDEN, HIDDEN)
+
+BOOKS_VIEW: Final[dict[str, Any]] = {
+    "id": "shop_books",
+    "name": "Harbour Lane Books",
+    "aliases": ["HLB"],
+    "aliases_total": 1,
+    "domain": "harbour-lane-books.example",
+    "category": "books",
+    "categories": ["books"],
+    "countries": ["DE", "FR"],
+    "offers": [],
+    "offers_total": 0,
+}
+
+
+def reference_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> ReferenceBackend:
+    """The plain reference over what the real indexer projects."""
+    sink = MemorySink()
+    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+    assert sink.stamp is not None
+    return ReferenceBackend(sink.stamp, sink.documents)
+
+
+def embedded_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> Path:
+    """An index directory of the embedded engine."""
+    path = write_catalogue_directory(directory / "catalogue", shops=shops, **others)
+    build_into(EmbeddedSink(directory / "index"), path)
+    return directory / "index"
