@@ -34,11 +34,11 @@ SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
 # What the suite of each setting runs on, and what it calls each choice; "cluster" is Redis once more, and "index only"
 # the embedded engine while it has no texts for key presses open.
 SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
-    "engine": (tests.conformance.conftest.opener, "{}", frozenset({"reference", "kernel"})),
-    "engine with its sink": (tests.integration.conftest.engine, "{}_engine", frozenset()),
-    "token_store": (tests.auth.conftest.place, "{}", frozenset({"cluster"})),
-    "reports": (tests.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),
-    "limiter": (tests.limits.conftest.make_limiter, "{}", frozenset()),
+    "engine": (tests.rules.backends.conftest.opener, "{}", frozenset({"reference", "kernel"})),
+    "engine with its sink": (tests.engines.integration.conftest.engine, "{}_engine", frozenset()),
+    "token_store": (tests.rules.auth.conftest.place, "{}", frozenset({"cluster"})),
+    "reports": (tests.rules.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),
+    "limiter": (tests.rules.limits.conftest.make_limiter, "{}", frozenset()),
 }
 # The embedded queue is a SQLite file, and its suite calls it so.
 CALLED: Final = {("reports", "embedded"): "sqlite"}

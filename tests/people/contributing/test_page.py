@@ -13,10 +13,10 @@ from tests.people.docs.pages import BY_PATH
 from tests.support.real.sources import REPOSITORY
 
 PLANTED: Final = {
-    tests.contributing.test_backends.TITLE,
-    tests.contributing.test_fields.TITLE,
-    tests.contributing.test_indices.TITLE,
-    tests.contributing.test_tools.TITLE,
+    tests.people.contributing.test_backends.TITLE,
+    tests.people.contributing.test_fields.TITLE,
+    tests.people.contributing.test_indices.TITLE,
+    tests.people.contributing.test_tools.TITLE,
 }
 CHANGES: Final = BY_PATH["CHANGELOG.md"].text
 MOST_LINES: Final = 150

@@ -1,8 +1,8 @@
 """A job of the indexer that can be killed.
 
-`python -m tests.processes.endurance.job build|follow KIND TARGET PREFIX FOLDER CATALOGUE` prints
-`begun` before it asks for the lease, and `publishing` right before it publishes. A build ends by itself and waits for the lease; following goes on
-until it is killed.
+`python -m tests.processes.endurance.job build|follow KIND TARGET PREFIX FOLDER CATALOGUE` prints `begun` before it
+asks for the lease, and `publishing` right before it publishes. A build ends by itself and waits for the lease;
+following continues until it is killed.
 """
 
 import os

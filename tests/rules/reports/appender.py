@@ -1,8 +1,8 @@
 """A process that reports without end until it is killed, and writes down each report that was acknowledged.
 
 `python -m tests.rules.reports.appender KIND TARGET FROM,FROM,...`: one lane a number, each lane counts on from its
-own. A line "lane number" is written, whole and at once, after the store has answered for that report, never before. A report
-that was not acknowledged is sent again until it is; every third acknowledged one is sent once more, and must be known.
+own. A line "lane number" is written, whole and at once, after the store has answered for that report, never before. A
+report that was not acknowledged is sent again until it is; every third acknowledged one is sent once more, and must be known.
 """
 
 import asyncio
