@@ -105,7 +105,7 @@ async def _opened(place: IndexLocation, generation: str) -> AsyncIterator[Engine
         engine = TantivyEngine(place.root)
     else:
         folder = DEFAULT_PLACE if place.typeaheads is None else FolderLocation(place.typeaheads / generation)
-        engine = OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS, place.access, place=folder)
+        engine = OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS, place.access, location=folder)
     try:
         yield engine
     finally:

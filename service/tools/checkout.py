@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from service.errors import NoValidCheckoutUrlError, OfferNotFoundError
-from service.search.protocol import Offer
+from service.search.related_records import Offer
 from service.tools.context import ToolContext
 from service.tools.fields import OfferId
 from service.tools.money import ShopKey
