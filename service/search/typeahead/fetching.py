@@ -7,6 +7,7 @@ later. Only whole files count: what is missing or damaged is an error, and never
 import asyncio
 import logging
 import random
+import ssl
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnection
-from opensearchpy.exceptions import SSLError, TransportError
+from opensearchpy.exceptions import TransportError
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from index_mappings.generations import index_name
@@ -264,7 +265,7 @@ class TypeaheadFetcher:
 
 
 def _passes(error: BaseException) -> bool:
-    if isinstance(error, SSLError):
+    if isinstance(error, NoConnection) and isinstance(error.info, ssl.CertificateError):
         return False
     if isinstance(error, NoConnection):
         return True
