@@ -48,7 +48,7 @@ def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_AC
 
 
 class OrjsonSerializer(JSONSerializer):
-    """Parses response bodies as bytes."""
+    """Parses response bodies with orjson."""
 
     def loads(self, s: Any) -> Any:  # noqa: ANN401 - as in the base class
         """Parse a response body.
