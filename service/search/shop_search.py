@@ -97,7 +97,7 @@ class ShopSearch:
     def _did_you_mean(self, query: FindQuery, page: Page, effective: QueryForms) -> tuple[SuggestedShop, ...]:
         if not page.total:
             return self._typeahead.did_you_mean(query)
-        # Without effective words the filter by category alone matches, so no name was misspelt.
+        # Without effective words the query browses a category, and all shops that pass its filters are found already.
         return self._typeahead.did_you_mean(query, effective, self._slugs(query, effective)) if effective.texts else ()
 
     def _result(  # noqa: PLR0917 - the last three are the parts of a result without a match

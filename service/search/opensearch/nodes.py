@@ -68,7 +68,7 @@ class NodeConnection(AIOHttpConnection):
 
 
 class OrjsonSerializer(JSONSerializer):
-    """Parses response bodies as bytes."""
+    """Parses response bodies with orjson."""
 
     def loads(self, s: Any) -> Any:  # noqa: ANN401 - as in the base class
         """Parse a response body.
