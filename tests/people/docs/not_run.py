@@ -77,7 +77,7 @@ NOT_RUN: Final = (
         "minutes of measuring",
         "tests/people/web/test_measuring.py",
     ),
-    NotRun("docs/architecture.md", "catalogue (NDJSON) ──> indexer", "a drawing", "tests of the import contracts"),
+    NotRun("docs/architecture.md", "catalogue (NDJSON, SQL) ──> indexer", "a drawing", "tests of the import contracts"),
     NotRun(
         "docs/golden-queries.md",
         "2 of 6 golden queries failed",
