@@ -18,9 +18,9 @@ _CONTROL_IN_LINES: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _TYPED_TEXT: Final = frozenset({"query"})
 # Where white space at the ends is trimmed, line breaks too (R1).
 _REFERENCE_LIST: Final = "shop_domains"
-_REFERENCES: Final = frozenset({"shop_domain", "shop_id_or_domain", "from_shop_id", "to_shop_id", _REFERENCE_LIST})
+REFERENCES: Final = frozenset({"shop_domain", "shop_id_or_domain", "from_shop_id", "to_shop_id", _REFERENCE_LIST})
 # Unicode's White_Space: what `str.isspace` says, without four separators that are control characters.
-_WHITE_SPACE: Final = "".join(
+WHITE_SPACE: Final = "".join(
     char for char in map(chr, range(0x3001)) if char.isspace() and not "\x1c" <= char <= "\x1f"
 )
 _SHOWN_NAME: Final = 64
@@ -40,7 +40,7 @@ class ShopReference:
 
 def reduce_reference(text: str) -> ShopReference:
     """Reduce a pasted reference: without a dot it is an id, taken as it is; anything else is a host."""
-    trimmed = text.strip(_WHITE_SPACE)
+    trimmed = text.strip(WHITE_SPACE)
     if not has_dot(trimmed):
         return ShopReference(trimmed if _SHOP_ID.fullmatch(trimmed) else None)
     host = reduce_host(trimmed)
@@ -202,7 +202,7 @@ def _field(path: tuple[int | str, ...]) -> str:
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
     """A field's value, or each entry of the list of references; references without the white space at their ends."""
-    if name not in _REFERENCES:
+    if name not in REFERENCES:
         yield shown_name(name), value
     elif name == _REFERENCE_LIST and isinstance(value, list):
         for index, entry in enumerate(value):
@@ -212,7 +212,7 @@ def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
 
 
 def _trimmed(value: object) -> object:
-    return value.strip(_WHITE_SPACE) if isinstance(value, str) else value
+    return value.strip(WHITE_SPACE) if isinstance(value, str) else value
 
 
 def _control_characters(arguments: dict[str, Any]) -> Iterator[FieldError]:

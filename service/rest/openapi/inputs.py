@@ -5,7 +5,7 @@ MCP hosts refuse unions at the root and count every character of a schema, so th
 
 from typing import Any, Final
 
-from service.tools.request import ShopRequest
+from service.tools.request import REFERENCES, WHITE_SPACE, ShopRequest
 from service.tools.schema import Schema, request_schema
 from service.tools.tool import Tool
 
@@ -13,6 +13,9 @@ _NO_CONTROL: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
 # Where a tab or a line break is a space (E6).
 TYPED_TEXT: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"
 _TYPED: Final = frozenset({"query"})
+# White space at the ends of a reference is trimmed before it is checked (R1).
+_ENDS: Final = "".join(f"\\u{ord(char):04x}" for char in WHITE_SPACE)
+_REFERENCE: Final = rf"^[{_ENDS}]*[^\u0000-\u001f\u007f-\u009f]*[{_ENDS}]*$"
 _SHOP_NAMES: Final = ("shop_domain", "shop_id_or_domain")
 
 
@@ -49,4 +52,5 @@ def _without_control(name: str, part: Schema) -> Schema:
         return {**part, "items": _without_control(name, part["items"])}
     if "string" not in part.get("type", ()) or part.keys() & {"pattern", "enum", "const", "format"}:
         return part
-    return {**part, "pattern": TYPED_TEXT if name in _TYPED else _NO_CONTROL}
+    pattern = TYPED_TEXT if name in _TYPED else _REFERENCE if name in REFERENCES else _NO_CONTROL
+    return {**part, "pattern": pattern}
