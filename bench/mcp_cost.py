@@ -21,10 +21,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from bench.children import processor_seconds
 from bench.engine_alone import EngineAlone
 from bench.invented import invented_shops
 from bench.places import Shops
-from bench.spent import processor
 from tests.processes.load.serving import serving
 
 ROUNDS: Final = 9
@@ -147,7 +147,7 @@ def _in_turns(kinds: Mapping[str, Callable[[int], list[float]]], pid: int, round
         ask(numbers[title])  # so that what is kept is there, and what compiles itself has done so
     for _ in range(rounds):
         for title, ask in kinds.items():
-            clock = time.process_time if title.startswith("engine") else lambda: processor(pid)
+            clock = time.process_time if title.startswith("engine") else lambda: processor_seconds(pid)
             before = clock()
             times[title].append(ask(numbers[title]))
             spent[title].append((clock() - before) * 1000 / numbers[title])

@@ -5,7 +5,6 @@ What a build took is kept beside the index. Another schema version has another f
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
-from bench.invented import invented_shops, write_catalogue, write_invented
+from bench.invented import invented_shops, write_invented
 from bench.letters import plain_totals
 from index_mappings.documents import SCHEMA_VERSION
 from tests.support.real.opensearch import OpenSearchNode, choose_places
@@ -55,12 +54,10 @@ class Place:
     Attributes:
         settings: the settings by which the indexer and the service find it.
         built: what its build took.
-        engine_pid: the process id of its engine, where that is a process of its own.
     """
 
     settings: Mapping[str, str]
     built: Built
-    engine_pid: int | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -71,28 +68,22 @@ class Place:
 class Shops:
     """That many invented shops in one folder: the catalogue, what is expected of it, and the indices."""
 
-    def __init__(self, directory: Path, count: int, *, related_records: bool = False) -> None:
+    def __init__(self, directory: Path, count: int) -> None:
         """Name the folder; nothing is built yet.
 
         Args:
             directory: that the folder is in.
             count: of shops.
-            related_records: whether they have coupons, offers, shipping statements and trust signals.
         """
-        kind = "whole-shops" if related_records else "shops"
-        self._folder = directory / f"{count}-{kind}-v{SCHEMA_VERSION}"
+        self._folder = directory / f"{count}-shops-v{SCHEMA_VERSION}"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._count = count
-        self._related_records = related_records
 
     def catalogue(self) -> Path:
         """The catalogue, written at the first call."""
-        catalogue = self._folder / ("catalogue" if self._related_records else "shops.ndjson")
+        catalogue = self._folder / "shops.ndjson"
         if not catalogue.exists():
-            write = write_catalogue if self._related_records else write_invented
-            fresh = catalogue.with_suffix(".new")
-            shutil.rmtree(fresh, ignore_errors=True)  # of a run that was ended while it wrote
-            write(fresh, self._count).replace(catalogue)
+            write_invented(catalogue.with_suffix(".new"), self._count).replace(catalogue)
         return catalogue
 
     def state(self, engine: str) -> Path:
@@ -127,7 +118,7 @@ class Shops:
         with OpenSearchNode(nodes.build(), place, heap=heap, settings=_NODE_SETTINGS) as node:
             settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
             built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
-            yield Place(settings, built, node.process.pid)
+            yield Place(settings, built)
 
     def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> Built:
         def build() -> dict[str, float]:

@@ -16,7 +16,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.spent import processor
+from bench.children import processor_seconds
 from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
@@ -62,14 +62,14 @@ async def presses(limiter: Limiter, redis: RedisServer, quota: Quota, callers: s
         callers: what their keys begin with.
     """
     waited = 0
-    before, began = processor(redis.process.pid), time.process_time()
+    before, began = processor_seconds(redis.process.pid), time.process_time()
     for caller in range(_SESSIONS):
         key = f"{callers}-{caller}"
         for _ in range(_PRESSES):
             if limiter.take(key, quota) is None:
                 waited += 1
                 await limiter.hit(key, quota)
-    spent, of_redis = time.process_time() - began, processor(redis.process.pid) - before
+    spent, of_redis = time.process_time() - began, processor_seconds(redis.process.pid) - before
     done = _PRESSES * _SESSIONS
     return Presses(spent * 1e6 / done, of_redis * 1e6 / done, waited / done)
 
@@ -115,9 +115,9 @@ async def decisions_ms(redis: RedisServer, callers: int, slots: int) -> float:
     for _ in range(slots):
         await asyncio.gather(*(ask(first, callers) for first in range(_AT_ONCE)))
         moment += 1
-    before = processor(redis.process.pid)
+    before = processor_seconds(redis.process.pid)
     await asyncio.gather(*(ask(first, _DECISIONS) for first in range(_AT_ONCE)))
-    found = (processor(redis.process.pid) - before) * 1000 / _DECISIONS
+    found = (processor_seconds(redis.process.pid) - before) * 1000 / _DECISIONS
     await limiter.close()
     return found
 
