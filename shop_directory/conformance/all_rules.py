@@ -39,28 +39,26 @@ def _place(rule: Rule) -> tuple[int, int, str]:
     raise ValueError(f"{rule.id} is no id of a rule")
 
 
+_MODULES: Final = (
+    calls,
+    shops,
+    finding,
+    coupons,
+    shipping,
+    trust,
+    offers,
+    reports,
+    decided,
+    mcp,
+    suggest,
+    operations,
+    credentials,
+    errors,
+    headers,
+    hidden,
+)
 RULES: Final[tuple[Rule, ...]] = tuple(
-    sorted(
-        (
-            *calls.RULES,
-            *shops.RULES,
-            *finding.RULES,
-            *coupons.RULES,
-            *shipping.RULES,
-            *trust.RULES,
-            *offers.RULES,
-            *reports.RULES,
-            *decided.RULES,
-            *mcp.RULES,
-            *suggest.RULES,
-            *operations.RULES,
-            *credentials.RULES,
-            *errors.RULES,
-            *headers.RULES,
-            *hidden.RULES,
-        ),
-        key=_place,
-    )
+    sorted((value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)), key=_place)
 )
 
 # Sentences of the interface that no request to a URL can show, with the reason.

@@ -13,8 +13,8 @@ from typing import Final, Self
 import httpx2
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.conformance.replies import Ask, Reply
-from shop_directory.conformance.rule import Finding, NotAskedError, RuleBrokenError, TooLongError
+from shop_directory.conformance.exchange import Ask, Reply
+from shop_directory.conformance.findings import Finding, NotAskedError, RuleBrokenError, TooLongError
 
 USER_AGENT: Final = "shop-directory-check"
 _TOO_MANY: Final = 429

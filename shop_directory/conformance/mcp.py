@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import orjson
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Ask, Reply, as_json
-from shop_directory.conformance.rule import NotAskedError
-from shop_directory.conformance.visit import JSON, Visit
+from shop_directory.conformance.exchange import Ask, Part, Reply, as_json
+from shop_directory.conformance.findings import NotAskedError
+from shop_directory.conformance.service_under_test import JSON, Visit
 
 PATH: Final = "/mcp"
 MESSAGE_ID: Final = 1

@@ -14,12 +14,11 @@ can't be seen is never passed.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.findings import Finding
+from shop_directory.conformance.service_under_test import Visit
 
-Check = Callable[["Visit"], Awaitable[None]]
+Check = Callable[[Visit], Awaitable[None]]
 
 
 class Need(StrEnum):
@@ -60,21 +59,6 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """How a rule was broken, in plain words of bounded length.
-
-    Attributes:
-        asked: the request, without credentials.
-        expected: what the rule demands.
-        came: what was there instead.
-    """
-
-    asked: str
-    expected: str
-    came: str
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """What came out of one rule.
 
@@ -91,26 +75,6 @@ class Verdict:
     finding: Finding | None = None
     reason: str | None = None
     spent: bool = False
-
-
-class RuleBrokenError(Exception):
-    """The service did not do what the rule demands."""
-
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
-        super().__init__(finding.expected)
-
-
-class TooLongError(RuleBrokenError):
-    """The answer is longer than a run reads."""
-
-
-class NothingToSeeError(Exception):
-    """The catalogue has nothing on which the rule shows; the text says what would be needed."""
-
-
-class NotAskedError(Exception):
-    """The rule could not be asked to its end: the run has spent its requests or its time."""
 
 
 def rule(rule_id: str, statement: str, *needs: Need, alone: bool = False) -> Callable[[Check], Rule]:

@@ -8,19 +8,12 @@ import httpx2
 
 from shop_directory.conformance.bounds import USUAL, Bounds
 from shop_directory.conformance.client import Client, Spent
-from shop_directory.conformance.replies import Ask
-from shop_directory.conformance.rule import (
-    Finding,
-    Need,
-    NotAskedError,
-    NothingToSeeError,
-    Outcome,
-    Rule,
-    RuleBrokenError,
-    Verdict,
-)
-from shop_directory.conformance.seen import Seen, explore
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.discovery import explore
+from shop_directory.conformance.exchange import Ask
+from shop_directory.conformance.findings import Finding, NotAskedError, NothingToSeeError, RuleBrokenError
+from shop_directory.conformance.rule import Need, Outcome, Rule, Verdict
+from shop_directory.conformance.service_under_test import Visit
+from shop_directory.conformance.subjects import Seen
 
 
 @dataclass(frozen=True, slots=True)

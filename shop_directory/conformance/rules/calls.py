@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from shop_directory.conformance.rule import Rule, rule
-from shop_directory.conformance.visit import Visit, expect_equal
+from shop_directory.conformance.rule import rule
+from shop_directory.conformance.service_under_test import Visit, expect_equal
 
 TOOLS: Final = (
     "find_shop",
@@ -113,14 +113,3 @@ def _named_schemas(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa:
                 waiting += found.values()
             case list() as found:
                 waiting += found
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _eleven_tools,
-    _json_both_ways,
-    _slugs_are_not_enumerated,
-    _statuses_are_described,
-    _the_older_name,
-    _invalid_is_400,
-    _not_found_is_404,
-)

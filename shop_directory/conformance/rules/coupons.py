@@ -7,11 +7,11 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import NothingToSeeError, Rule, RuleBrokenError, TooLongError, rule
+from shop_directory.conformance.exchange import Part, Reply
+from shop_directory.conformance.findings import NothingToSeeError, RuleBrokenError, TooLongError
+from shop_directory.conformance.rule import rule
 from shop_directory.conformance.rules.shops import expect_absent
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.service_under_test import Visit
 
 REASONS: Final = ("expired", "verified_rejected", "reserved_test_domain", "policy")
 _REJECTED: Final = "verified_rejected"
@@ -182,17 +182,3 @@ def _total(document: Part) -> int:
 
 def _withheld(document: Part) -> tuple[int, ...]:
     return tuple(document["withheld"][reason].whole() for reason in REASONS)
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _valid_until,
-    _last_verified,
-    _envelope,
-    _note,
-    _balance,
-    _only_usable,
-    _rejected,
-    _withheld_reasons,
-    _with_and_without,
-    _unknown_shop,
-)

@@ -4,10 +4,11 @@ import re
 from typing import Any, Final
 
 from shop_directory.conformance import mcp
+from shop_directory.conformance.exchange import Reply
+from shop_directory.conformance.findings import NothingToSeeError
 from shop_directory.conformance.mcp import Era
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import Need, NothingToSeeError, rule
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.service_under_test import Visit
 
 _NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_offer", "resolve_conflict")
 _REFUSED: Final = 401
@@ -117,15 +118,3 @@ def _name(reply: Reply, header: str) -> str | None:
 
 def _shown(reply: Reply, header: str) -> str:
     return f"{header}: {reply.header(header) or 'missing'}"
-
-
-RULES: Final = (
-    _raises_the_quotas,
-    _reads_are_open,
-    _more_reads_are_open,
-    _wrong_tokens_are_none,
-    _closed_without_a_token,
-    _tells_how_to_send_a_token,
-    _closed_over_mcp,
-    _tells_the_quota,
-)

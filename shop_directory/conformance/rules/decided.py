@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from shop_directory.conformance.replies import Reply, as_json
-from shop_directory.conformance.rule import NothingToSeeError, Rule, rule
+from shop_directory.conformance.exchange import Reply, as_json
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
 from shop_directory.conformance.rules.trust import KINDS
-from shop_directory.conformance.visit import Visit, expect_equal
+from shop_directory.conformance.service_under_test import Visit, expect_equal
 
 _FULL: Final = 100
 _MOST_OFFERS: Final = 3
@@ -135,17 +136,3 @@ async def _shop(visit: Visit, reference: str) -> Reply:
 
 async def _found(visit: Visit, **arguments: Any) -> Reply:  # noqa: ANN401 - arguments of find_shop
     return await visit.tool("find_shop", as_json({"query": "", **arguments}))
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _references,
-    _bounds_of_references,
-    _one_field,
-    _countries,
-    _nothing_left,
-    _bounds,
-    _order_of_categories,
-    _other_orders,
-    _offers,
-    _similar_slugs,
-)

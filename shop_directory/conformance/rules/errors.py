@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from shop_directory.conformance.replies import Ask, Reply
+from shop_directory.conformance.exchange import Ask, Reply
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.visit import JSON, Visit
+from shop_directory.conformance.service_under_test import JSON, Visit
 
 _PROBLEM: Final = "application/problem+json"
 _VERSION: Final = re.compile(r"v?\d+(\.\d+)*", re.IGNORECASE)
@@ -107,13 +107,3 @@ def _expect_shape(reply: Reply, status: int, code: str) -> None:
     for name in ("type", "title", "detail"):
         problem[name].text()
     problem["status"].expect(status)
-
-
-RULES: Final = (
-    _names_unknown_fields,
-    _judges_in_order,
-    _judges_credentials_first,
-    _has_one_shape,
-    _withstands_hostile_input,
-    _has_no_versions_in_paths,
-)

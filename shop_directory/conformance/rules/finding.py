@@ -4,10 +4,11 @@ import re
 from itertools import pairwise
 from typing import Any, Final
 
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import NothingToSeeError, Rule, rule
-from shop_directory.conformance.seen import SeenShop
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.exchange import Reply
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
+from shop_directory.conformance.service_under_test import Visit
+from shop_directory.conformance.subjects import SeenShop
 
 _FULL: Final = 100
 _DEFAULT: Final = 50
@@ -236,20 +237,3 @@ async def _words_of_two(visit: Visit) -> tuple[str, str]:
         if max(_total(first), _total(second)) <= _FULL and set(_ids(first)) - set(_ids(second)):
             return one, other
     raise NothingToSeeError("two shops with a word of their own each")
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _limit_and_total,
-    _truncated,
-    _ignored_terms,
-    _category_truncated,
-    _query,
-    _blank_query,
-    _country,
-    _limit,
-    _offset,
-    _category,
-    _every_word,
-    _word_counts,
-    _unknown_category,
-)

@@ -3,13 +3,11 @@
 from typing import Final
 
 from shop_directory.conformance import mcp
+from shop_directory.conformance.exchange import Ask, Part, Reply
 from shop_directory.conformance.mcp import Era
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Ask, Reply
 from shop_directory.conformance.rule import rule
 from shop_directory.conformance.rules.suggest import suggested
-from shop_directory.conformance.steady import steadily
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.service_under_test import Visit, steadily
 
 _ELSEWHERE: Final = ("origin", "https://elsewhere.example")
 _ALLOW: Final = "access-control-allow-origin"
@@ -125,6 +123,3 @@ def _directives(reply: Reply) -> set[str]:
 
 def _cache_control(reply: Reply) -> str:
     return f"cache-control: {reply.header('cache-control') or 'missing'}"
-
-
-RULES: Final = (_names_each_answer, _may_be_kept, _tells_its_data, _may_be_read_elsewhere)

@@ -9,12 +9,11 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
 from shop_directory.conformance import mcp
+from shop_directory.conformance.exchange import Reply
 from shop_directory.conformance.mcp import Era
-from shop_directory.conformance.replies import Reply
 from shop_directory.conformance.rule import Need, rule
 from shop_directory.conformance.rules.suggest import suggested
-from shop_directory.conformance.steady import steadily
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.service_under_test import Visit, steadily
 
 Arguments = Mapping[str, Any]
 About = Callable[[str], Arguments]
@@ -105,6 +104,3 @@ async def _by_handshake(visit: Visit, tool: str, arguments: Arguments, *, fresh:
 
 async def _by_request(visit: Visit, tool: str, arguments: Arguments, *, fresh: bool) -> Reply:
     return (await mcp.call(visit, Era.PER_REQUEST, tool, arguments, fresh=fresh)).reply
-
-
-RULES: Final = (_hidden_shops_are_unknown, _hidden_shops_take_no_reports)

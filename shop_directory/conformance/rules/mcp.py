@@ -7,12 +7,10 @@ from typing import Any, Final
 import orjson
 
 from shop_directory.conformance import mcp
+from shop_directory.conformance.exchange import Ask, Part, Reply, as_json
 from shop_directory.conformance.mcp import Era, Message
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Ask, Reply, as_json
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.steady import steadily
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.service_under_test import Visit, steadily
 
 _PARSE_ERROR: Final = -32700
 _NO_TOOL: Final = "no_such_tool"
@@ -171,13 +169,3 @@ def _json_of(message: Message) -> Part:
         return Part(message.reply, "the JSON in content[0].text", orjson.loads(text.text()))
     except orjson.JSONDecodeError:
         raise text.broken("an object as JSON text") from None
-
-
-RULES: Final = (
-    _speaks_mcp,
-    _answers_alike,
-    _asks_for_no_credentials,
-    _fails_in_results,
-    _fails_by_the_protocol,
-    _refuses_in_its_shape,
-)

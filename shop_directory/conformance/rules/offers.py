@@ -4,10 +4,10 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import Need, NothingToSeeError, Rule, rule
-from shop_directory.conformance.visit import Visit, expect_equal
+from shop_directory.conformance.exchange import Part, Reply
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.service_under_test import Visit, expect_equal
 
 _FULL: Final = 100
 _TRIED: Final = 8
@@ -104,6 +104,3 @@ def _expect_url(document: Part) -> None:
         raise url.broken("a URL") from None
     if not is_safe or not _HOST.fullmatch(found.hostname or ""):
         raise url.broken("an https URL with a host's name, without credentials, on the usual port")
-
-
-RULES: Final[tuple[Rule, ...]] = (_offer_id, _monetize, _resolve, _conflict)

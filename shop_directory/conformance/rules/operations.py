@@ -6,10 +6,10 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import NothingToSeeError, rule
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.exchange import Part, Reply
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
+from shop_directory.conformance.service_under_test import Visit
 
 STATE: Final = "/api/ops/state"
 RESOURCES: Final = "/metrics/resources"
@@ -159,15 +159,3 @@ def _samples(reply: Reply) -> list[Sample]:
     if not samples:
         raise reply.broken("at least one sample")
     return samples
-
-
-RULES: Final = (
-    _is_alive_and_ready,
-    _tells_its_build,
-    _tells_that_its_build_is_unknown,
-    _tells_its_state,
-    _exposes_its_accounts,
-    _keeps_to_its_key,
-    _is_described,
-    _lists_its_checks,
-)

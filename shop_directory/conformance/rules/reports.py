@@ -6,10 +6,10 @@ They write, so they are asked only with --write. All are about one shop, and of 
 import secrets
 from typing import Any, Final
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import Need, NothingToSeeError, Rule, rule
-from shop_directory.conformance.visit import Visit, expect_equal
+from shop_directory.conformance.exchange import Part, Reply
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.service_under_test import Visit, expect_equal
 
 STATUS: Final = "wird gemeldet, Pruefung laeuft"
 _ATTEMPTS: Final = 3
@@ -132,6 +132,3 @@ def _subject(visit: Visit) -> tuple[str, str]:
     if visit.seen.codes:
         return visit.seen.coupon_shops[0], visit.seen.codes[0]
     return visit.seen.shop().id, "CHECK"
-
-
-RULES: Final[tuple[Rule, ...]] = (_nothing_changes, _no_free_text, _repeats, _report_code, _status_text, _report_issue)

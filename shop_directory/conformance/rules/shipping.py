@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.rule import NothingToSeeError, Rule, rule
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.exchange import Part
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
+from shop_directory.conformance.service_under_test import Visit
 
 _SHOPS: Final = 8
 _SOURCES: Final = ("policy_page", "structured_data")
@@ -118,13 +119,3 @@ def _names(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
                 waiting += found.values()
             case list() as found:
                 waiting += found
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _nothing_made_up,
-    _terms,
-    _checked,
-    _collected,
-    _ships_to,
-    _arguments,
-)

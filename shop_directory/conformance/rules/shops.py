@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.rule import Need, NothingToSeeError, Rule, rule
-from shop_directory.conformance.seen import SeenCategory
-from shop_directory.conformance.visit import Visit, expect_equal
+from shop_directory.conformance.exchange import Part
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.service_under_test import Visit, expect_equal
+from shop_directory.conformance.subjects import SeenCategory
 
 _FULL: Final = 100
 _SAMPLE: Final = 3
@@ -186,19 +187,3 @@ def _sample(visit: Visit) -> tuple[SeenCategory, ...]:
     if not categories:
         raise NothingToSeeError("a category in the catalogue")
     return tuple({one.slug: one for one in (categories[0], categories[len(categories) // 2], categories[-1])}.values())
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _under_review,
-    _shop_view,
-    _id_or_domain,
-    _offers,
-    _flat,
-    _in_each,
-    _no_empty_category,
-    _every_category,
-    _exactly_the_slugs,
-    _get_shop,
-    _not_found,
-    _get_shops,
-)

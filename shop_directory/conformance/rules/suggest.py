@@ -4,12 +4,11 @@ import re
 from typing import Final
 from urllib.parse import quote
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import NothingToSeeError, rule
-from shop_directory.conformance.seen import SeenShop
-from shop_directory.conformance.steady import steadily
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.exchange import Part, Reply
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
+from shop_directory.conformance.service_under_test import Visit, steadily
+from shop_directory.conformance.subjects import SeenShop
 
 _DEFAULT: Final = 8
 _MOST: Final = 20
@@ -189,14 +188,3 @@ def _score(shop: Part) -> float:
 def _expect_fields(part: Part, fields: set[str]) -> None:
     if set(part.keys()) != fields:
         raise part.broken(f"exactly the fields {', '.join(sorted(fields))}")
-
-
-RULES: Final = (
-    _needs_q_only,
-    _finds_as_one_types,
-    _gives_eight,
-    _keeps_to_a_country,
-    _has_its_fields,
-    _counts_alike,
-    _reads_parameters_strictly,
-)

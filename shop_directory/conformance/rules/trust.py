@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.rule import Need, NothingToSeeError, Rule, rule
-from shop_directory.conformance.visit import Visit, expect_equal
+from shop_directory.conformance.exchange import Part
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.service_under_test import Visit, expect_equal
 
 KINDS: Final = (
     "tls_issuer",
@@ -141,15 +142,3 @@ def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
     for name, found in _fields(value):
         if name == "description" and isinstance(found, str):
             yield found
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _kinds,
-    _whole_signals,
-    _no_score,
-    _nothing_measured,
-    _coverage,
-    _missing,
-    _told,
-    _one_absence,
-)

@@ -1,14 +1,14 @@
 """What a rule has: the door to the service, what is known of its catalogue, and names that are certainly unknown."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from shop_directory.conformance.client import Client
-from shop_directory.conformance.replies import MAX_BYTES, Ask, Reply, as_json
-from shop_directory.conformance.rule import Finding, RuleBrokenError
-from shop_directory.conformance.seen import Seen
+from shop_directory.conformance.exchange import MAX_BYTES, Ask, Reply, as_json
+from shop_directory.conformance.findings import Finding, RuleBrokenError
+from shop_directory.conformance.subjects import Seen
 
 JSON: Final = "application/json"
 # The list of all coupons is long by its nature.
@@ -81,3 +81,22 @@ def expect_equal(one: Reply, other: Reply, expected: str) -> None:
 
 def _told(reply: Reply) -> tuple[int, str | None, bytes]:
     return reply.status, reply.header("content-type"), reply.body
+
+
+class Comparison(Protocol):
+    """Asks, compares and raises."""
+
+    def __call__(self, *, fresh: bool) -> Awaitable[None]:
+        """Compare answers that this run may have had before, or fresh ones only."""
+
+
+async def steadily(compare: Comparison) -> None:
+    """Compare; where that breaks the rule, once more with fresh answers, so that a publication between two is no fault.
+
+    Raises:
+        RuleBrokenError: the answers differ the second time too.
+    """
+    try:
+        await compare(fresh=False)
+    except RuleBrokenError:
+        await compare(fresh=True)
