@@ -3,22 +3,22 @@
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, Final
 
-from shop_directory.conformance.exchange import Reply
+from shop_directory.conformance.exchange import Response
 from shop_directory.conformance.findings import RuleBrokenError
-from shop_directory.conformance.service_under_test import Visit
-from shop_directory.conformance.subjects import Seen, SeenCategory, SeenShop
+from shop_directory.conformance.service_under_test import ServiceUnderTest
+from shop_directory.conformance.subjects import KnownCategory, KnownShop, Subjects
 
 _PROBED: Final = 8
 
 
-async def explore(visit: Visit) -> Seen:
-    """Look around once. The requests are those that rules will ask again, so they cost nothing more."""
-    page = await _results(visit.tool("find_shop", {"query": "", "limit": 100}))
-    categories = await _results(visit.tool("list_categories", {}))
+async def explore(service: ServiceUnderTest) -> Subjects:
+    """Find the subjects. Rules send the same requests again, so that these cost no additional ones."""
+    page = await _results(service.tool("find_shop", {"query": "", "limit": 100}))
+    categories = await _results(service.tool("list_categories", {}))
     shops = tuple(_shops(page or ()))
-    codes = await _codes(visit, shops)
-    return Seen(
-        answered=page is not None or categories is not None or await _is_described(visit),
+    codes = await _codes(service, shops)
+    return Subjects(
+        answered=page is not None or categories is not None or await _is_described(service),
         shops=shops,
         categories=tuple(_categories(categories or ())),
         coupon_shops=tuple(codes),
@@ -26,11 +26,11 @@ async def explore(visit: Visit) -> Seen:
     )
 
 
-async def _codes(visit: Visit, shops: Sequence[SeenShop]) -> dict[str, str]:
-    """A usable code of each shop that has one; of the first shops where the list of all is too long."""
-    coupons = await _results(visit.all_coupons())
+async def _codes(service: ServiceUnderTest, shops: Sequence[KnownShop]) -> dict[str, str]:
+    """A usable code of each shop that has one; of the first shops only where the list of all is too long."""
+    coupons = await _results(service.all_coupons())
     if coupons is None:
-        lists = [await _results(visit.tool("list_coupons", {"shop_domain": shop.id})) for shop in shops[:_PROBED]]
+        lists = [await _results(service.tool("list_coupons", {"shop_domain": shop.id})) for shop in shops[:_PROBED]]
         coupons = [coupon for found in lists for coupon in found or ()]
     codes: dict[str, str] = {}
     for coupon in coupons:
@@ -40,10 +40,10 @@ async def _codes(visit: Visit, shops: Sequence[SeenShop]) -> dict[str, str]:
     return codes
 
 
-async def _results(asked: Awaitable[Reply]) -> list[Any] | None:
-    """The results of a tool; None where there are none to be read."""
+async def _results(pending: Awaitable[Response]) -> list[Any] | None:
+    """The results of a tool; None where the response has no readable list of results."""
     try:
-        document = _document(await asked)
+        document = _document(await pending)
     except RuleBrokenError:
         return None
     match document:
@@ -52,17 +52,17 @@ async def _results(asked: Awaitable[Reply]) -> list[Any] | None:
     return None
 
 
-def _document(reply: Reply) -> Any:  # noqa: ANN401 - any JSON value
+def _document(response: Response) -> Any:  # noqa: ANN401 - any JSON value
     try:
-        return reply.document().value
+        return response.document().value
     except RuleBrokenError:
         return None
 
 
-async def _is_described(visit: Visit) -> bool:
-    """Whether there is an OpenAPI document with our first tool."""
+async def _is_described(service: ServiceUnderTest) -> bool:
+    """Whether the OpenAPI document describes find_shop."""
     try:
-        document = (await visit.get("/openapi.json")).document().value
+        document = (await service.get("/openapi.json")).document().value
     except RuleBrokenError:
         return False
     match document:
@@ -71,21 +71,21 @@ async def _is_described(visit: Visit) -> bool:
     return False
 
 
-def _shops(results: Iterable[Any]) -> Iterable[SeenShop]:
+def _shops(results: Iterable[Any]) -> Iterable[KnownShop]:
     for result in results:
         match result:
             case {"id": str(shop_id), "name": str(name), "domain": str(domain), "category": str(category)}:
                 slugs = _texts(result.get("categories")) or (category,)
                 countries = _texts(result.get("countries")) or None
                 offers = result.get("offers")
-                yield SeenShop(shop_id, name, domain, slugs, countries, tuple(_offer_ids(offers)))
+                yield KnownShop(shop_id, name, domain, slugs, countries, tuple(_offer_ids(offers)))
 
 
-def _categories(results: Iterable[Any]) -> Iterable[SeenCategory]:
+def _categories(results: Iterable[Any]) -> Iterable[KnownCategory]:
     for result in results:
         match result:
             case {"slug": str(slug), "category": str(name), "count": int(count)} if count > 0:
-                yield SeenCategory(slug, name, count)
+                yield KnownCategory(slug, name, count)
 
 
 def _offer_ids(offers: object) -> Iterable[str]:

@@ -1,4 +1,7 @@
-"""A request and its answer as values. What an answer holds is the other side's: it is bounded, and only ever text."""
+"""A request, its response, and the JSON values of the response as the rules read them.
+
+What a response holds comes from an untrusted service: it is bounded, and shown as plain text.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,15 +21,15 @@ _SECRET_HEADERS: Final = frozenset({"x-api-token", "x-ops-key", "authorization"}
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Request:
     """One HTTP request below the base address.
 
     Attributes:
-        method: of HTTP.
-        path: begins with a slash; its query, if any, is part of it and sent as it is.
+        method: the HTTP method.
+        path: begins with a slash; a query string is part of it and is sent unchanged.
         body: the bytes.
-        headers: beside those that HTTP itself needs; names in lower case.
-        max_bytes: of the answer that are read; more is no answer.
+        headers: in addition to those that HTTP itself needs; names in lower case.
+        max_bytes: the largest response body that is read.
     """
 
     method: str
@@ -37,7 +40,7 @@ class Ask:
 
     @property
     def shown(self) -> str:
-        """The request for people, without credentials."""
+        """The request as text, without credentials."""
         named = [name for name, _ in self.headers if name in _SECRET_HEADERS]
         parts = [f"{self.method} {self.path}"]
         if self.body:
@@ -48,17 +51,17 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer.
+class Response:
+    """One HTTP response.
 
     Attributes:
-        ask: what was asked.
-        status: of HTTP.
-        headers: as they came, names in lower case; a repeated one has several entries.
+        request: the request that it belongs to.
+        status: the HTTP status.
+        headers: as received, names in lower case; a repeated header has several entries.
         body: the bytes.
     """
 
-    ask: Ask
+    request: Request
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
@@ -69,30 +72,30 @@ class Reply:
 
     @property
     def shown(self) -> str:
-        """The answer for people."""
+        """The response as text."""
         return f"{self.status} {bounded(self.body.decode('utf-8', 'backslashreplace'))}".strip()
 
-    def broken(self, expected: str, came: str | None = None) -> RuleBrokenError:
-        """The error that says that this answer breaks the rule; `came` is the whole answer unless given."""
+    def broken(self, expected: str, actual: str | None = None) -> RuleBrokenError:
+        """The error for a response that breaks the rule; `actual` is the whole response unless given."""
         return RuleBrokenError(
-            Finding(self.ask.shown, bounded(expected), self.shown if came is None else bounded(came))
+            Finding(self.request.shown, bounded(expected), self.shown if actual is None else bounded(actual))
         )
 
     def expect_status(self, status: int) -> None:
-        """Raise unless the answer has this status."""
+        """Raise RuleBrokenError unless the response has this status."""
         if self.status != status:
             raise self.broken(f"status {status}")
 
-    def answer(self, status: int = 200) -> "Part":
-        """The JSON object of an answer of this status and of a JSON media type.
+    def json(self, status: int = 200) -> "Part":
+        """The JSON object of a response with this status and a JSON media type.
 
         Raises:
-            RuleBrokenError: it is another status, or no JSON object.
+            RuleBrokenError: the status is another one, or the body is no JSON object.
         """
         self.expect_status(status)
         media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not media_type.endswith("+json"):
-            raise self.broken("an answer in JSON", f"content-type {media_type or 'missing'}")
+            raise self.broken("a response in JSON", f"content-type {media_type or 'missing'}")
         document = self.document()
         document.keys()
         return document
@@ -101,7 +104,7 @@ class Reply:
         """The body as JSON, whatever the status and the media type.
 
         Raises:
-            RuleBrokenError: it is not JSON.
+            RuleBrokenError: the body is not JSON.
         """
         try:
             return Part(self, "", orjson.loads(self.body))
@@ -109,40 +112,43 @@ class Reply:
             raise self.broken("a body that is valid JSON") from None
 
     def problem(self, status: int, *codes: str) -> "Part":
-        """The problem object of an error of this status, and of one of these codes if any is given.
+        """The problem object of an error with this status, and with one of these codes if any are given.
 
         Raises:
-            RuleBrokenError: it is another status, no JSON object, or of another code.
+            RuleBrokenError: the status or the code is another one, or the body is no JSON object.
         """
-        document = self.answer(status)
+        document = self.json(status)
         if codes and document["code"].value not in codes:
             raise self.broken(f"an error with the code {' or '.join(codes)}")
         return document
 
 
 class Part:
-    """A JSON value at its place in an answer. `part["results"][0]["id"].text()` reads, or raises RuleBrokenError."""
+    """A JSON value and its path in a response.
 
-    __slots__ = ("_place", "_reply", "value")
+    `part["results"][0]["id"].text()` returns the text, or raises RuleBrokenError with the path and the value.
+    """
 
-    def __init__(self, reply: Reply, place: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
-        self._reply = reply
-        self._place = place
+    __slots__ = ("_path", "_response", "value")
+
+    def __init__(self, response: Response, path: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
+        self._response = response
+        self._path = path
         self.value = value
 
     def __getitem__(self, key: str | int) -> "Part":
-        """A member that must be there."""
+        """A required field of an object, or element of an array."""
         if isinstance(key, int):
             values = self.values()
             if not -len(values) <= key < len(values):
                 raise self.broken(f"at least {key + 1} elements")
-            return Part(self._reply, f"{self._place}[{key}]", values[key])
+            return Part(self._response, f"{self._path}[{key}]", values[key])
         if key not in self.keys():
             raise self.broken(f"a field {key}")
-        return Part(self._reply, f"{self._place}.{key}".lstrip("."), self.value[key])
+        return Part(self._response, f"{self._path}.{key}".lstrip("."), self.value[key])
 
     def keys(self) -> list[str]:
-        """The names of an object."""
+        """The field names of an object."""
         if not isinstance(self.value, dict):
             raise self.broken("an object")
         return list(self.value)
@@ -154,19 +160,21 @@ class Part:
         return self.value
 
     def each(self) -> Iterator["Part"]:
-        """The elements of an array; that it is one is checked at once."""
-        return iter([Part(self._reply, f"{self._place}[{place}]", value) for place, value in enumerate(self.values())])
+        """The elements of an array; raises before the first element is read if it is none."""
+        return iter(
+            [Part(self._response, f"{self._path}[{index}]", value) for index, value in enumerate(self.values())]
+        )
 
     def text(self) -> str:
         """A string that is not empty."""
         if not isinstance(self.value, str) or not self.value:
-            raise self.broken("a text")
+            raise self.broken("a text that is not empty")
         return self.value
 
     def whole(self) -> int:
-        """A whole number from 0."""
+        """An integer of at least 0."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 0:
-            raise self.broken("a whole number from 0")
+            raise self.broken("an integer of at least 0")
         return self.value
 
     def flag(self) -> bool:
@@ -194,28 +202,28 @@ class Part:
         return self.value is None
 
     def one_of(self, *allowed: str) -> str:
-        """One of a few words."""
+        """A string out of these."""
         if not isinstance(self.value, str) or self.value not in allowed:
             raise self.broken(f"one of {', '.join(allowed)}")
         return self.value
 
     def expect(self, value: Any) -> None:  # noqa: ANN401 - any JSON value
-        """Raise unless it is exactly this."""
+        """Raise RuleBrokenError unless the value is exactly this."""
         if self.value != value or isinstance(self.value, bool) != isinstance(value, bool):
             raise self.broken(repr(value))
 
     def broken(self, expected: str) -> RuleBrokenError:
-        """The error that says that this part is not what the rule demands."""
+        """The error for a value that is not what the rule demands."""
         try:
             shown = repr(self.value)
         except RecursionError:
-            shown = "something that is nested too deep"
+            shown = "a value that is nested too deep"
         cut = shown if len(shown) <= _SHOWN_VALUE else f"{shown[:_SHOWN_VALUE]}..."
-        return self._reply.broken(f"{self._place or 'the answer'}: {expected}", f"{self._place or 'answer'} = {cut}")
+        return self._response.broken(f"{self._path or 'the body'}: {expected}", f"{self._path or 'body'} = {cut}")
 
 
 def bounded(text: str) -> str:
-    """Text that is shown: of bounded length, without control characters."""
+    """Text of bounded length without control characters."""
     cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in cut)
 

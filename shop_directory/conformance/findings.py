@@ -5,21 +5,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How a rule was broken, in plain words of bounded length.
+    """How a rule was broken, as texts of bounded length.
 
     Attributes:
-        asked: the request, without credentials.
+        request: the request, without credentials.
         expected: what the rule demands.
-        came: what was there instead.
+        actual: what the response had instead.
     """
 
-    asked: str
+    request: str
     expected: str
-    came: str
+    actual: str
 
 
 class RuleBrokenError(Exception):
-    """The service did not do what the rule demands."""
+    """The response is not what the rule demands."""
 
     def __init__(self, finding: Finding) -> None:
         self.finding = finding
@@ -27,12 +27,12 @@ class RuleBrokenError(Exception):
 
 
 class TooLongError(RuleBrokenError):
-    """The answer is longer than a run reads."""
+    """The response is longer than a run reads."""
 
 
 class NothingToSeeError(Exception):
-    """The catalogue has nothing on which the rule shows; the text says what would be needed."""
+    """The catalogue holds nothing that could break the rule; the text names what is missing."""
 
 
 class NotAskedError(Exception):
-    """The rule could not be asked to its end: the run has spent its requests or its time."""
+    """The check of the rule could not be finished: the run has used up its requests, its time or the quota."""

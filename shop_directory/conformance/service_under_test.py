@@ -1,4 +1,4 @@
-"""What a rule has: the door to the service, what is known of its catalogue, and names that are certainly unknown."""
+"""The service as a rule sees it: requests to it, subjects of its catalogue, and references that it cannot know."""
 
 import secrets
 from collections.abc import Awaitable, Mapping
@@ -6,23 +6,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from shop_directory.conformance.client import Client
-from shop_directory.conformance.exchange import MAX_BYTES, Ask, Reply, as_json
+from shop_directory.conformance.exchange import MAX_BYTES, Request, Response, as_json
 from shop_directory.conformance.findings import Finding, RuleBrokenError
-from shop_directory.conformance.subjects import Seen
+from shop_directory.conformance.subjects import Subjects
 
 JSON: Final = "application/json"
-# The list of all coupons is long by its nature.
+# The list of all coupons may be long.
 _LONG: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """One visit to a service.
+class ServiceUnderTest:
+    """The service that a run checks.
 
     Attributes:
-        client: sends.
-        seen: the subjects that were found in the catalogue.
-        token: sent with each call of a tool and over MCP, if there is one.
+        client: sends the requests.
+        subjects: the subjects that were found in the catalogue.
+        token: sent with each tool call and over MCP, if there is one.
         ops_key: for the operations endpoints, sent only where a rule says so.
         under_review: ids or domains of shops that the operator knows to be under review.
         unknown_id: an id that no shop has.
@@ -30,36 +30,36 @@ class Visit:
     """
 
     client: Client
-    seen: Seen
+    subjects: Subjects
     token: str | None = None
     ops_key: str | None = None
     under_review: tuple[str, ...] = ()
     unknown_id: str = field(default_factory=lambda: f"none_{secrets.token_hex(6)}")
     unknown_domain: str = field(default_factory=lambda: f"none-{secrets.token_hex(6)}.example")
 
-    def with_token(self, token: str | None) -> "Visit":
-        """The same visit with another token, or with none."""
+    def with_token(self, token: str | None) -> "ServiceUnderTest":
+        """The same service, called with another token or with none."""
         return replace(self, token=token)
 
     async def tool(
         self, name: str, arguments: Mapping[str, Any] | bytes, *, fresh: bool = False, max_bytes: int = MAX_BYTES
-    ) -> Reply:
+    ) -> Response:
         """Call a tool over REST; arguments as bytes are sent as they are."""
         body = arguments if isinstance(arguments, bytes) else as_json(arguments)
         headers = (("content-type", JSON), ("accept", JSON), *self.token_header)
-        return await self.client.ask(Ask("POST", f"/tool/{name}", body, headers, max_bytes), fresh=fresh)
+        return await self.client.send(Request("POST", f"/tool/{name}", body, headers, max_bytes), fresh=fresh)
 
-    async def all_coupons(self) -> Reply:
-        """list_coupons without a shop."""
+    async def all_coupons(self) -> Response:
+        """Call list_coupons without a shop."""
         return await self.tool("list_coupons", {}, max_bytes=_LONG)
 
-    async def get(self, path: str, *headers: tuple[str, str], fresh: bool = False) -> Reply:
+    async def get(self, path: str, *headers: tuple[str, str], fresh: bool = False) -> Response:
         """GET a path below the base address, without credentials unless they are among the headers."""
-        return await self.client.ask(Ask("GET", path, b"", headers), fresh=fresh)
+        return await self.client.send(Request("GET", path, b"", headers), fresh=fresh)
 
-    async def ask(self, ask: Ask, *, fresh: bool = False) -> Reply:
-        """Any other request."""
-        return await self.client.ask(ask, fresh=fresh)
+    async def send(self, request: Request, *, fresh: bool = False) -> Response:
+        """Send any other request."""
+        return await self.client.send(request, fresh=fresh)
 
     @property
     def token_header(self) -> tuple[tuple[str, str], ...]:
@@ -72,29 +72,29 @@ class Visit:
         return (("x-ops-key", self.ops_key),) if self.ops_key else ()
 
 
-def expect_equal(one: Reply, other: Reply, expected: str) -> None:
-    """Raise unless two answers have the same status, media type and body."""
-    if _told(one) != _told(other):
-        asked = f"{one.ask.shown} and {other.ask.shown}"
-        raise RuleBrokenError(Finding(asked, expected, f"{one.shown} and {other.shown}"))
+def expect_equal(one: Response, other: Response, expected: str) -> None:
+    """Raise RuleBrokenError unless two responses have the same status, media type and body."""
+    if _comparable(one) != _comparable(other):
+        requests = f"{one.request.shown} and {other.request.shown}"
+        raise RuleBrokenError(Finding(requests, expected, f"{one.shown} and {other.shown}"))
 
 
-def _told(reply: Reply) -> tuple[int, str | None, bytes]:
-    return reply.status, reply.header("content-type"), reply.body
+def _comparable(response: Response) -> tuple[int, str | None, bytes]:
+    return response.status, response.header("content-type"), response.body
 
 
 class Comparison(Protocol):
-    """Asks, compares and raises."""
+    """Sends requests and compares the responses."""
 
     def __call__(self, *, fresh: bool) -> Awaitable[None]:
-        """Compare answers that this run may have had before, or fresh ones only."""
+        """Compare responses; with `fresh` only those of requests that are sent now."""
 
 
-async def steadily(compare: Comparison) -> None:
-    """Compare; where that breaks the rule, once more with fresh answers, so that a publication between two is no fault.
+async def compare_with_retry(compare: Comparison) -> None:
+    """Compare; on a difference compare fresh responses, as a generation may have been published in between.
 
     Raises:
-        RuleBrokenError: the answers differ the second time too.
+        RuleBrokenError: the fresh responses differ too.
     """
     try:
         await compare(fresh=False)

@@ -6,16 +6,16 @@ from shop_directory.conformance.findings import NothingToSeeError
 
 
 @dataclass(frozen=True, slots=True)
-class SeenShop:
-    """A shop as find_shop shows it.
+class KnownShop:
+    """A shop of the results of find_shop.
 
     Attributes:
-        id: its id.
-        name: its display name; hostile text, never shown unbounded.
-        domain: its domain.
-        categories: its slugs, the primary one first.
-        countries: its markets; None where they are not stated.
-        offers: ids of some of its offers.
+        id: the id.
+        name: the display name; untrusted text, shown with a bound only.
+        domain: the domain.
+        categories: the slugs, the primary one first.
+        countries: the markets; None where they are not stated.
+        offers: ids of some of the offers.
     """
 
     id: str
@@ -27,8 +27,8 @@ class SeenShop:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenCategory:
-    """A category as list_categories shows it."""
+class KnownCategory:
+    """A category of the results of list_categories."""
 
     slug: str
     name: str
@@ -36,31 +36,31 @@ class SeenCategory:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Subjects:
     """The subjects of a catalogue.
 
     Attributes:
-        answered: the address answered like a Shop Directory, at least once.
+        answered: at least one response was that of a Shop Directory.
         shops: the first hundred of the blank query, in its order.
         categories: all that have shops.
         coupon_shops: ids of shops with a usable coupon, each once.
-        codes: a usable code of each of them.
+        codes: a usable code of each of these shops.
     """
 
     answered: bool = False
-    shops: tuple[SeenShop, ...] = ()
-    categories: tuple[SeenCategory, ...] = ()
+    shops: tuple[KnownShop, ...] = ()
+    categories: tuple[KnownCategory, ...] = ()
     coupon_shops: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
 
-    def shop(self) -> SeenShop:
+    def shop(self) -> KnownShop:
         """Any shop."""
         if not self.shops:
             raise NothingToSeeError("a shop in the catalogue")
         return self.shops[0]
 
-    def category(self, at_least: int = 1) -> SeenCategory:
-        """The smallest category of at least so many shops: its pages are the shortest."""
+    def category(self, at_least: int = 1) -> KnownCategory:
+        """The smallest category of at least this many shops: its pages are the shortest."""
         large = [category for category in self.categories if category.count >= at_least]
         if not large:
             raise NothingToSeeError(f"a category of {at_least} shops or more")
