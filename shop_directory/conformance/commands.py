@@ -48,7 +48,7 @@ def check(
     ] = None,
     *,
     write: Annotated[bool, typer.Option("--write", help="Send reports too: a run appends up to 20 of them.")] = False,
-    only: Annotated[str | None, typer.Option(metavar="IDS", help="Request only these rules, such as I20,I21.")] = None,
+    only: Annotated[str | None, typer.Option(metavar="IDS", help="Check only these rules, such as I20,I21.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Seconds for one response.")] = USUAL.timeout,
     within: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds for the whole run.")] = USUAL.within,
     list_rules: Annotated[bool, typer.Option("--list", help="List the rules, and send no request.")] = False,
