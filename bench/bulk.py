@@ -21,13 +21,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.invented import invented_shops
+from bench.opensearch_node import EngineMissingError, opensearch_node
 from index_mappings.opensearch import mapping, settings, wire_document
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
-from tests.support.real.opensearch import OpenSearchNode, choose_places
-from tests.support.real.sources import Missing, find_local_nodes
 
 _INDEX: Final = "bench-bulk"
 _RAW_THREADS: Final = 4  # what parallel_bulk takes unless told otherwise
@@ -131,19 +130,15 @@ def main() -> None:
 
 @contextmanager
 def _node(stated: str | None, directory: Path) -> Iterator[str]:
-    """The URL of the node that was named, else of one of our own."""
+    """The URL of the given node, or of a node that is started."""
     if stated is not None:
         yield stated
         return
-    found = find_local_nodes()
-    if isinstance(found, Missing):
-        raise SystemExit(f"no node can be started, and no --url names one: {found.reason}")
-    (place,) = choose_places(directory, 1)
-    # The tests' collector leaves garbage lying, which the node would count as memory in use, and turn requests away:
-    # parallel_bulk ends with the first 429.
-    counted = {"indices.breaker.total.use_real_memory": "false"}
-    with OpenSearchNode(found.build(), place, heap="2g", settings=counted) as node:
-        yield node.url
+    try:
+        with opensearch_node(directory, "2g") as node:
+            yield node.url
+    except EngineMissingError as missing:
+        raise SystemExit(f"--url names no node, and {missing}") from missing
 
 
 def _table(measured: dict[str, Measured], count: int) -> Table:

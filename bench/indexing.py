@@ -16,10 +16,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.children import Ended, processor_seconds, run
+from bench.commands import Ended, processor_seconds, run
 from bench.invented import write_catalogue
-from tests.support.real.opensearch import OpenSearchNode, choose_places
-from tests.support.real.sources import Missing, find_local_nodes
+from bench.opensearch_node import EngineMissingError, opensearch_node
+from tests.support.real.opensearch import OpenSearchNode
 
 ENGINES: Final = ("embedded", "opensearch")
 EMBEDDED_INDEX: Final = "embedded-index"
@@ -61,8 +61,8 @@ class Memory:
     ended: Ended
 
 
-class _Place:
-    """Where one engine's generations go."""
+class _BuildTarget:
+    """The engine and the directories that builds are written to."""
 
     def __init__(self, engine: str, directory: Path, node: OpenSearchNode | None) -> None:
         self.engine = engine
@@ -110,27 +110,27 @@ def measure(engine: str, directory: Path, count: int, rounds: int) -> Indexing:
     whole: list[tuple[float, float]] = []
     raw: list[tuple[float, float]] = []
     documents = 0
-    with _place(engine, directory) as place:
-        place.build(catalogue)  # warms the engine up
+    with _build_target(engine, directory) as target:
+        target.build(catalogue)  # warms the engine up
         for _ in range(rounds):
-            before = place.engine_processor()
-            seconds, processor = place.load(finished)
-            raw.append((seconds, processor + place.engine_processor() - before))
-            before = place.engine_processor()
-            ended = place.build(catalogue)
-            whole.append((ended.answer["seconds"], ended.processor + place.engine_processor() - before))
+            before = target.engine_processor()
+            seconds, processor = target.load(finished)
+            raw.append((seconds, processor + target.engine_processor() - before))
+            before = target.engine_processor()
+            ended = target.build(catalogue)
+            whole.append((ended.answer["seconds"], ended.processor + target.engine_processor() - before))
             documents = sum(ended.answer["counts"].values())
     return Indexing(engine, documents, *_medians(whole, raw, part=0), *_medians(whole, raw, part=1))
 
 
 def memory(engine: str, directory: Path, counts: Iterable[int]) -> Iterator[Memory]:
     """Build so many shops, one build a count, and tell what memory each took."""
-    with _place(engine, directory) as place:
+    with _build_target(engine, directory) as target:
         for count in counts:
             catalogue = directory / f"catalogue-{count}"
             if not catalogue.exists():
                 write_catalogue(catalogue, count)
-            yield Memory(engine, count, place.build(catalogue))
+            yield Memory(engine, count, target.build(catalogue))
 
 
 def _medians(*samples: list[tuple[float, float]], part: int) -> tuple[float, ...]:
@@ -138,19 +138,15 @@ def _medians(*samples: list[tuple[float, float]], part: int) -> tuple[float, ...
 
 
 @contextmanager
-def _place(engine: str, directory: Path) -> Iterator[_Place]:
+def _build_target(engine: str, directory: Path) -> Iterator[_BuildTarget]:
     if engine == "embedded":
-        yield _Place(engine, directory, None)
+        yield _BuildTarget(engine, directory, None)
         return
-    found = find_local_nodes()
-    if isinstance(found, Missing):
-        raise SystemExit(f"no node can be started: {found.reason}")
-    (place,) = choose_places(directory, 1)
-    # The collector of a node of the tests leaves garbage lying, which the node would count as memory in use and turn
-    # requests away: parallel_bulk ends with the first one.
-    counted = {"indices.breaker.total.use_real_memory": "false"}
-    with OpenSearchNode(found.build(), place, heap="2g", settings=counted) as node:
-        yield _Place(engine, directory, node)
+    try:
+        with opensearch_node(directory, "2g") as node:
+            yield _BuildTarget(engine, directory, node)
+    except EngineMissingError as missing:
+        raise SystemExit(str(missing)) from missing
 
 
 @contextmanager

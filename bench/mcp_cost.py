@@ -21,10 +21,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.children import processor_seconds
+from bench.built_indices import Shops
+from bench.commands import processor_seconds
 from bench.engine_alone import EngineAlone
 from bench.invented import invented_shops
-from bench.places import Shops
 from tests.processes.load.serving import serving
 
 ROUNDS: Final = 9
@@ -119,12 +119,12 @@ def measure(directory: Path, count: int, *, rounds: int = ROUNDS, requests: int 
     """
     shops = Shops(directory, count)
     public = [shop for shop in islice(invented_shops(count), 4 * _SHOPS) if shop["visibility"] == "public"]
-    with TemporaryDirectory() as scratch, shops.embedded() as place, asyncio.Runner() as loop:
-        index = Path(place.settings["data_dir"])
+    with TemporaryDirectory() as scratch, shops.embedded() as built_index, asyncio.Runner() as loop:
+        index = Path(built_index.settings["data_dir"])
         raw = EngineAlone(index, loop)
         prefixes = dict.fromkeys(str(shop["name"])[:3].casefold() for shop in public)
         queries = list(islice((query for query in prefixes if raw.matches(query) >= _LARGE), _QUERIES))
-        settings = {**_SETTINGS, **{name.upper(): value for name, value in place.settings.items()}}
+        settings = {**_SETTINGS, **{name.upper(): value for name, value in built_index.settings.items()}}
         with serving(Path(scratch), settings) as service:
             connection = Connection(service.port)
             kinds: dict[str, Callable[[int], list[float]]] = {

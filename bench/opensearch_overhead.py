@@ -23,9 +23,10 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.table import Table
 
+from bench.built_indices import Shops, environment_of
 from bench.invented import invented_shops
+from bench.opensearch_node import EngineMissingError
 from bench.opensearch_recorded import Sent, recorded
-from bench.places import EngineMissingError, Shops, environment_of
 from bench.transports import NO_QUOTA, service
 from service.search.planned_backend import PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery
@@ -88,8 +89,8 @@ def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> 
     Raises:
         EngineMissingError: no node can be started here.
     """
-    with Shops(directory, shops).opensearch(heap) as place:
-        return measure_at(place.settings, typed(shops, count), count)
+    with Shops(directory, shops).opensearch(heap) as built_index:
+        return measure_at(built_index.settings, typed(shops, count), count)
 
 
 def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) -> Overhead:
@@ -133,8 +134,8 @@ def typed(shops: int, count: int) -> list[str]:
     while len(queries) < count:
         text = chance.choice(names)[: chance.randint(1, 10)].strip()
         if chance.random() < 0.2 and len(text) >= 4:
-            place = chance.randrange(1, len(text) - 1)
-            text = f"{text[:place]}{text[place + 1]}{text[place]}{text[place + 2 :]}"
+            index = chance.randrange(1, len(text) - 1)
+            text = f"{text[:index]}{text[index + 1]}{text[index]}{text[index + 2 :]}"
         queries[text] = None
     return list(queries)
 

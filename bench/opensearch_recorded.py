@@ -26,7 +26,7 @@ class Recorded(OpenSearchEngine):
 
 
 async def recorded(
-    url: str, prefix: str, questions: Sequence[Callable[[PlannedSnapshot], Any]]
+    url: str, prefix: str, query_set: Sequence[Callable[[PlannedSnapshot], Any]]
 ) -> list[tuple[Sent, ...]]:
     """What each question sends to the engine, in order."""
     engine = Recorded(url, prefix)
@@ -34,7 +34,7 @@ async def recorded(
     try:
         snapshot = await backend.snapshot()
         noted = []
-        for ask in questions:
+        for ask in query_set:
             engine.sent.clear()
             await ask(snapshot)
             noted.append(tuple(engine.sent))

@@ -19,8 +19,8 @@ from typing import Final
 
 from playwright.async_api import Browser, Page
 
+from bench.built_indices import Shops
 from bench.invented import invented_shops
-from bench.places import Shops
 from index_mappings.text import fold
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.steps import shown
@@ -196,8 +196,8 @@ def main() -> int:
     given = _options()
     with TemporaryDirectory() as scratch:
         shops = Shops(given.directory or Path(scratch), given.shops)
-        with shops.embedded() as place:
-            figures = asyncio.run(_over(Path(place.settings["data_dir"]), given.shops, given))
+        with shops.embedded() as built_index:
+            figures = asyncio.run(_over(Path(built_index.settings["data_dir"]), given.shops, given))
     print(told(given.shops, figures))  # noqa: T201 - what a command prints is its answer
     return 0
 

@@ -10,7 +10,7 @@ T = TypeVar("T")
 Look = Callable[..., Coroutine[Any, Any, T]]
 
 
-class LateBackend:
+class DelayedBackend:
     """A backend that betrays shops under review: every look-up of one keeps the processor busy for a while."""
 
     def __init__(self, inner: SearchBackend, betrayed: Iterable[str], seconds: float) -> None:
@@ -27,12 +27,12 @@ class LateBackend:
 
     async def snapshot(self) -> Snapshot:
         """The live generation, told late."""
-        return _LateSnapshot(await self._inner.snapshot(), self._until)
+        return _DelayedSnapshot(await self._inner.snapshot(), self._until)
 
     def current(self) -> Snapshot | None:
         """The same where it is available without I/O."""
         snapshot = self._inner.current()
-        return None if snapshot is None else _LateSnapshot(snapshot, self._until)
+        return None if snapshot is None else _DelayedSnapshot(snapshot, self._until)
 
     def typeahead_state(self) -> TypeaheadState:
         """As the one within says."""
@@ -40,7 +40,7 @@ class LateBackend:
 
     async def refresh(self) -> Snapshot:
         """The same, asked anew."""
-        return _LateSnapshot(await self._inner.refresh(), self._until)
+        return _DelayedSnapshot(await self._inner.refresh(), self._until)
 
     async def generations(self) -> Generations:
         """As the one within says."""
@@ -57,7 +57,7 @@ class LateBackend:
                 pass
 
 
-class _LateSnapshot:
+class _DelayedSnapshot:
     def __init__(self, inner: Snapshot, wait: Callable[[object], None]) -> None:
         def each(references: Iterable[object]) -> None:
             for reference in references:

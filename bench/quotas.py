@@ -16,7 +16,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.children import processor_seconds
+from bench.commands import processor_seconds
 from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota

@@ -14,18 +14,18 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
+from bench.built_indices import Built, BuiltIndex, Shops, environment_of
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
-from bench.places import Built, Place, Shops, environment_of
 from bench.transports import NO_QUOTA, service
 from service.parts import open_search
 from service.settings.service import Settings
 
 
-def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
+def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
     """Time the calls of one engine.
 
     Args:
-        place: its index.
+        built_index: its index.
         totals: the expected ones, by character.
         rounds: how often each character is asked for, each way.
         scratch: where the service may keep its own files.
@@ -38,9 +38,9 @@ def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) ->
     """
     files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
     # Wider than a caller's bound, so that a slow answer is a figure and no failure.
-    settings = Settings(**{**place.settings, **files, "request_timeout": "20"})  # type: ignore[arg-type]  # parsed
+    settings = Settings(**{**built_index.settings, **files, "request_timeout": "20"})  # type: ignore[arg-type]  # parsed
     backend = time_backend(open_search(settings), totals, rounds)
-    with service(settings.data_dir, {**place.environment, **environment_of(files), **NO_QUOTA}) as port:
+    with service(settings.data_dir, {**built_index.environment, **environment_of(files), **NO_QUOTA}) as port:
         return {"search backend": backend, "over HTTP": time_service(port, totals, rounds)}
 
 
@@ -82,11 +82,14 @@ def main() -> int:
     measured: dict[str, tuple[Built, dict[str, Timed]]] = {}
     with TemporaryDirectory() as scratch:
         shops = Shops(given.directory or Path(scratch), given.shops)
-        places = {"embedded": shops.embedded(), "opensearch": shops.opensearch(given.heap)}
-        for engine in places if given.engine == "both" else (given.engine,):
-            with places[engine] as place:
+        engines = {"embedded": shops.embedded(), "opensearch": shops.opensearch(given.heap)}
+        for engine in engines if given.engine == "both" else (given.engine,):
+            with engines[engine] as built_index:
                 try:
-                    measured[engine] = place.built, measure(place, shops.totals(), given.rounds, Path(scratch))
+                    measured[engine] = (
+                        built_index.built,
+                        measure(built_index, shops.totals(), given.rounds, Path(scratch)),
+                    )
                 except WrongTotalError as error:
                     console.print(f"{engine}: {error}")
                     return 1

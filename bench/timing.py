@@ -22,7 +22,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 
 from bench.invented import invented_shops
-from bench.planted import LateBackend
+from bench.planted import DelayedBackend
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -119,7 +119,7 @@ async def measure(world: World, directory: Path, count: int, planted: float = 0.
     """
     embedded = EmbeddedBackend(world.index)
     betrayed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))
-    backend = LateBackend(embedded, betrayed, planted) if planted else embedded
+    backend = DelayedBackend(embedded, betrayed, planted) if planted else embedded
     plenty = QuotaClass(reads=_PLENTY, suggest=_PLENTY, reports=_PLENTY)
     settings = Settings(
         token_file=directory / "tokens.sqlite",

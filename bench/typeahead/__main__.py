@@ -20,18 +20,18 @@ from typing import Final
 from rich.console import Console
 
 from bench.typeahead.bare import BareAsgi
-from bench.typeahead.beside import beside
-from bench.typeahead.contestant import Contestant
 from bench.typeahead.corpus import SEED
-from bench.typeahead.course import Course, settings_told, two_cores
+from bench.typeahead.findings import main_size
+from bench.typeahead.inputs import WORKLOAD_SEED, prepared
 from bench.typeahead.load import Load, LoadError, missing_tools
-from bench.typeahead.material import WORKLOAD_SEED, prepared
+from bench.typeahead.other_benchmarks import beside
 from bench.typeahead.ours import ours
 from bench.typeahead.peers import PEERS
+from bench.typeahead.procedure import Procedure, described_settings, two_cores
 from bench.typeahead.report import page
 from bench.typeahead.results import Report, Size, write
 from bench.typeahead.run import Comparison
-from bench.typeahead.shown import main_size
+from bench.typeahead.system import System
 from tests.support.real.sources import Missing, find_dev_data
 
 _SEEDS: Final = {"corpus": SEED, "workload": WORKLOAD_SEED}
@@ -55,11 +55,13 @@ def main() -> int:
     if dev_data is None:
         say(f"NO DEVELOPMENT DATA ({found}): plain invented shops only, and no figures of quality")
     load = Load(load_core, given.seconds, given.connections)
-    course = Course(server_core, load, given.rounds, given.warm_up, not given.no_quality, given.apart, say)
-    report = Report(_now(), _commit(), _machine(), settings_told(course, given.requests, given.heap), _SEEDS, ())
+    procedure = Procedure(server_core, load, given.rounds, given.warm_up, not given.no_quality, given.apart, say)
+    report = Report(
+        _now(), _commit(), _machine(), described_settings(procedure, given.requests, given.heap), _SEEDS, ()
+    )
     for shops in given.shops:
         with TemporaryDirectory() as scratch:
-            size = _measured(given, course, shops, Path(scratch), dev_data)
+            size = _measured(given, procedure, shops, Path(scratch), dev_data)
         report = replace(report, made_at=_now(), sizes=(*report.sizes, size))
         _keep(report, given.json)
     if not given.only and not given.no_tools:
@@ -71,14 +73,16 @@ def main() -> int:
     return 1 if any(size.failed for size in report.sizes) else 0
 
 
-def _measured(given: argparse.Namespace, course: Course, shops: int, scratch: Path, dev_data: Path | None) -> Size:
-    """One size, with a fresh set of contestants."""
-    course.say(f"{shops:,} shops")
+def _measured(
+    given: argparse.Namespace, procedure: Procedure, shops: int, scratch: Path, dev_data: Path | None
+) -> Size:
+    """One size, with a fresh set of systems."""
+    procedure.say(f"{shops:,} shops")
     folder = (given.directory or scratch) / f"typeahead-{shops}"
     folder.mkdir(parents=True, exist_ok=True)
-    material = prepared(folder, shops, given.requests, dev_data)
+    inputs = prepared(folder, shops, given.requests, dev_data)
     who, bare = chosen(given.only, given.without, given.heap)
-    return Comparison(course, folder, scratch, material).measure(who, shops, bare=bare)
+    return Comparison(procedure, folder, scratch, inputs).measure(who, shops, bare=bare)
 
 
 def _keep(report: Report, path: Path | None) -> None:
@@ -92,11 +96,11 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[Contestant], bool]:
+def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[System], bool]:
     """Who takes part but the bare answer, and whether that does.
 
     Args:
-        only: names of contestants; empty for all.
+        only: names of systems; empty for all.
         without: names of those that are left out of these.
         heap: of OpenSearch nodes.
 
@@ -140,8 +144,8 @@ def _names(text: str) -> list[str]:
 def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--shops", type=int, nargs="+", default=[100_000], help="how many invented shops; several")
-    options.add_argument("--only", type=_names, default=[], help="names of contestants, by commas; no others, no tools")
-    options.add_argument("--without", type=_names, default=[], help="names of contestants, by commas: all others")
+    options.add_argument("--only", type=_names, default=[], help="names of systems, by commas; no others, no tools")
+    options.add_argument("--without", type=_names, default=[], help="names of systems, by commas: all others")
     options.add_argument("--rounds", type=int, default=5, help="of which the best is told")
     options.add_argument("--seconds", type=float, default=3.0, help="of each measurement of a round")
     options.add_argument("--connections", type=int, default=16, help="kept alive to saturate a server")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from bench.bare import DEFAULT_BYTES, SIZE_VARIABLE
-from bench.typeahead.contestant import Built, Contestant, Role, Served
+from bench.typeahead.system import Built, Role, Served, System
 from tests.support.real.process import ServerProcess, free_ports
 
 _START_BOUND_S: Final = 30.0
 
 
-class BareAsgi(Contestant):
+class BareAsgi(System):
     """The bare application under uvicorn."""
 
     name = "bare"

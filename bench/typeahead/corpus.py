@@ -53,12 +53,12 @@ def mixed_corpus(dev_data: Path, invented: int, seed: int = SEED) -> Iterator[di
     known = development_shops(dev_data)
     shops = invented_shops(known, seed)
     chance = random.Random(f"places {seed}")
-    places = sorted(chance.randint(0, invented) for _ in known)
+    positions = sorted(chance.randint(0, invented) for _ in known)
     order = chance.sample(known, len(known))
     before = 0
-    for place, shop in zip(places, order, strict=True):
-        yield from islice(shops, place - before)
-        before = place
+    for position, shop in zip(positions, order, strict=True):
+        yield from islice(shops, position - before)
+        before = position
         yield shop
     yield from islice(shops, invented - before)
 

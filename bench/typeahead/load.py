@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench.typeahead.contestant import Served, descendants
-from bench.typeahead.vitals import processor
+from bench.typeahead.process_usage import processor
+from bench.typeahead.system import Served, descendants
 
 _SCRIPT: Final = Path(__file__).with_name("wrk.lua")
 _MARK: Final = "COUNTED "
@@ -81,7 +81,7 @@ class Paced:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is asked of one contestant.
+    """What is asked of one system.
 
     Attributes:
         file: of targets, one a line.

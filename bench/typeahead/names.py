@@ -102,9 +102,9 @@ class _Chain:
         followers: dict[str, list[str]] = defaultdict(list)
         for name in names:
             text = f"{_START}{name}{_END}"
-            for place in range(1, len(text)):
-                for length in range(min(place, _ORDER) + 1):
-                    followers[text[place - length : place]].append(text[place])
+            for position in range(1, len(text)):
+                for length in range(min(position, _ORDER) + 1):
+                    followers[text[position - length : position]].append(text[position])
         self._ends_after = ends_after
         self._followers: Mapping[str, list[str]] = followers
         # The chance that the next character is drawn after a shorter run.

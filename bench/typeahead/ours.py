@@ -10,16 +10,17 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from opensearchpy import OpenSearch
 
-from bench.children import run
-from bench.places import environment_of, size_mb
-from bench.typeahead.contestant import Built, Contestant, Role, Served
+from bench.built_indices import environment_of, size_mb
+from bench.commands import run
+from bench.opensearch_node import opensearch_node
+from bench.typeahead.system import Built, Role, Served, System
 from index_mappings.documents import SCHEMA_VERSION
 from tests.processes.load.serving import serving
-from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.redis import RedisServer
 from tests.support.real.sources import Missing, find_local_nodes, find_redis_program
 
@@ -32,8 +33,6 @@ _INSTALLED: Final = {
 _COLD: Final = {"SUGGEST_CACHE_MB": "0"}
 _PREFIX: Final = "typeahead"
 _MEGABYTE: Final = 1_000_000
-# The tests' nodes collect garbage late, and what is garbage already would count against requests.
-_NODE_SETTINGS: Final = {"indices.breaker.total.use_real_memory": "false"}
 
 
 def _about(engine: str, *, cold: bool) -> str:
@@ -41,7 +40,7 @@ def _about(engine: str, *, cold: bool) -> str:
     return f"Shop Directory, {engine}; one worker, {kept}, quotas counted, a log line a call in a file."
 
 
-class Embedded(Contestant):
+class Embedded(System):
     """The service over the embedded engine."""
 
     role = Role.OURS
@@ -81,7 +80,7 @@ class Embedded(Contestant):
 
 
 class SharedNode:
-    """One OpenSearch node for as long as any contestant needs it: two could not share the data."""
+    """One OpenSearch node for as long as any system needs it: two could not share the data."""
 
     def __init__(self, heap: str) -> None:
         """Nothing runs yet.
@@ -98,7 +97,7 @@ class SharedNode:
     def running(self, folder: Path) -> Iterator[OpenSearchNode]:
         """The node with its data in a folder, the same one for all."""
         if self._node is None:
-            self._node = self._held.enter_context(_node(folder, self._heap))
+            self._node = self._held.enter_context(opensearch_node(folder / "node", self._heap))
         self._users += 1
         try:
             yield self._node
@@ -109,7 +108,7 @@ class SharedNode:
                 self._held.close()
 
 
-class OverOpenSearch(Contestant):
+class OverOpenSearch(System):
     """The service over OpenSearch, with quotas in Redis."""
 
     role = Role.OURS
@@ -164,7 +163,7 @@ class OverOpenSearch(Contestant):
                     yield Served(service.port, (service.pid, node.process.pid, redis.process.pid))
 
 
-def ours(heap: str) -> list[Contestant]:
+def ours(heap: str) -> list[System]:
     """All ways to run it.
 
     Args:
@@ -189,14 +188,6 @@ def _index(corpus: Path, folder: Path, settings: Mapping[str, str]) -> float:
 
 def _engine_settings(node: OpenSearchNode) -> dict[str, str]:
     return {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
-
-
-@contextmanager
-def _node(folder: Path, heap: str) -> Iterator[OpenSearchNode]:
-    nodes: Any = find_local_nodes()
-    (place,) = choose_places(folder / "node", 1)
-    with OpenSearchNode(nodes.build(), place, heap=heap, settings=_NODE_SETTINGS) as node:
-        yield node
 
 
 def _first_line(command: list[str]) -> str:

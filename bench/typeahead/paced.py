@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from bench.typeahead.turns import come_first
+from bench.typeahead.priorities import raise_priority
 
 _SUCCESS: Final = b"HTTP/1.1 200"
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -194,7 +194,7 @@ def main() -> None:
     start = given.start % len(targets)
     ctypes.CDLL(None).prctl(_SET_TIMER_SLACK, _SLACK_NS, 0, 0, 0)
     with suppress(PermissionError):
-        come_first()
+        raise_priority()
     asked = [f"GET {line} HTTP/1.1\r\nHost: 127.0.0.1:{given.port}\r\n\r\n".encode() for line in targets]
     if given.rate is None:
         gc.disable()

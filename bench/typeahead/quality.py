@@ -32,7 +32,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class QuerySet:
     """What is asked: the classes of queries, and the sessions."""
 
     classes: Mapping[str, Sequence[Sought]]
@@ -58,18 +58,18 @@ class Questions:
         return Judged(by_kind(ranks), sum(counts) / len(counts))
 
 
-def questions(dev_data: Path) -> Questions:
+def query_set(dev_data: Path) -> QuerySet:
     """All that is asked: the development queries by kind, beginnings of names by length, and the sessions."""
-    return Questions(classes(dev_data), sessions(dev_data))
+    return QuerySet(classes(dev_data), sessions(dev_data))
 
 
 def judged(ask: Ask, dev_data: Path) -> Judged:
     """Ask everything, one request after the other, and judge the answers."""
-    asked = questions(dev_data)
+    asked = query_set(dev_data)
     return asked.judge({typed: ask(typed.q, typed.country, DEPTH) for typed in asked.requests})
 
 
 async def judged_later(ask: AskLater, dev_data: Path) -> Judged:
     """The same of an engine that is asked asynchronously."""
-    asked = questions(dev_data)
+    asked = query_set(dev_data)
     return asked.judge({typed: await ask(typed.q, typed.country, DEPTH) for typed in asked.requests})

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from bench.typeahead.chart import draw
-from bench.typeahead.contestant import Role
+from bench.typeahead.findings import findings
 from bench.typeahead.results import Claim, Report, Result, Size, read
-from bench.typeahead.shown import findings
+from bench.typeahead.system import Role
 
 BEGIN: Final = "<!-- made by bench.typeahead.report: begin -->"
 END: Final = "<!-- made by bench.typeahead.report: end -->"
 _SPEED_HEAD: Final = (
-    "contestant",
+    "system",
     "requests/s",
     "of bare",
     "processor µs a request",
@@ -79,7 +79,7 @@ def _size(size: Size) -> Iterator[str]:
     for left, why in ((size.absent, "not on this machine"), (size.failed, "FAILED")):
         yield from (f"**{one.name}** {why}: {one.why.splitlines()[0]}" for one in left)
     about = [(one.name, one.version, one.about, f"{one.body_bytes:,.0f}") for one in size.results]
-    yield table(("contestant", "versions", "how it is set up", "bytes a body"), about)
+    yield table(("system", "versions", "how it is set up", "bytes a body"), about)
 
 
 def _speed(result: Result, size: Size) -> Sequence[str]:
@@ -113,7 +113,7 @@ def _times(p50_us: float, p99_us: float) -> str:
 
 
 def _quality(judged: Sequence[tuple[str, Result]]) -> str:
-    """Classes down, contestants across."""
+    """Classes down, systems across."""
     told = [one.quality for _, one in judged if one.quality is not None]
     names = dict.fromkeys(name for quality in told for name in quality.classes)
     rows = []

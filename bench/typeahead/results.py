@@ -11,17 +11,17 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from bench.typeahead.contestant import Built, Role
 from bench.typeahead.load import Paced
+from bench.typeahead.process_usage import Memory
 from bench.typeahead.quality import Judged
-from bench.typeahead.vitals import Memory
+from bench.typeahead.system import Built, Role
 
 _ABOUT_HALF: Final = 0.45
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of one contestant.
+    """One round of one system.
 
     Attributes:
         per_second: answers a second, saturated.
@@ -44,10 +44,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One contestant at one size.
+    """One system at one size.
 
     Attributes:
-        name: the contestant's.
+        name: the system's.
         role: what it is in the comparison.
         about: how it is set up.
         version: of its parts.
@@ -88,7 +88,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A contestant without figures.
+    """A system without figures.
 
     Attributes:
         name: its own.
@@ -120,7 +120,7 @@ class Size:
     failed: tuple[Left, ...] = ()
 
     def named(self, name: str) -> Result | None:
-        """A contestant's result, if it has one."""
+        """A system's result, if it has one."""
         return next((one for one in self.results if one.name == name), None)
 
     def judged(self) -> list[tuple[str, Result]]:

@@ -178,20 +178,20 @@ def _presses(chance: random.Random, shop: Mapping[str, Any], habit: Session) -> 
 def _agreeing(one: str, other: str) -> int:
     """How many characters two texts have in common at the beginning."""
     pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _misspelt(chance: random.Random, text: str) -> str:
     """The text with one typing error: a swap, a loss, a neighbouring key, or a key too many."""
     while True:
-        place = chance.randrange(len(text))
-        near = _beside(chance, text[place])
+        index = chance.randrange(len(text))
+        near = _beside(chance, text[index])
         wrong = chance.choice(
             (
-                text[:place] + text[place + 1 : place + 2] + text[place] + text[place + 2 :],
-                text[:place] + text[place + 1 :],
-                text[:place] + near + text[place + 1 :],
-                text[:place] + near + text[place:],
+                text[:index] + text[index + 1 : index + 2] + text[index] + text[index + 2 :],
+                text[:index] + text[index + 1 :],
+                text[:index] + near + text[index + 1 :],
+                text[:index] + near + text[index:],
             )
         )
         if wrong.strip() and fold(wrong) != fold(text):
@@ -201,8 +201,8 @@ def _misspelt(chance: random.Random, text: str) -> str:
 def _beside(chance: random.Random, character: str) -> str:
     """A key beside the one of a character; the character itself where the keyboard is not known."""
     for row in _KEYBOARD:
-        if (place := row.find(character.lower())) != -1:
-            return chance.choice(row[max(0, place - 1) : place] + row[place + 1 : place + 2])
+        if (index := row.find(character.lower())) != -1:
+            return chance.choice(row[max(0, index - 1) : index] + row[index + 1 : index + 2])
     return character
 
 

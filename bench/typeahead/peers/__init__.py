@@ -9,15 +9,15 @@ Left out since no registry has them as a package that runs here: Meilisearch and
 
 from typing import Final
 
-from bench.typeahead.contestant import Contestant
 from bench.typeahead.peers.node_peers import MiniSearch, Orama
 from bench.typeahead.peers.opensearch_raw import OpenSearchAsYouType, OpenSearchCompletion
 from bench.typeahead.peers.postgres import PostgresTrigram
 from bench.typeahead.peers.sonic import Sonic
 from bench.typeahead.peers.sqlite import SqliteTrigram
 from bench.typeahead.peers.tantivy_raw import TantivyRaw
+from bench.typeahead.system import System
 
-PEERS: Final[tuple[type[Contestant], ...]] = (
+PEERS: Final[tuple[type[System], ...]] = (
     SqliteTrigram,
     PostgresTrigram,
     MiniSearch,

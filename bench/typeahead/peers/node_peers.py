@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Final
 
-from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import public_shops
+from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.peers.starting import running
+from bench.typeahead.system import Built, Served, System
 from tests.support.real.process import ServerProcess, free_ports
 
 PACKAGE: Final = Path(__file__).with_name("node")
@@ -23,7 +23,7 @@ _SHOPS: Final = "shops.ndjson"
 _HEAP_MB: Final = 12_000
 
 
-class _NodePeer(Contestant):
+class _NodePeer(System):
     """An engine in a server of Node.
 
     Attributes:

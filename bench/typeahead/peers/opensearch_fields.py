@@ -5,7 +5,7 @@ Text is folded by OpenSearch's analysis: nothing of this project's folding, form
 
 from typing import Any, Final
 
-from bench.typeahead.peers.lines import Shop
+from bench.typeahead.peers.shops import Shop
 
 EVERYWHERE: Final = "any"
 SHOWN: Final = ["id", "name", "domain", "category"]

@@ -16,7 +16,7 @@ from typing import Final
 
 import psycopg
 
-from bench.typeahead.contestant import descendants
+from bench.typeahead.system import descendants
 from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 _START_BOUND_S: Final = 60.0
@@ -124,7 +124,7 @@ def _wait_for_end(pids: Sequence[int]) -> None:
 
 
 def _let_through(folder: Path) -> None:
-    """Open the way to a folder in the place for temporary files, which is made closed to others."""
+    """Open the way to a folder in the pop_rank for temporary files, which is made closed to others."""
     temporary = Path(tempfile.gettempdir()).resolve()
     for parent in folder.resolve().parents:
         if temporary in parent.parents and not parent.stat().st_mode & 0o001:

@@ -17,10 +17,10 @@ from typing import Final
 
 import orjson
 
-from bench.places import size_mb
-from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import Shop, public_shops
+from bench.built_indices import size_mb
+from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
+from bench.typeahead.system import Built, Served, System
 from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 CRATE: Final = "sonic-server"
@@ -65,7 +65,7 @@ graph.max_words = 10000000
 """
 
 
-class Sonic(Contestant):
+class Sonic(System):
     """A server of its own, asked over kept connections by an ASGI application."""
 
     name = "sonic"
@@ -161,11 +161,11 @@ class _Channel:
 @contextmanager
 def _running(folder: Path) -> Iterator[tuple[int, ServerProcess]]:
     (port,) = free_ports(1)
-    place = folder.resolve()
-    configuration = place / "sonic.toml"
-    configuration.write_text(_CONFIGURATION.format(port=port, folder=place), encoding="utf-8")
+    directory = folder.resolve()
+    configuration = directory / "sonic.toml"
+    configuration.write_text(_CONFIGURATION.format(port=port, folder=directory), encoding="utf-8")
     command = [_program(), "-c", str(configuration)]
-    process = ServerProcess(f"Sonic at port {port}", command, place / "sonic.log")
+    process = ServerProcess(f"Sonic at port {port}", command, directory / "sonic.log")
     process.launch()
     try:
         process.wait_for(lambda: _answers(port), "answering", _START_BOUND_S)

@@ -40,7 +40,7 @@ def python_transport(module: str, folder: Path, log: Path) -> Iterator[tuple[int
 
 
 def uvicorn_version() -> str:
-    """For `version` of a contestant."""
+    """For `version` of a system."""
     return f"uvicorn {version('uvicorn')}"
 
 

@@ -17,8 +17,8 @@ from urllib.parse import unquote_plus
 import orjson
 import uvicorn
 
-from bench.typeahead.contestant import LIMIT
 from bench.typeahead.peers.folding import host_of
+from bench.typeahead.system import LIMIT
 
 _JSON = [(b"content-type", b"application/json")]
 

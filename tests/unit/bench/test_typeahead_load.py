@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.typeahead.contestant import Built, Contestant, Served, descendants
-from bench.typeahead.course import Course
+from bench.typeahead.inputs import Inputs, prepared
 from bench.typeahead.load import Counted, Load, LoadError, NoAnswerYetError, Paced, Targets, checked, read_wrk
-from bench.typeahead.material import Material, prepared
 from bench.typeahead.paced import Pacer, due_times, in_turn, percentile, whole
+from bench.typeahead.priorities import may_raise_priority, prioritised
+from bench.typeahead.procedure import Procedure
+from bench.typeahead.process_usage import memory
 from bench.typeahead.results import Left
 from bench.typeahead.run import Comparison
-from bench.typeahead.turns import its_turn, may_come_first
-from bench.typeahead.vitals import memory
+from bench.typeahead.system import Built, Served, System, descendants
 from bench.typeahead.workload import Typed
 
 COUNTED = (
@@ -56,8 +56,8 @@ def server() -> Iterator[int]:
         thread.join()
 
 
-class Small(Contestant):
-    """A contestant in this process."""
+class Small(System):
+    """A system in this process."""
 
     about = "A server of the test."
 
@@ -86,16 +86,14 @@ class Small(Contestant):
         return super().path(query, country, limit).replace("/suggest", self._target)
 
 
-def compared(folder: Path, *contestants: Contestant) -> tuple[tuple[Left, ...], tuple[Left, ...], list[str]]:
+def compared(folder: Path, *systems: System) -> tuple[tuple[Left, ...], tuple[Left, ...], list[str]]:
     """Who was absent and who failed, and what was said; no round is measured."""
     corpus = folder / "corpus.ndjson"
     corpus.write_text("{}\n")
     said: list[str] = []
     load = Load(core=0, seconds=0.1, connections=2)
-    course = Course(min(os.sched_getaffinity(0)), load, 0, 0.0, quality=False, apart=False, say=said.append)
-    size = Comparison(course, folder, folder, Material(corpus, (Typed("ab"),), None)).measure(
-        contestants, 1, bare=False
-    )
+    course = Procedure(min(os.sched_getaffinity(0)), load, 0, 0.0, quality=False, apart=False, say=said.append)
+    size = Comparison(course, folder, folder, Inputs(corpus, (Typed("ab"),), None)).measure(systems, 1, bare=False)
     return size.absent, size.failed, said
 
 
@@ -249,12 +247,12 @@ def test_who_is_not_asked_has_what_is_left_of_the_core() -> None:
         subprocess.Popen(command, stdin=subprocess.PIPE) as other,
     ):
         every = [Served(0, (asked.pid,)), Served(0, (other.pid,))]
-        with its_turn(every[0], every):
+        with prioritised(every[0], every):
             meanwhile = [os.sched_getscheduler(one.pid) for one in (asked, other)]
         afterwards = [os.sched_getscheduler(one.pid) for one in (asked, other)]
         for one in (asked, other):
             one.communicate()
-    assert meanwhile == [os.SCHED_OTHER, os.SCHED_IDLE if may_come_first() else os.SCHED_OTHER]
+    assert meanwhile == [os.SCHED_OTHER, os.SCHED_IDLE if may_raise_priority() else os.SCHED_OTHER]
     assert afterwards == [os.SCHED_OTHER, os.SCHED_OTHER]
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from bench.typeahead.chart import draw
-from bench.typeahead.contestant import Built, Role
+from bench.typeahead.findings import ahead, findings, main_size
 from bench.typeahead.load import Paced
+from bench.typeahead.process_usage import Memory
 from bench.typeahead.quality import Judged
 from bench.typeahead.report import BEGIN, END, page, put, table
 from bench.typeahead.results import Claim, Left, Report, Result, Round, Size, read, write
-from bench.typeahead.shown import ahead, findings, main_size
-from bench.typeahead.vitals import Memory
+from bench.typeahead.system import Built, Role
 from tests.engines.relevance.metrics import Quality
 
 GOOD = Judged({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)

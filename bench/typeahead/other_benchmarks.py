@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import mcp_cost, opensearch_overhead
-from bench.places import EngineMissingError
+from bench.opensearch_node import EngineMissingError
 from bench.typeahead.results import Claim
 
 _REST: Final = "get_shop, REST"

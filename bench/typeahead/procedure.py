@@ -1,22 +1,22 @@
-"""How all contestants are measured: on which cores, how hard, how often."""
+"""How all systems are measured: on which cores, how hard, how often."""
 
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from bench.typeahead.load import Load, LoadError
-from bench.typeahead.turns import may_come_first
+from bench.typeahead.priorities import may_raise_priority
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """How all contestants are measured.
+class Procedure:
+    """How all systems are measured.
 
     Attributes:
         server_core: the processor core of the servers.
         load: on all of them, from another core.
         rounds: how many.
-        warm_up: seconds of load before the first round, at least; it goes on while a contestant gets faster.
+        warm_up: seconds of load before the first round, at least; it goes on while a system gets faster.
         quality: whether it is measured.
         apart: whether one server is up after the other, undisturbed by the others, which also takes less memory; rounds
             then take no turns.
@@ -44,15 +44,15 @@ def two_cores() -> tuple[int, int]:
     return cores[0], cores[1]
 
 
-def settings_told(course: Course, requests: int, heap: str) -> dict[str, str]:
+def described_settings(procedure: Procedure, requests: int, heap: str) -> dict[str, str]:
     """How it was measured, for the report."""
-    told = {name: str(value) for name, value in asdict(course.load).items() if name != "core"}
-    servers = "one after the other" if course.apart else "all up at once"
+    told = {name: str(value) for name, value in asdict(procedure.load).items() if name != "core"}
+    servers = "one after the other" if procedure.apart else "all up at once"
     return {
         **told,
-        "rounds": str(course.rounds),
+        "rounds": str(procedure.rounds),
         "requests in the workload": str(requests),
         "OpenSearch heap": heap,
         "servers": servers,
-        "priorities": "the load, then who is asked, then the others" if may_come_first() else "none",
+        "priorities": "the load, then who is asked, then the others" if may_raise_priority() else "none",
     }

@@ -1,7 +1,7 @@
 """What takes part in the comparison: an index built from one corpus, and an HTTP server that answers typeahead from it.
 
 All are driven by the same load generator over loopback, so each brings a server, the thinnest of its habitat. A
-contestant that cannot run on this machine says why; it is never left out silently.
+system that cannot run on this machine says why; it is never left out silently.
 """
 
 import json
@@ -19,7 +19,7 @@ LIMIT: Final = 8
 
 
 class Role(StrEnum):
-    """What a contestant is in the comparison."""
+    """What a system is in the comparison."""
 
     BARE = "bare"
     OURS = "ours"
@@ -53,14 +53,14 @@ class Served:
     pids: Sequence[int]
 
 
-class Contestant(ABC):
+class System(ABC):
     """One engine behind one server.
 
     Attributes:
         name: in tables and for `--only`: lower case, words joined by hyphens.
         role: peer, unless it is ours or the bare server.
         about: in a sentence, how it is set up: tokenizer, typo tolerance, order, server.
-        index: of what `build` makes, where several contestants serve the same; the name without.
+        index: of what `build` makes, where several systems serve the same; the name without.
         keeps_answers: whether it is to have been asked for everything once before it is measured.
     """
 

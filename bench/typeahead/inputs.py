@@ -1,4 +1,4 @@
-"""What a comparison is made of: one corpus on disk and one list of requests, the same for every contestant.
+"""What a comparison is made of: one corpus on disk and one list of requests, the same for every system.
 
 With the development data they are mixed into invented shops that are like them. Without, the plain invented shops and
 beginnings of their names stand in, quality cannot be told, and the report says so.
@@ -22,7 +22,7 @@ _WELL_KNOWN: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class Inputs:
     """One corpus and what is asked of it.
 
     Attributes:
@@ -36,7 +36,7 @@ class Material:
     dev_data: Path | None
 
 
-def prepared(folder: Path, shops: int, requests: int, dev_data: Path | None) -> Material:
+def prepared(folder: Path, shops: int, requests: int, dev_data: Path | None) -> Inputs:
     """Write the corpus, unless an earlier run has, and make the requests.
 
     Args:
@@ -54,10 +54,10 @@ def prepared(folder: Path, shops: int, requests: int, dev_data: Path | None) -> 
             write_corpus(fresh, dev_data, shops, SEED)
         fresh.replace(corpus)
     if dev_data is None:
-        return Material(corpus, tuple(_plainly_typed(corpus, requests)), None)
+        return Inputs(corpus, tuple(_plainly_typed(corpus, requests)), None)
     # The same targets at every size that holds them, so that sizes can be compared.
     asked = typing(dev_data, WORKLOAD_SEED, requests, invented=min(shops, TARGETS_INVENTED))
-    return Material(corpus, tuple(asked), dev_data)
+    return Inputs(corpus, tuple(asked), dev_data)
 
 
 def _plainly_typed(corpus: Path, requests: int) -> list[Typed]:

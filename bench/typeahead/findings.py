@@ -6,9 +6,9 @@ A sentence begins with HELD or NOT HELD and names its figures; what the run coul
 from collections.abc import Iterator
 from typing import Final
 
-from bench.typeahead.contestant import Role
 from bench.typeahead.load import Paced
 from bench.typeahead.results import Report, Result, Round, Size
+from bench.typeahead.system import Role
 
 _MAIN_SIZE: Final = 100_000
 _FULL: Final = (
@@ -29,9 +29,9 @@ def findings(report: Report) -> Iterator[str]:
         return
     size = main_size(report)
     yield from _compared_with_bare(size)
-    yield from _beside_each_other(size)
+    yield from _opensearch_against_embedded(size)
     yield from _growth(report)
-    yield from _beside_peers(size)
+    yield from _against_peers(size)
     yield from _quality(size)
 
 
@@ -42,7 +42,7 @@ def main_size(report: Report) -> Size:
 
 
 def ahead(size: Size, result: Result) -> list[str]:
-    """Where peers are ahead of a contestant on requests a second, or on p99 of one caller; empty where none is."""
+    """Where peers are ahead of a system on requests a second, or on p99 of one caller; empty where none is."""
     found = []
     for peer in size.of(Role.PEER):
         if peer.per_second >= result.per_second:
@@ -104,7 +104,7 @@ def _spread(paced: Paced) -> float:
     return paced.p99_us / max(paced.p50_us, 1.0)
 
 
-def _beside_each_other(size: Size) -> Iterator[str]:
+def _opensearch_against_embedded(size: Size) -> Iterator[str]:
     warm, over = size.named(_WARM), size.named(_OVER_WARM)
     if warm and over:
         share = over.per_second / warm.per_second
@@ -126,7 +126,7 @@ def _growth(report: Report) -> Iterator[str]:
             )
 
 
-def _beside_peers(size: Size) -> Iterator[str]:
+def _against_peers(size: Size) -> Iterator[str]:
     if not size.of(Role.PEER):
         yield "No peer took part."
         return

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.children import processor_seconds
-from bench.typeahead.contestant import Served, descendants
+from bench.commands import processor_seconds
+from bench.typeahead.system import Served, descendants
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.typeahead.contestant import Served, descendants
+from bench.typeahead.system import Served, descendants
 
 
-def come_first() -> None:
+def raise_priority() -> None:
     """Run before other processes of the core from now on.
 
     Raises:
@@ -17,10 +17,10 @@ def come_first() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
 
 
-def may_come_first() -> bool:
-    """Whether `come_first` is allowed here."""
+def may_raise_priority() -> bool:
+    """Whether `raise_priority` is allowed here."""
     try:
-        come_first()
+        raise_priority()
     except PermissionError:
         return False
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
@@ -28,7 +28,7 @@ def may_come_first() -> bool:
 
 
 @contextmanager
-def its_turn(served: Served, every: Sequence[Served]) -> Iterator[None]:
+def prioritised(served: Served, every: Sequence[Served]) -> Iterator[None]:
     """All others have what this one leaves of the core, down to their last thread; where not allowed, they share it.
 
     They are not stopped: engines that had stood still have failed when they went on.
@@ -37,7 +37,7 @@ def its_turn(served: Served, every: Sequence[Served]) -> Iterator[None]:
         served: who is asked.
         every: all that are up, that one included.
     """
-    if not may_come_first():
+    if not may_raise_priority():
         yield
         return
     own = set(descendants(served.pids))
