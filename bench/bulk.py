@@ -1,6 +1,6 @@
-"""How fast documents get into OpenSearch: the bulk loader and `helpers.parallel_bulk`, in turns in one run.
+"""The speed of indexing into OpenSearch: the bulk loader and `helpers.parallel_bulk`, alternating in one run.
 
-Both are given the same shops. The node is the one of the tests; `python -m bench.bulk --help` tells what can be varied.
+Both load the same shops; `python -m bench.bulk --help` lists the options.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
 
 _INDEX: Final = "bench-bulk"
-_RAW_THREADS: Final = 4  # what parallel_bulk takes unless told otherwise
+_RAW_THREADS: Final = 4  # the default of parallel_bulk
 _MEBIBYTE: Final = 1024 * 1024
 
 
@@ -53,7 +53,7 @@ def documents(count: int) -> list[Any]:
 
 
 def measure(url: str, shops: list[Any], paces: Iterable[Pace], rounds: int, letters: Path) -> dict[str, Measured]:
-    """Load the same shops in each way, in turns.
+    """Load the same shops in each way, alternately.
 
     Returns:
         By the name of the way: "raw, finished" is given documents that are finished already, "raw, from shops" makes
@@ -67,7 +67,9 @@ def measure(url: str, shops: list[Any], paces: Iterable[Pace], rounds: int, lett
     }
     for pace in paces:
         loader = BulkLoader(client, DeadLetters(letters), pace)
-        name = f"loader, {pace.chunk_documents} documents, {pace.chunk_bytes // _MEBIBYTE} MiB, {pace.requests} at once"
+        name = (
+            f"loader, {pace.chunk_documents} documents, {pace.chunk_bytes // _MEBIBYTE} MiB, {pace.requests} in flight"
+        )
         ways[name] = partial(_loaded, loader, shops)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -87,7 +89,7 @@ def _timed(client: OpenSearch, way: Callable[[], None], count: int) -> tuple[flo
         spent = time.perf_counter() - started, time.process_time() - processor
         client.indices.refresh(index=_INDEX)
         if client.count(index=_INDEX)["count"] != count:
-            raise RuntimeError("not every document arrived; figures of that say nothing")
+            raise RuntimeError("not every document arrived")
     finally:
         client.indices.delete(index=_INDEX)
     return spent

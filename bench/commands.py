@@ -1,6 +1,6 @@
-"""Running a command as a process of its own, and what it took: time, processor time, memory.
+"""Run a command in its own process and measure time, processor time and memory.
 
-The engine's files are mapped into the process's memory, so what it holds itself is told apart from what it maps.
+An engine maps its files into memory, so anonymous memory and mapped files are reported separately.
 """
 
 import json
@@ -18,16 +18,16 @@ _SAMPLE_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A command that ended well.
+class CommandResult:
+    """The result of a successful command.
 
     Attributes:
-        answer: what it printed, read as JSON.
-        seconds: by the clock, start of the interpreter included.
-        processor: seconds of processor time, its own and the system's for it.
-        peak_mib: the most memory that was resident at a time (`ru_maxrss`), in MiB.
-        own_mib: the most of it that was the process's own (RssAnon), as sampled.
-        mapped_mib: the most of it that were mapped files (RssFile), as sampled.
+        answer: the output, parsed as JSON.
+        seconds: elapsed time, including the start of the interpreter.
+        processor: seconds of processor time, user and system.
+        peak_mib: peak resident memory (`ru_maxrss`) in MiB.
+        own_mib: peak anonymous memory (RssAnon) in MiB, as sampled.
+        mapped_mib: peak of mapped files (RssFile) in MiB, as sampled.
     """
 
     answer: Any
@@ -38,7 +38,7 @@ class Ended:
     mapped_mib: float
 
 
-def run(arguments: Sequence[str], settings: Mapping[str, str] | None = None) -> Ended:
+def run(arguments: Sequence[str], settings: Mapping[str, str] | None = None) -> CommandResult:
     """Run a module of this project.
 
     Args:
@@ -46,23 +46,23 @@ def run(arguments: Sequence[str], settings: Mapping[str, str] | None = None) -> 
         settings: added to the environment.
 
     Raises:
-        RuntimeError: it failed; what it said on standard error is in the text.
+        RuntimeError: the command failed; the text has its standard error.
     """
     started = time.perf_counter()
-    with TemporaryFile() as said, TemporaryFile() as printed:
+    with TemporaryFile() as stderr, TemporaryFile() as stdout:
         child = subprocess.Popen(  # noqa: S603 - our own modules
-            [sys.executable, "-m", *arguments], stdout=printed, stderr=said, env={**os.environ, **(settings or {})}
+            [sys.executable, "-m", *arguments], stdout=stdout, stderr=stderr, env={**os.environ, **(settings or {})}
         )
         own, mapped = _watch(child.pid)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - started
         if child.returncode:
-            said.seek(0)
-            raise RuntimeError(f"{arguments[0]} failed: {said.read().decode(errors='replace')}")
-        printed.seek(0)
-        answer = json.loads(printed.read())
-    return Ended(answer, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, own, mapped)
+            stderr.seek(0)
+            raise RuntimeError(f"{arguments[0]} failed: {stderr.read().decode(errors='replace')}")
+        stdout.seek(0)
+        answer = json.loads(stdout.read())
+    return CommandResult(answer, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, own, mapped)
 
 
 def processor_seconds(pid: int) -> float:
@@ -76,7 +76,7 @@ def processor_seconds(pid: int) -> float:
 def _watch(pid: int) -> tuple[float, float]:
     """Sample until the process has ended; returns the peaks of RssAnon and RssFile in MiB."""
     own = mapped = 0.0
-    # It is not waited for here, so that its number stays its own and its use of resources can be asked for.
+    # WNOWAIT leaves the process a zombie, so that wait4 can still return its resource usage.
     while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
         status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines())
         own = max(own, _mebibytes(status.get("RssAnon", "0 kB")))

@@ -90,15 +90,15 @@ class SuggestLoad:
         connection.close()
 
 
-def new_name(number: int, turn: int) -> str:
+def new_name(number: int, pass_number: int) -> str:
     """A name that no other shop has."""
-    return "".join(_SYLLABLES[int(digit)] for digit in f"{turn}{number:06d}").title()
+    return "".join(_SYLLABLES[int(digit)] for digit in f"{pass_number}{number:06d}").title()
 
 
-def change(record: dict[str, Any], number: int, turn: int) -> str:
+def change(record: dict[str, Any], number: int, pass_number: int) -> str:
     """The change that renames an invented shop and makes it public, as a line."""
-    renamed = {**record, "name": new_name(number, turn), "visibility": "public"}
-    version = turn * 10_000_000 + number + 1
+    renamed = {**record, "name": new_name(number, pass_number), "visibility": "public"}
+    version = pass_number * 10_000_000 + number + 1
     return f"{json.dumps({'op': 'upsert', 'type': 'shops', 'record': renamed, 'version': version})}\n"
 
 

@@ -1,6 +1,6 @@
-"""How fast a whole build is beside the engine alone, given the same finished documents; and what memory it takes.
+"""The speed of a whole build compared with the engine alone on the same documents, and the memory of a build.
 
-Both ways run in turns, each as a process of its own; only ratios of one run say something.
+Both alternate, each in its own process. Only ratios within one run are meaningful.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.commands import Ended, processor_seconds, run
+from bench.commands import CommandResult, processor_seconds, run
 from bench.invented import write_catalogue
 from bench.opensearch_node import EngineMissingError, opensearch_node
 from tests.support.real.opensearch import OpenSearchNode
@@ -54,11 +54,11 @@ class Indexing:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one build took: `shops`, and the peaks that `Ended` tells of."""
+    """One build: the number of shops, and the result of the command with its peaks of memory."""
 
     engine: str
     shops: int
-    ended: Ended
+    ended: CommandResult
 
 
 class _BuildTarget:
@@ -71,7 +71,7 @@ class _BuildTarget:
         self._state = directory / f"{engine}-state"
         self._raw = directory / f"{engine}-raw"
 
-    def build(self, catalogue: Path) -> Ended:
+    def build(self, catalogue: Path) -> CommandResult:
         """Build from nothing."""
         self._clear()
         settings = {"SHOP_DIRECTORY_INDEX_PREFIX": _PREFIX}
@@ -91,7 +91,7 @@ class _BuildTarget:
         return 0.0 if self.node is None else processor_seconds(self.node.process.pid)
 
     def _clear(self) -> None:
-        """Remove the last build: what is left of it would slow the next one down."""
+        """Remove the last build, which would slow the next one down."""
         for directory in (self._index, self._state, self._raw):
             shutil.rmtree(directory, ignore_errors=True)
         if self.node is not None:
@@ -100,7 +100,7 @@ class _BuildTarget:
 
 
 def measure(engine: str, directory: Path, count: int, rounds: int) -> Indexing:
-    """Build and load that many invented shops in turns."""
+    """Build and load invented shops, alternately."""
     catalogue = directory / f"catalogue-{count}"
     finished = directory / f"finished-{count}"
     if not catalogue.exists():
@@ -124,7 +124,7 @@ def measure(engine: str, directory: Path, count: int, rounds: int) -> Indexing:
 
 
 def memory(engine: str, directory: Path, counts: Iterable[int]) -> Iterator[Memory]:
-    """Build so many shops, one build a count, and tell what memory each took."""
+    """The memory of one build for each number of shops."""
     with _build_target(engine, directory) as target:
         for count in counts:
             catalogue = directory / f"catalogue-{count}"
@@ -151,7 +151,7 @@ def _build_target(engine: str, directory: Path) -> Iterator[_BuildTarget]:
 
 @contextmanager
 def _client(url: str) -> Iterator[Any]:
-    from opensearchpy import OpenSearch  # noqa: PLC0415 - kept out of the process whose children's memory is measured
+    from opensearchpy import OpenSearch  # noqa: PLC0415 - a child process inherits the peak memory
 
     client = OpenSearch([url], timeout=60)
     try:
@@ -193,7 +193,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3, help="how often each way is taken")
     options.add_argument("--engine", choices=ENGINES, action="append", help="one engine only")
     options.add_argument("--memory", type=int, nargs="+", help="measure the memory of builds of so many shops instead")
-    options.add_argument("--directory", type=Path, help="where everything is kept, instead of a temporary directory")
+    options.add_argument("--directory", type=Path, help="keeps all files; a temporary directory without")
     given = options.parse_args()
     engines = given.engine or ENGINES
     with TemporaryDirectory() as temporary:

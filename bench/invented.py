@@ -1,8 +1,8 @@
 """Invented shops in any number: seeded, so that the same number always gives the same shops.
 
 A name is one to three words; a word is two to four syllables drawn from the syllables below. Popularity falls with the
-rank as 1 / sqrt(rank), and a third of the shops has none. Domains end in `.internal`. Belongings come from a sequence
-of their own: some shops have coupons, offers, a shipping statement or trust signals, and few have all of them.
+rank as 1 / sqrt(rank), and a third of the shops has none. Domains end in `.internal`. Related records come from a
+sequence of their own: some shops have coupons, offers, a shipping statement or trust signals, and few have all of them.
 """
 
 import json
@@ -72,7 +72,7 @@ def write_invented(path: Path, count: int) -> Path:
 
 
 def invented_related_records(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Lines of the other types for the first so many shops, each with its type; shop by shop."""
+    """Lines of the other record types with their types, shop by shop."""
     chance = random.Random(_RELATED_SEED)
     for number in range(count):
         shop_id = f"shop_{number:08d}"
@@ -89,7 +89,7 @@ def invented_related_records(count: int) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def write_catalogue(directory: Path, count: int) -> Path:
-    """Write invented shops and what belongs to them as a catalogue's directory."""
+    """Write invented shops and their related records as a catalogue directory."""
     directory.mkdir(parents=True)
     write_invented(directory / "shops.ndjson", count)
     with ExitStack() as stack:

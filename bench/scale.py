@@ -68,7 +68,7 @@ def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--shops", type=int, default=1_000_000, help="how many invented shops")
     options.add_argument("--engine", choices=("embedded", "opensearch", "both"), default="both")
-    options.add_argument("--directory", type=Path, help="where indices are kept for later runs; removed without")
+    options.add_argument("--directory", type=Path, help="keeps indices for later runs; a temporary directory without")
     options.add_argument("--rounds", type=int, default=10, help="how often each character is asked for, each way")
     options.add_argument("--within", type=float, default=300.0, help="the bound of the 99th percentile, milliseconds")
     options.add_argument("--heap", default="3g", help="the heap of the OpenSearch node")

@@ -1,6 +1,6 @@
-"""The comparison: `python -m bench.typeahead --shops 100000`; the report as JSON, and the tables printed.
+"""The comparison: `python -m bench.typeahead --shops 100000`; writes a JSON report and prints the tables.
 
-Wants two processor cores and wrk. The development data come from $SHOP_DIRECTORY_DEV_DATA, or ../shared/data.
+Needs two processor cores and wrk. The development data come from $SHOP_DIRECTORY_DEV_DATA, or ../shared/data.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from bench.typeahead.corpus import SEED
 from bench.typeahead.findings import main_size
 from bench.typeahead.inputs import WORKLOAD_SEED, prepared
 from bench.typeahead.load import Load, LoadError, missing_tools
-from bench.typeahead.other_benchmarks import beside
+from bench.typeahead.other_benchmarks import measure_others
 from bench.typeahead.ours import ours
 from bench.typeahead.peers import PEERS
 from bench.typeahead.procedure import Procedure, described_settings, two_cores
@@ -38,9 +38,9 @@ _SEEDS: Final = {"corpus": SEED, "workload": WORKLOAD_SEED}
 
 
 def main() -> int:
-    """Measure, keep and print; returns the exit status: 1 where somebody's answers were wrong."""
+    """Measure, write and print; returns 1 if a system failed, else 0."""
     given = _options()
-    # Whoever ends us ends the servers too: the contexts that hold them are left in good order.
+    # SIGTERM leaves the contexts of the servers, which ends them.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     console = Console(stderr=True, highlight=False)
     say = partial(console.print, soft_wrap=True)
@@ -63,12 +63,12 @@ def main() -> int:
         with TemporaryDirectory() as scratch:
             size = _measured(given, procedure, shops, Path(scratch), dev_data)
         report = replace(report, made_at=_now(), sizes=(*report.sizes, size))
-        _keep(report, given.json)
+        _write(report, given.json)
     if not given.only and not given.no_tools:
         with TemporaryDirectory() as scratch:
-            told = beside(given.directory or Path(scratch), main_size(report).shops, given.heap, say)
-        report = replace(report, made_at=_now(), extra=told)
-        _keep(report, given.json)
+            extra = measure_others(given.directory or Path(scratch), main_size(report).shops, given.heap, say)
+        report = replace(report, made_at=_now(), extra=extra)
+        _write(report, given.json)
     print(page(report))
     return 1 if any(size.failed for size in report.sizes) else 0
 
@@ -85,8 +85,8 @@ def _measured(
     return Comparison(procedure, folder, scratch, inputs).measure(who, shops, bare=bare)
 
 
-def _keep(report: Report, path: Path | None) -> None:
-    """After every size, so that a run that is ended has not been for nothing."""
+def _write(report: Report, path: Path | None) -> None:
+    """Write the report, after every size, so that an interrupted run has its results."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(report, path)
@@ -97,15 +97,15 @@ def _now() -> str:
 
 
 def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[System], bool]:
-    """Who takes part but the bare answer, and whether that does.
+    """The systems that take part, and whether the bare server does.
 
     Args:
         only: names of systems; empty for all.
-        without: names of those that are left out of these.
-        heap: of OpenSearch nodes.
+        without: names of systems to leave out.
+        heap: the heap of OpenSearch nodes.
 
     Raises:
-        SystemExit: a name is nobody's, or nobody is left.
+        SystemExit: a name is unknown, or no system is left.
     """
     every = [*ours(heap), *(peer() for peer in PEERS)]
     names = {BareAsgi.name, *(one.name for one in every)}
@@ -113,13 +113,13 @@ def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
     wanted = (set(only) or names) - set(without)
     if not wanted:
-        raise SystemExit("nobody is left to be measured")
+        raise SystemExit("no system is left to measure")
     return [one for one in every if one.name in wanted], BareAsgi.name in wanted
 
 
 def _commit() -> str | None:
-    told = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607 - from PATH
-    return told.stdout.strip() or None
+    completed = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607 - from PATH
+    return completed.stdout.strip() or None
 
 
 def _machine() -> dict[str, str]:
@@ -146,21 +146,21 @@ def _options() -> argparse.Namespace:
     options.add_argument("--shops", type=int, nargs="+", default=[100_000], help="how many invented shops; several")
     options.add_argument("--only", type=_names, default=[], help="names of systems, by commas; no others, no tools")
     options.add_argument("--without", type=_names, default=[], help="names of systems, by commas: all others")
-    options.add_argument("--rounds", type=int, default=5, help="of which the best is told")
+    options.add_argument("--rounds", type=int, default=5, help="the best round counts")
     options.add_argument("--seconds", type=float, default=3.0, help="of each measurement of a round")
-    options.add_argument("--connections", type=int, default=16, help="kept alive to saturate a server")
+    options.add_argument("--connections", type=int, default=16, help="keep-alive connections that saturate a server")
     options.add_argument("--requests", type=int, default=20_000, help="in the workload, which is repeated")
     options.add_argument(
-        "--warm-up", type=float, default=5.0, help="seconds, at least; it goes on until nothing gets faster"
+        "--warm-up", type=float, default=5.0, help="minimum seconds; extended while a system gets faster"
     )
-    options.add_argument("--directory", type=Path, help="where indices are kept for later runs; removed without")
+    options.add_argument(
+        "--directory", type=Path, help="stores the indices for later runs; a temporary directory without"
+    )
     options.add_argument("--heap", default="1g", help="the heap of OpenSearch nodes")
     options.add_argument("--no-quality", action="store_true", help="leave the quality out")
     options.add_argument("--no-tools", action="store_true", help="leave out what MCP, pages and OpenSearch's way cost")
-    options.add_argument(
-        "--apart", action="store_true", help="one server up after the other, undisturbed by the others"
-    )
-    options.add_argument("--json", type=Path, help="where the report is kept")
+    options.add_argument("--apart", action="store_true", help="run one server after the other instead of all together")
+    options.add_argument("--json", type=Path, help="the file of the report")
     return options.parse_args()
 
 

@@ -22,19 +22,19 @@ class BareAsgi(System):
     about = "An ASGI application that looks at nothing and sends a body of the mean size of ours; uvicorn, uvloop."
 
     def __init__(self, body_bytes: int = DEFAULT_BYTES) -> None:
-        """Nothing runs yet.
+        """Configure the application.
 
         Args:
-            body_bytes: the size of its answer.
+            body_bytes: the size of the response body.
         """
         self._body_bytes = body_bytes
 
     def missing(self) -> str | None:
-        """Never."""
+        """None: it runs everywhere."""
         return None
 
     def version(self) -> str:
-        """Of the server."""
+        """The versions of the server and its parts."""
         return f"uvicorn {version('uvicorn')}, uvloop {version('uvloop')}, httptools {version('httptools')}"
 
     def build(self, corpus: Path, folder: Path) -> Built:
@@ -44,7 +44,7 @@ class BareAsgi(System):
 
     @contextmanager
     def serving(self, folder: Path) -> Iterator[Served]:
-        """The application in a process of its own."""
+        """Run the application in its own process."""
         (port,) = free_ports(1)
         command = [sys.executable, "-m", "uvicorn", "bench.bare:app", "--port", str(port)]
         command += ["--app-dir", str(Path(__file__).parents[2]), "--no-access-log", "--loop", "uvloop"]

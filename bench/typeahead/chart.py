@@ -1,6 +1,6 @@
 """A run as a picture: requests a second, p99 of one caller, and success@8, system by system.
 
-Ours, peers and the bare server have a colour each; every bar has its figure beside it. Times and throughput are on
+Ours, peers and the bare server have a colour each; every bar is labelled with its figure. Times and throughput are on
 logarithmic axes, as the slowest and the fastest are two orders of magnitude apart.
 """
 
@@ -102,8 +102,8 @@ def _success(axis: Axes, judged: Sequence[tuple[str, Result]]) -> None:
 
 
 def _success_8(result: Result, name: str) -> float:
-    told = result.quality.classes.get(name) if result.quality else None
-    return 0.0 if told is None else told.success_8
+    quality = result.quality.classes.get(name) if result.quality else None
+    return 0.0 if quality is None else quality.success_8
 
 
 def _plain(axis: Axes) -> None:

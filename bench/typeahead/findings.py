@@ -1,6 +1,6 @@
-"""What the comparison was to show, and whether it did: sentences computed from the figures.
+"""The findings of a comparison: sentences that are computed from the figures.
 
-A sentence begins with HELD or NOT HELD and names its figures; what the run could not tell is left out or said so.
+A sentence begins with HELD or NOT HELD and has its figures. Findings without figures are left out.
 """
 
 from collections.abc import Iterator
@@ -91,8 +91,8 @@ def _compared_with_bare(size: Size) -> Iterator[str]:
             ratio = _spread(paced)
             share = paced.achieved / one.per_second
             yield (
-                f"{_held(ratio < 5 and paced.kept)}: {one.name} at {share:.2f} of saturation, requests {title}: p99 is "
-                f"{ratio:.1f} times its p50, under 5 wanted{bare_tails.get(title, '')}."
+                f"{_held(ratio < 5 and paced.on_rate)}: {one.name} at {share:.2f} of saturation, requests {title}: "
+                f"p99 is {ratio:.1f} times its p50, under 5 wanted{bare_tails.get(title, '')}."
             )
 
 
@@ -142,10 +142,10 @@ def _quality(size: Size) -> Iterator[str]:
     for title, one in size.judged():
         if one.role is not Role.OURS or one.quality is None:
             continue
-        full = {name: told.success_8 for name, told in one.quality.classes.items() if name in _FULL}
-        told = ", ".join(f"{name} {success:.3f}" for name, success in full.items())
+        full = {name: quality.success_8 for name, quality in one.quality.classes.items() if name in _FULL}
+        classes = ", ".join(f"{name} {success:.3f}" for name, success in full.items())
         held = _held(min(full.values(), default=0) >= 0.97)
-        yield f"{held}: success@8 of {title}: {told}; at least 0.97 each wanted."
+        yield f"{held}: success@8 of {title}: {classes}; at least 0.97 each wanted."
         worse = "".join(f"; {each}" for each in _worse(size, one))
         yield f"{_held(not worse)}: {title}: in no class below the best peer, no more key presses{worse}."
 

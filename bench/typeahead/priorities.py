@@ -1,4 +1,4 @@
-"""Whose turn it is on the core of the servers, and who comes first on that of the load; for root or CAP_SYS_NICE."""
+"""Scheduling priorities of the load and of the server that is measured; needs root or CAP_SYS_NICE."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,10 +9,10 @@ from bench.typeahead.system import Served, descendants
 
 
 def raise_priority() -> None:
-    """Run before other processes of the core from now on.
+    """Run this process before all others on its core.
 
     Raises:
-        PermissionError: that is not for everybody.
+        PermissionError: the process has no permission.
     """
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
 
@@ -29,13 +29,13 @@ def may_raise_priority() -> bool:
 
 @contextmanager
 def prioritised(served: Served, every: Sequence[Served]) -> Iterator[None]:
-    """All others have what this one leaves of the core, down to their last thread; where not allowed, they share it.
+    """Give all threads of the other servers the idle priority, if the process has the permission.
 
-    They are not stopped: engines that had stood still have failed when they went on.
+    They are not stopped: engines have failed when they were continued after a stop.
 
     Args:
-        served: who is asked.
-        every: all that are up, that one included.
+        served: the server that is measured.
+        every: all running servers, including it.
     """
     if not may_raise_priority():
         yield
@@ -46,13 +46,13 @@ def prioritised(served: Served, every: Sequence[Served]) -> Iterator[None]:
     try:
         yield
     finally:
-        # Asked for anew: who was forked meanwhile has it from its parent.
+        # Listed again: processes forked in between have inherited the priority.
         _schedule((pid for one in every for pid in descendants(one.pids)), os.SCHED_OTHER)
 
 
 def _schedule(pids: Iterable[int], policy: int) -> None:
     for pid in pids:
-        # A process, or a thread, may have ended meanwhile.
+        # A process or a thread may have ended.
         with suppress(FileNotFoundError, ProcessLookupError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 with suppress(ProcessLookupError):

@@ -1,6 +1,6 @@
-"""Asking a system one request after another over one kept-alive connection: whether it answers, what, and how long.
+"""Sends requests to a system over one keep-alive connection and reads the responses.
 
-The load generators only count; that the answers are answers is seen here, before they begin.
+The load generators only count, so the responses are validated here before the load starts.
 """
 
 import http.client

@@ -1,4 +1,4 @@
-"""How all systems are measured: on which cores, how hard, how often."""
+"""The procedure that measures all systems: cores, load and rounds."""
 
 import os
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from bench.typeahead.priorities import may_raise_priority
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """How all systems are measured.
+    """The procedure that measures all systems.
 
     Attributes:
         server_core: the processor core of the servers.
-        load: on all of them, from another core.
-        rounds: how many.
-        warm_up: seconds of load before the first round, at least; it goes on while a system gets faster.
-        quality: whether it is measured.
-        apart: whether one server is up after the other, undisturbed by the others, which also takes less memory; rounds
-            then take no turns.
-        say: takes a line about what goes on.
+        load: the load, which runs on another core.
+        rounds: the number of rounds.
+        warm_up: the minimum seconds of load before the first round; extended while a system gets faster.
+        quality: whether the quality is measured.
+        apart: whether the systems run one after the other instead of together; this takes less memory, and rounds do
+            not alternate.
+        say: called with each line of progress.
     """
 
     server_core: int
@@ -36,7 +36,7 @@ def two_cores() -> tuple[int, int]:
     """The core of the servers and that of the load.
 
     Raises:
-        LoadError: there is one only; a server that shares its core with its load is not what is measured.
+        LoadError: there is only one; the server would share it with the load.
     """
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
@@ -45,11 +45,11 @@ def two_cores() -> tuple[int, int]:
 
 
 def described_settings(procedure: Procedure, requests: int, heap: str) -> dict[str, str]:
-    """How it was measured, for the report."""
-    told = {name: str(value) for name, value in asdict(procedure.load).items() if name != "core"}
+    """The settings of the procedure for the report."""
+    load = {name: str(value) for name, value in asdict(procedure.load).items() if name != "core"}
     servers = "one after the other" if procedure.apart else "all up at once"
     return {
-        **told,
+        **load,
         "rounds": str(procedure.rounds),
         "requests in the workload": str(requests),
         "OpenSearch heap": heap,

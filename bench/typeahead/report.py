@@ -1,7 +1,6 @@
 """A run as tables: `python -m bench.typeahead.report docs/performance.json docs/performance.md [docs/performance.png]`.
 
-The tables stand between two markers of the page; what is written around them stays. All is computed from the kept
-rounds, the sentences that say what was reached as well.
+The tables are written between two markers of the page. All of it is computed from the stored rounds.
 """
 
 import argparse
@@ -36,10 +35,10 @@ def page(report: Report) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in report.machine.items())
     settings = ", ".join(f"{name} {value}" for name, value in report.settings.items())
     seeds = ", ".join(f"{name} {value}" for name, value in report.seeds.items())
-    told = (
+    measured = (
         f"Measured {report.made_at}, commit {(report.commit or 'unknown')[:12]}. Machine: {machine}. Run: {settings}. "
     )
-    parts = [f"{told}Seeds: {seeds}. Each figure is the best of its rounds; all rounds are in `performance.json`."]
+    parts = [f"{measured}Seeds: {seeds}. Each figure is the best of its rounds; all rounds are in `performance.json`."]
     for size in report.sizes:
         parts += _size(size)
     parts += ["### What was to be shown", *(f"* {line}" for line in findings(report))]
@@ -114,13 +113,13 @@ def _times(p50_us: float, p99_us: float) -> str:
 
 def _quality(judged: Sequence[tuple[str, Result]]) -> str:
     """Classes down, systems across."""
-    told = [one.quality for _, one in judged if one.quality is not None]
-    names = dict.fromkeys(name for quality in told for name in quality.classes)
+    qualities = [one.quality for _, one in judged if one.quality is not None]
+    names = dict.fromkeys(name for quality in qualities for name in quality.classes)
     rows = []
     for name in names:
-        classes = [quality.classes.get(name) for quality in told]
+        classes = [quality.classes.get(name) for quality in qualities]
         rows.append([name, *("-" if one is None else f"{one.success_8:.3f} ({one.success_1:.3f})" for one in classes)])
-    rows.append(["key presses", *(f"{quality.keystrokes:.2f}" for quality in told)])
+    rows.append(["key presses", *(f"{quality.keystrokes:.2f}" for quality in qualities)])
     return table(["class", *(title for title, _ in judged)], rows)
 
 
@@ -141,7 +140,7 @@ def _together(parts: Sequence[str]) -> Iterator[str]:
 def main() -> None:
     """Write the page's tables, and the chart where one is asked for."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("report", type=Path, help="what a run has kept")
+    options.add_argument("report", type=Path, help="the stored report of a run")
     options.add_argument("page", type=Path, help="the page with the two markers")
     options.add_argument("chart", type=Path, nargs="?", help="where the chart is put, as PNG")
     given = options.parse_args()

@@ -1,7 +1,7 @@
-"""What a run has found, as it is kept: every round's figures, so that nobody has to believe a summary.
+"""The results of a run as they are stored: the figures of every round, so that summaries can be verified.
 
-The best of the rounds is the highest throughput and the lowest times, each for itself: what disturbs a machine makes
-figures worse, never better.
+The best round has the highest throughput or the lowest time, separately for each figure: a disturbance of the machine
+makes figures worse, never better.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ class Round:
         p50_us: the median with one caller, in microseconds.
         p99_us: the 99th percentile with one caller.
         even: half of saturation, requests at even distances.
-        poisson: the same, at moments of chance.
+        poisson: the same, with Poisson arrivals.
     """
 
     per_second: float
@@ -78,12 +78,12 @@ class Result:
         return min(map(figure, self.rounds))
 
     def calmest(self, paced: Callable[[Round], Paced]) -> Paced:
-        """Of one kind of paced load the round with the lowest p99; its p50 belongs to it.
+        """The round with the lowest p99 of one kind of paced load.
 
-        A round counts only if its rate was kept, and was about half of what the server takes at best.
+        A round counts only if its rate was reached, and was about half of the saturated rate.
         """
         least = _ABOUT_HALF * self.per_second
-        return min(map(paced, self.rounds), key=lambda one: (not one.kept, one.achieved < least, one.p99_us))
+        return min(map(paced, self.rounds), key=lambda one: (not one.on_rate, one.achieved < least, one.p99_us))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Report:
         settings: rounds, seconds and so on, as they were given.
         seeds: of the corpus and the workload.
         sizes: from small to large.
-        extra: what other benchmarks of the same run have told, by their titles.
+        extra: figures of other benchmarks of the same run by title.
     """
 
     made_at: str
@@ -186,5 +186,5 @@ def write(report: Report, path: Path) -> None:
 
 
 def read(path: Path) -> Report:
-    """Read what `write` has kept."""
+    """Read a stored report."""
     return _REPORT.validate_json(path.read_bytes())

@@ -1,7 +1,7 @@
-"""One comparison at one size: all servers up on one core, asked in turns from the other, round after round.
+"""One comparison at one size: all servers run on one core, and the load on another measures them alternately.
 
-Rounds take turns between systems, so that what disturbs the machine for a while hits all alike. Who fails is named
-with the reason and has no figures; nothing is tried again until it fits.
+Every round measures all systems, so that a disturbance of the machine affects all of them. A system that fails is
+reported with the reason and without figures; nothing is retried.
 """
 
 import shutil
@@ -26,13 +26,13 @@ from bench.typeahead.results import Left, Result, Round, Size
 from bench.typeahead.system import Built, Role, Served, System, on_core
 
 _BUILT: Final = TypeAdapter(Built)
-# What a system's own code may raise where its engine fails; its name and the reason go into the report.
+# Exceptions of the code of a system when its engine fails.
 _FAILURES: Final = (LoadError, OSError, RuntimeError, AssertionError, ValueError, KeyError)
 
 
 @dataclass(slots=True)
 class _Running:
-    """A system that runs."""
+    """A running system and its measurements."""
 
     system: System
     built: Built
@@ -43,16 +43,16 @@ class _Running:
 
 
 class Comparison:
-    """One corpus, one list of requests, and who answers them."""
+    """Measures systems with one corpus and one list of requests."""
 
     def __init__(self, procedure: Procedure, folder: Path, scratch: Path, inputs: Inputs) -> None:
-        """Nothing runs yet.
+        """Configure the comparison.
 
         Args:
-            procedure: how they are measured.
-            folder: where indices are kept.
-            scratch: for what this run alone needs.
-            inputs: what is asked of what.
+            procedure: how systems are measured.
+            folder: stores the indices for later runs.
+            scratch: for files of this run.
+            inputs: the corpus and the requests.
         """
         self._procedure = procedure
         self._folder = folder
@@ -65,9 +65,9 @@ class Comparison:
         """Build, serve and measure all of them.
 
         Args:
-            systems: but the bare answer.
-            shops: how many invented ones there are.
-            bare: whether the bare answer takes part; it comes last, when the size of our answers is known.
+            systems: all except the bare server.
+            shops: the number of invented shops.
+            bare: whether to measure the bare server; it starts last, when the size of our responses is known.
         """
         groups = [[one] for one in systems] if self._procedure.apart else [list(systems)]
         results: list[Result] = []
@@ -81,7 +81,7 @@ class Comparison:
         return Size(shops, lines, mixed, tuple(results), tuple(self._absent), tuple(self._failed))
 
     def _together(self, systems: Sequence[System], *, bare: bool) -> list[Result]:
-        """Measure some that are up at the same time."""
+        """Measure systems that run at the same time."""
         with ExitStack() as stack:
             running = [one for one in (self._started(stack, each) for each in systems) if one is not None]
             if bare:
@@ -93,7 +93,7 @@ class Comparison:
             return [result for result in map(self._result, running) if result is not None]
 
     def _started(self, stack: ExitStack, system: System) -> _Running | None:
-        """A system that is up, warm, and gives answers; None where it is not, which is kept with the reason."""
+        """Start, probe and warm up a system; None where it is missing or fails, which is recorded."""
         if reason := system.missing():
             self._procedure.say(f"ABSENT {system.name}: {reason}")
             self._absent.append(Left(system.name, reason))
@@ -108,14 +108,14 @@ class Comparison:
             targets = self._written(f"{system.name}.targets", asked, sizes)
             once = self._written(f"{system.name}.distinct", distinct, probe(system, served.port, distinct))
             self._procedure.say(f"{system.name}: {sizes.body:.0f} bytes an answer; warming up")
-            self._procedure.load.warm_up(served, once, self._procedure.warm_up, every=system.keeps_answers)
+            self._procedure.load.warm_up(served, once, self._procedure.warm_up, every=system.caches_responses)
         except _FAILURES as failure:
-            self._fell(system, failure)
+            self._record_failure(system, failure)
             return None
         return _Running(system, built, served, targets, sizes)
 
     def _round(self, entry: _Running, number: int, every: Sequence[Served]) -> bool:
-        """One round of one system, among all that are up; whether it gave answers."""
+        """Measure one round of one system; returns whether it succeeded."""
         load, served, targets = self._procedure.load, entry.served, entry.targets
         start = number * targets.count // self._procedure.rounds
         try:
@@ -126,12 +126,12 @@ class Comparison:
                 even = load.paced(served, targets, start, rate, "even")
                 poisson = load.paced(served, targets, start, rate, "poisson")
         except _FAILURES as failure:
-            self._fell(entry.system, failure)
+            self._record_failure(entry.system, failure)
             return False
         entry.rounds.append(
             Round(counted.per_second, cpu_us, server_cpu_us, single.p50_us, single.p99_us, even, poisson)
         )
-        slack = "" if even.kept and poisson.kept else "; THE MACHINE WAS BUSY, half load was not kept"
+        slack = "" if even.on_rate and poisson.on_rate else "; THE MACHINE WAS BUSY, half load was not kept"
         self._procedure.say(
             f"{entry.system.name}, round {number + 1}: {counted.per_second:,.0f} a second, {cpu_us:.0f} us of "
             f"processor time; one caller {single.p50_us:.0f}/{single.p99_us:.0f} us; half load even "
@@ -151,7 +151,7 @@ class Comparison:
                     quality = judged(partial(caller.shops, system), dev_data)
             version = system.version()
         except _FAILURES as failure:
-            self._fell(system, failure)
+            self._record_failure(system, failure)
             return None
         return Result(
             system.name,
@@ -166,16 +166,16 @@ class Comparison:
         )
 
     def _built(self, system: System) -> Built:
-        """What the build took, now or in an earlier run; what is kept is told beside the index."""
+        """The cost of the build, read from the file alongside the index where an earlier run has built it."""
         home = self._home(system)
-        told = home.with_suffix(".json")
-        if not told.exists():
+        stored = home.with_suffix(".json")
+        if not stored.exists():
             self._procedure.say(f"{system.name}: building")
             shutil.rmtree(home, ignore_errors=True)  # of a run that was ended while it built
             home.mkdir(parents=True)
             built = system.build(self._inputs.corpus, home)
-            told.write_bytes(_BUILT.dump_json(built))
-        return _BUILT.validate_json(told.read_bytes())
+            stored.write_bytes(_BUILT.dump_json(built))
+        return _BUILT.validate_json(stored.read_bytes())
 
     def _home(self, system: System) -> Path:
         return self._folder / (system.index or system.name)
@@ -186,12 +186,12 @@ class Comparison:
         path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
         return Targets(path, len(lines), sizes.whole)
 
-    def _fell(self, system: System, failure: BaseException) -> None:
+    def _record_failure(self, system: System, failure: BaseException) -> None:
         reason = f"{type(failure).__name__}: {failure}"
         self._procedure.say(f"FAILED {system.name}: {reason}")
         self._failed.append(Left(system.name, reason[:500]))
 
 
 def _bare(bodies: Sequence[float]) -> BareAsgi:
-    """The bare answer, as large as ours are on average."""
+    """The bare server with response bodies of the mean size of ours."""
     return BareAsgi(round(sum(bodies) / len(bodies))) if bodies else BareAsgi()

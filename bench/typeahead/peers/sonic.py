@@ -66,7 +66,7 @@ graph.max_words = 10000000
 
 
 class Sonic(System):
-    """A server of its own, asked over kept connections by an ASGI application."""
+    """A server of its own, called over persistent connections by an ASGI application."""
 
     name = "sonic"
     about = (
@@ -85,8 +85,8 @@ class Sonic(System):
 
     def version(self) -> str:
         """Of Sonic and uvicorn."""
-        told = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 - our own
-        return f"Sonic {told.stdout.split()[-1]}, {uvicorn_version()}"
+        completed = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+        return f"Sonic {completed.stdout.split()[-1]}, {uvicorn_version()}"
 
     def build(self, corpus: Path, folder: Path) -> Built:
         """Push every shop, let Sonic put its words in order, and keep the shops for the look-up."""
@@ -119,8 +119,8 @@ class Sonic(System):
 def sonic_program() -> str | None:
     """On the PATH, or where `cargo install` puts programs."""
     cargo_home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
-    places = os.pathsep.join((os.environ.get("PATH", ""), str(Path(cargo_home) / "bin")))
-    return shutil.which("sonic", path=places)
+    search_path = os.pathsep.join((os.environ.get("PATH", ""), str(Path(cargo_home) / "bin")))
+    return shutil.which("sonic", path=search_path)
 
 
 def quoted(text: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from bench.typeahead.inputs import Inputs, prepared
 from bench.typeahead.load import Counted, Load, LoadError, NoAnswerYetError, Paced, Targets, checked, read_wrk
-from bench.typeahead.paced import Pacer, due_times, in_turn, percentile, whole
+from bench.typeahead.paced import Pacer, due_times, percentile, sequential, whole
 from bench.typeahead.priorities import may_raise_priority, prioritised
 from bench.typeahead.procedure import Procedure
 from bench.typeahead.process_usage import memory
@@ -230,14 +230,14 @@ def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: i
 def test_one_caller_asks_when_it_has_been_answered(target: str, all_refused: bool) -> None:  # noqa: FBT001 - a case
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with server() as port:
-        told = in_turn(port, [request], seconds=0.2)
+        told = sequential(port, [request], seconds=0.2)
     assert (told.refused > 0, told.asked == told.achieved) == (all_refused, True)
     assert told.p99_us >= told.p50_us > 0
 
 
 def test_a_rate_is_kept_within_a_twentieth() -> None:
-    assert Paced(100.0, 96.0, 1.0, 2.0).kept
-    assert not Paced(100.0, 94.0, 1.0, 2.0).kept
+    assert Paced(100.0, 96.0, 1.0, 2.0).on_rate
+    assert not Paced(100.0, 94.0, 1.0, 2.0).on_rate
 
 
 def test_who_is_not_asked_has_what_is_left_of_the_core() -> None:
