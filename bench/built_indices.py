@@ -27,7 +27,7 @@ _MEGABYTE: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuildStats:
     """The cost of a build.
 
     Attributes:
@@ -51,7 +51,7 @@ class BuiltIndex:
     """
 
     settings: Mapping[str, str]
-    built: Built
+    built: BuildStats
 
     @property
     def environment(self) -> dict[str, str]:
@@ -110,14 +110,14 @@ class Shops:
             built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
             yield BuiltIndex(settings, built)
 
-    def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> Built:
+    def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> BuildStats:
         def build() -> dict[str, float]:
             # Each index has its own state: the state of another index is refused.
             state = {"state_dir": str(self.state(name))}
             seconds, peak_mb = _run_indexer(self.catalogue(), {**settings, **state})
-            return asdict(Built(seconds, peak_mb, size()))
+            return asdict(BuildStats(seconds, peak_mb, size()))
 
-        return Built(**_stored(self._folder / f"{name}.json", build))
+        return BuildStats(**_stored(self._folder / f"{name}.json", build))
 
 
 def environment_of(settings: Mapping[str, str]) -> dict[str, str]:

@@ -107,7 +107,7 @@ def fetch_together(
 
     Args:
         settings: the settings by which the cluster is found.
-        generation: whose typeahead it is.
+        generation: the generation of the typeahead.
         typeahead: the name of its manifest.
         count: of folders.
         folder: that they are made in.

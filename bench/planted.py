@@ -18,7 +18,7 @@ class DelayedBackend:
 
         Args:
             inner: the wrapped backend.
-            slowed: the ids and domains whose look-up takes longer.
+            slowed: the ids and domains with slower look-ups.
             seconds: the delay.
         """
         self._inner = inner

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_indices import Built, BuiltIndex, Shops, environment_of
+from bench.built_indices import BuildStats, BuiltIndex, Shops, environment_of
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
 from bench.transports import NO_QUOTA, service
 from service.parts import open_search
@@ -44,7 +44,7 @@ def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratc
         return {"search backend": backend, "over HTTP": time_service(port, totals, rounds)}
 
 
-def figures(measured: dict[str, tuple[Built, dict[str, Timed]]]) -> Table:
+def figures(measured: dict[str, tuple[BuildStats, dict[str, Timed]]]) -> Table:
     """The times as a table."""
     table = Table("engine", "asked", "answers", "calls", "p50 ms", "p99 ms", "max ms")
     for engine, (_, ways) in measured.items():
@@ -56,7 +56,7 @@ def figures(measured: dict[str, tuple[Built, dict[str, Timed]]]) -> Table:
     return table
 
 
-def _builds(measured: dict[str, tuple[Built, dict[str, Timed]]], count: int) -> Table:
+def _builds(measured: dict[str, tuple[BuildStats, dict[str, Timed]]], count: int) -> Table:
     table = Table("engine", "build s", "shops/s", "indexer's peak MB", "index MB")
     for engine, (built, _) in measured.items():
         cells = (built.seconds, count / built.seconds, built.peak_mb, built.index_mb)
@@ -79,7 +79,7 @@ def main() -> int:
     """Build, measure and print; returns the exit status."""
     given = _options()
     console = Console()
-    measured: dict[str, tuple[Built, dict[str, Timed]]] = {}
+    measured: dict[str, tuple[BuildStats, dict[str, Timed]]] = {}
     with TemporaryDirectory() as scratch:
         shops = Shops(given.directory or Path(scratch), given.shops)
         engines = {"embedded": shops.embedded(), "opensearch": shops.opensearch(given.heap)}

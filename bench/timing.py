@@ -177,7 +177,7 @@ async def _call(app: FastAPI, scope: dict[str, Any], arguments: dict[str, Any], 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    async def send(message: Any) -> None:  # noqa: ANN401 - as ASGI wants it
+    async def send(message: Any) -> None:  # noqa: ANN401 - the type of ASGI
         nonlocal status
         status = message.get("status", status)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.bare import DEFAULT_BYTES, SIZE_VARIABLE
-from bench.typeahead.system import Built, Role, Served, System
+from bench.typeahead.system import BuildStats, Role, RunningServer, System
 from tests.support.real.process import ServerProcess, free_ports
 
 _START_BOUND_S: Final = 30.0
@@ -37,13 +37,13 @@ class BareAsgi(System):
         """The versions of the server and its parts."""
         return f"uvicorn {version('uvicorn')}, uvloop {version('uvloop')}, httptools {version('httptools')}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Build nothing."""
         del corpus, folder
-        return Built(0.0, 0.0)
+        return BuildStats(0.0, 0.0)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Run the application in its own process."""
         (port,) = free_ports(1)
         command = [sys.executable, "-m", "uvicorn", "bench.bare:app", "--port", str(port)]
@@ -54,6 +54,6 @@ class BareAsgi(System):
         process.launch()
         try:
             process.wait_for(lambda: b"running on" in process.log.read_bytes(), "listening", _START_BOUND_S)
-            yield Served(port, (process.pid,))
+            yield RunningServer(port, (process.pid,))
         finally:
             process.stop()

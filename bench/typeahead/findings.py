@@ -147,7 +147,7 @@ def _quality(size: Size) -> Iterator[str]:
         held = _held(min(full.values(), default=0) >= 0.97)
         yield f"{held}: success@8 of {title}: {classes}; at least 0.97 each wanted."
         worse = "".join(f"; {each}" for each in _worse(size, one))
-        yield f"{_held(not worse)}: {title}: in no class below the best peer, no more key presses{worse}."
+        yield f"{_held(not worse)}: {title}: in no class below the best peer, no more keystrokes{worse}."
 
 
 def _worse(size: Size, one: Result) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _worse(size: Size, one: Result) -> Iterator[str]:
                 yield f"{title} of {name}: {best.name} {take(best, name):.3f}, it {take(one, name):.3f}"
     least = min(peers, key=_keystrokes)
     if _keystrokes(least) < one.quality.keystrokes:
-        yield f"key presses: {least.name} {_keystrokes(least):.2f}, it {one.quality.keystrokes:.2f}"
+        yield f"keystrokes: {least.name} {_keystrokes(least):.2f}, it {one.quality.keystrokes:.2f}"
 
 
 def _success_8(result: Result, name: str) -> float:

@@ -13,7 +13,7 @@ from typing import Final
 
 from bench.invented import write_invented
 from bench.typeahead.corpus import SEED, write_corpus
-from bench.typeahead.workload import TARGETS_INVENTED, Typed, typing
+from bench.typeahead.workload import TARGETS_INVENTED, TypedQuery, typing
 
 WORKLOAD_SEED: Final = 20_261_123
 _LONGEST: Final = 10
@@ -32,7 +32,7 @@ class Inputs:
     """
 
     corpus: Path
-    typed: tuple[Typed, ...]
+    typed: tuple[TypedQuery, ...]
     dev_data: Path | None
 
 
@@ -60,18 +60,18 @@ def prepared(folder: Path, shops: int, requests: int, dev_data: Path | None) -> 
     return Inputs(corpus, tuple(asked), dev_data)
 
 
-def _plainly_typed(corpus: Path, requests: int) -> list[Typed]:
+def _plainly_typed(corpus: Path, requests: int) -> list[TypedQuery]:
     """Prefixes of names of the first shops, earlier ones more often; in one of five, two letters are swapped."""
     chance = random.Random(WORKLOAD_SEED)
     with corpus.open(encoding="utf-8") as file:
         names = [json.loads(line)["name"].lower() for line, _ in zip(file, range(_WELL_KNOWN), strict=False)]
     weights = list(accumulate(1 / rank for rank in range(1, len(names) + 1)))
-    found: list[Typed] = []
+    found: list[TypedQuery] = []
     while len(found) < requests:
         (name,) = chance.choices(names, cum_weights=weights)
         text = name[: chance.randint(2, _LONGEST)]
         if len(text) > 2 and chance.random() < _ERRORS:
             at = chance.randrange(len(text) - 1)
             text = text[:at] + text[at + 1] + text[at] + text[at + 2 :]
-        found += [Typed(text[:end]) for end in range(1, len(text) + 1)]
+        found += [TypedQuery(text[:end]) for end in range(1, len(text) + 1)]
     return found[:requests]

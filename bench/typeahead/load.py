@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.typeahead.process_usage import processor
-from bench.typeahead.system import Served, descendants
+from bench.typeahead.system import RunningServer, descendants
 
 _SCRIPT: Final = Path(__file__).with_name("wrk.lua")
 _MARK: Final = "COUNTED "
@@ -38,7 +38,7 @@ class NoAnswerYetError(LoadError):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class WrkCounts:
     """The counts of wrk.
 
     Attributes:
@@ -108,7 +108,7 @@ class Load:
     seconds: float
     connections: int
 
-    def warm_up(self, served: Served, distinct: Targets, least_seconds: float, *, every: bool) -> None:
+    def warm_up(self, served: RunningServer, distinct: Targets, least_seconds: float, *, every: bool) -> None:
         """Send requests for a minimum time and until the server gets no faster, as just-in-time compilers need time.
 
         OpenSearch on one core gets faster for more than a minute.
@@ -141,7 +141,7 @@ class Load:
                 steady = 0 if counted.per_second > best * (1 + _FASTER) else steady + 1
                 best = max(best, counted.per_second)
 
-    def saturated(self, served: Served, targets: Targets, start: int) -> tuple[Counted, float, float]:
+    def saturated(self, served: RunningServer, targets: Targets, start: int) -> tuple[WrkCounts, float, float]:
         """The saturating load: counts, and processor time a response in microseconds, in all and of the HTTP server.
 
         Args:
@@ -157,7 +157,7 @@ class Load:
         rest = (processor(others) - before[1]) * 1_000_000 / counted.requests
         return counted, server + rest, server
 
-    def single(self, served: Served, targets: Targets, start: int) -> Paced:
+    def single(self, served: RunningServer, targets: Targets, start: int) -> Paced:
         """One caller that sends a request when it has the response.
 
         wrk is not used, as it corrects times for coordinated omission, which one caller does not have.
@@ -167,7 +167,7 @@ class Load:
         """
         return self._paced(served, targets, start)
 
-    def paced(self, served: Served, targets: Targets, start: int, rate: float, arrivals: str) -> Paced:
+    def paced(self, served: RunningServer, targets: Targets, start: int, rate: float, arrivals: str) -> Paced:
         """Requests at a fixed rate, independent of the responses.
 
         Args:
@@ -182,7 +182,7 @@ class Load:
         """
         return self._paced(served, targets, start, rate=rate, connections=self.connections, arrivals=arrivals)
 
-    def _paced(self, served: Served, targets: Targets, start: int, **more: float | str) -> Paced:
+    def _paced(self, served: RunningServer, targets: Targets, start: int, **more: float | str) -> Paced:
         options = {"port": served.port, "targets": targets.file, "start": start, "seconds": self.seconds, **more}
         arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         result = json.loads(self._run([sys.executable, "-m", "bench.typeahead.paced", *arguments]))
@@ -190,7 +190,7 @@ class Load:
             raise LoadError(f"{result['refused']} answers were no success")
         return Paced(result["asked"], result["achieved"], result["p50_us"], result["p99_us"])
 
-    def _wrk(self, port: int, targets: Targets, start: int, connections: int) -> Counted:
+    def _wrk(self, port: int, targets: Targets, start: int, connections: int) -> WrkCounts:
         command = ["wrk", "-t1", f"-c{connections}", f"-d{self.seconds:g}s", "--timeout", "10s", "-s", str(_SCRIPT)]
         command += [f"http://127.0.0.1:{port}", "--", str(targets.file), str(start)]
         return checked(read_wrk(self._run(command)), targets.bytes_each)
@@ -211,7 +211,7 @@ def missing_tools() -> str | None:
     return f"not on PATH: {' and '.join(absent)}; Debian's packages are wrk and util-linux (apt-get install wrk)"
 
 
-def read_wrk(printed: str) -> Counted:
+def read_wrk(printed: str) -> WrkCounts:
     """Parse the output of the wrk script.
 
     Raises:
@@ -228,10 +228,10 @@ def read_wrk(printed: str) -> Counted:
             f"of {counts['requests']} requests {counts['refused']} were refused and {counts['broken']} broken"
         )
     seconds = counts["microseconds"] / 1_000_000
-    return Counted(counts["requests"], seconds, counts["bytes"] / counts["requests"])
+    return WrkCounts(counts["requests"], seconds, counts["bytes"] / counts["requests"])
 
 
-def checked(counted: Counted, expected: float) -> Counted:
+def checked(counted: WrkCounts, expected: float) -> WrkCounts:
     """The counts, if the responses had about the expected size.
 
     Args:

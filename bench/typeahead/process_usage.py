@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import processor_seconds
-from bench.typeahead.system import Served, descendants
+from bench.typeahead.system import RunningServer, descendants
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Memory:
     pss_mb: float
 
 
-def memory(served: Served) -> Memory:
+def memory(served: RunningServer) -> Memory:
     """The current memory of the processes of a server."""
     totals = {"Rss": 0, "Pss": 0}
     for pid in descendants(served.pids):

@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.typeahead.workload import Session, Sought, Typed, classes, sessions
+from bench.typeahead.workload import LabelledQuery, Session, TypedQuery, classes, sessions
 from tests.engines.relevance.metrics import DEPTH, Quality, by_kind, keystrokes_until, rank_of_first
 
-Answers = Mapping[Typed, Sequence[str]]
+Answers = Mapping[TypedQuery, Sequence[str]]
 # Query, country or None, and limit: returns the ids of the shops in order.
 Ask = Callable[[str, str | None, int], Sequence[str]]
 AskLater = Callable[[str, str | None, int], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class QualityScores:
     """The quality of one system.
 
     Attributes:
@@ -34,17 +34,17 @@ class Judged:
 class QuerySet:
     """The queries by class, and the sessions."""
 
-    classes: Mapping[str, Sequence[Sought]]
+    classes: Mapping[str, Sequence[LabelledQuery]]
     sessions: Sequence[Session]
 
     @property
-    def requests(self) -> tuple[Typed, ...]:
+    def requests(self) -> tuple[TypedQuery, ...]:
         """The distinct requests."""
         queries = (sought.typed for queries in self.classes.values() for sought in queries)
         keystrokes = (request for session in self.sessions for request in session.requests)
         return tuple(dict.fromkeys((*queries, *keystrokes)))
 
-    def judge(self, answers: Answers) -> Judged:
+    def judge(self, answers: Answers) -> QualityScores:
         """The quality of the ids found for each request."""
         ranks = [
             (kind, rank_of_first(answers[sought.typed], sought.relevant, sought.acceptable))
@@ -55,7 +55,7 @@ class QuerySet:
             keystrokes_until([answers[request] for request in session.requests], session.target)
             for session in self.sessions
         ]
-        return Judged(by_kind(ranks), sum(counts) / len(counts))
+        return QualityScores(by_kind(ranks), sum(counts) / len(counts))
 
 
 def query_set(dev_data: Path) -> QuerySet:
@@ -63,13 +63,13 @@ def query_set(dev_data: Path) -> QuerySet:
     return QuerySet(classes(dev_data), sessions(dev_data))
 
 
-def judged(ask: Ask, dev_data: Path) -> Judged:
+def judged(ask: Ask, dev_data: Path) -> QualityScores:
     """Send all requests one after the other and compute the quality."""
     asked = query_set(dev_data)
     return asked.judge({typed: ask(typed.q, typed.country, DEPTH) for typed in asked.requests})
 
 
-async def judged_later(ask: AskLater, dev_data: Path) -> Judged:
+async def judged_later(ask: AskLater, dev_data: Path) -> QualityScores:
     """The same for an asynchronous function."""
     asked = query_set(dev_data)
     return asked.judge({typed: await ask(typed.q, typed.country, DEPTH) for typed in asked.requests})

@@ -73,7 +73,7 @@ def _size(size: Size) -> Iterator[str]:
     yield f"Shops: {made}."
     yield table(_SPEED_HEAD, (_speed(one, size) for one in size.results))
     if judged := size.judged():
-        yield "Success@8, and success@1 behind it; key presses until the target is shown, on average:"
+        yield "Success@8, and success@1 behind it; keystrokes until the target is shown, on average:"
         yield _quality(judged)
     for left, why in ((size.absent, "not on this machine"), (size.failed, "FAILED")):
         yield from (f"**{one.name}** {why}: {one.why.splitlines()[0]}" for one in left)
@@ -119,7 +119,7 @@ def _quality(judged: Sequence[tuple[str, Result]]) -> str:
     for name in names:
         classes = [quality.classes.get(name) for quality in qualities]
         rows.append([name, *("-" if one is None else f"{one.success_8:.3f} ({one.success_1:.3f})" for one in classes)])
-    rows.append(["key presses", *(f"{quality.keystrokes:.2f}" for quality in qualities)])
+    rows.append(["keystrokes", *(f"{quality.keystrokes:.2f}" for quality in qualities)])
     return table(["class", *(title for title, _ in judged)], rows)
 
 

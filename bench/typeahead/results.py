@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 
 from bench.typeahead.load import Paced
 from bench.typeahead.process_usage import Memory
-from bench.typeahead.quality import Judged
-from bench.typeahead.system import Built, Role
+from bench.typeahead.quality import QualityScores
+from bench.typeahead.system import BuildStats, Role
 
 _ABOUT_HALF: Final = 0.45
 
@@ -62,11 +62,11 @@ class Result:
     role: Role
     about: str
     version: str
-    built: Built
+    built: BuildStats
     body_bytes: float
     rounds: tuple[Round, ...]
     memory: Memory
-    quality: Judged | None
+    quality: QualityScores | None
 
     @property
     def per_second(self) -> float:
@@ -87,7 +87,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Unmeasured:
     """A system without figures.
 
     Attributes:
@@ -116,15 +116,15 @@ class Size:
     lines: int
     mixed: bool
     results: tuple[Result, ...]
-    absent: tuple[Left, ...] = ()
-    failed: tuple[Left, ...] = ()
+    absent: tuple[Unmeasured, ...] = ()
+    failed: tuple[Unmeasured, ...] = ()
 
     def named(self, name: str) -> Result | None:
         """A system's result, if it has one."""
         return next((one for one in self.results if one.name == name), None)
 
     def judged(self) -> list[tuple[str, Result]]:
-        """Whose quality was measured, each with a title; those of ours that give the same answers are told once."""
+        """The results with a quality and their titles; those of ours with equal responses appear once."""
         found: list[tuple[str, Result]] = []
         for one in self.results:
             same = [title for title, other in found if one.role is Role.OURS and other.quality == one.quality]

@@ -22,10 +22,10 @@ from bench.typeahead.probe import Caller, Sizes, probe
 from bench.typeahead.procedure import Procedure
 from bench.typeahead.process_usage import memory
 from bench.typeahead.quality import judged
-from bench.typeahead.results import Left, Result, Round, Size
-from bench.typeahead.system import Built, Role, Served, System, on_core
+from bench.typeahead.results import Result, Round, Size, Unmeasured
+from bench.typeahead.system import BuildStats, Role, RunningServer, System, on_core
 
-_BUILT: Final = TypeAdapter(Built)
+_BUILT: Final = TypeAdapter(BuildStats)
 # Exceptions of the code of a system when its engine fails.
 _FAILURES: Final = (LoadError, OSError, RuntimeError, AssertionError, ValueError, KeyError)
 
@@ -35,8 +35,8 @@ class _Running:
     """A running system and its measurements."""
 
     system: System
-    built: Built
-    served: Served
+    built: BuildStats
+    served: RunningServer
     targets: Targets
     sizes: Sizes
     rounds: list[Round] = field(default_factory=list)
@@ -58,8 +58,8 @@ class Comparison:
         self._folder = folder
         self._scratch = scratch
         self._inputs = inputs
-        self._absent: list[Left] = []
-        self._failed: list[Left] = []
+        self._absent: list[Unmeasured] = []
+        self._failed: list[Unmeasured] = []
 
     def measure(self, systems: Sequence[System], shops: int, *, bare: bool) -> Size:
         """Build, serve and measure all of them.
@@ -96,7 +96,7 @@ class Comparison:
         """Start, probe and warm up a system; None where it is missing or fails, which is recorded."""
         if reason := system.missing():
             self._procedure.say(f"ABSENT {system.name}: {reason}")
-            self._absent.append(Left(system.name, reason))
+            self._absent.append(Unmeasured(system.name, reason))
             return None
         try:
             built = self._built(system)
@@ -114,7 +114,7 @@ class Comparison:
             return None
         return _Running(system, built, served, targets, sizes)
 
-    def _round(self, entry: _Running, number: int, every: Sequence[Served]) -> bool:
+    def _round(self, entry: _Running, number: int, every: Sequence[RunningServer]) -> bool:
         """Measure one round of one system; returns whether it succeeded."""
         load, served, targets = self._procedure.load, entry.served, entry.targets
         start = number * targets.count // self._procedure.rounds
@@ -131,7 +131,7 @@ class Comparison:
         entry.rounds.append(
             Round(counted.per_second, cpu_us, server_cpu_us, single.p50_us, single.p99_us, even, poisson)
         )
-        slack = "" if even.on_rate and poisson.on_rate else "; THE MACHINE WAS BUSY, half load was not kept"
+        slack = "" if even.on_rate and poisson.on_rate else "; THE MACHINE WAS BUSY, half load was not reached"
         self._procedure.say(
             f"{entry.system.name}, round {number + 1}: {counted.per_second:,.0f} a second, {cpu_us:.0f} us of "
             f"processor time; one caller {single.p50_us:.0f}/{single.p99_us:.0f} us; half load even "
@@ -165,7 +165,7 @@ class Comparison:
             quality,
         )
 
-    def _built(self, system: System) -> Built:
+    def _built(self, system: System) -> BuildStats:
         """The cost of the build, read from the file alongside the index where an earlier run has built it."""
         home = self._home(system)
         stored = home.with_suffix(".json")
@@ -189,7 +189,7 @@ class Comparison:
     def _record_failure(self, system: System, failure: BaseException) -> None:
         reason = f"{type(failure).__name__}: {failure}"
         self._procedure.say(f"FAILED {system.name}: {reason}")
-        self._failed.append(Left(system.name, reason[:500]))
+        self._failed.append(Unmeasured(system.name, reason[:500]))
 
 
 def _bare(bodies: Sequence[float]) -> BareAsgi:

@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuildStats:
     """The cost of a build.
 
     Attributes:
@@ -40,7 +40,7 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class RunningServer:
     """A running server.
 
     Attributes:
@@ -78,7 +78,7 @@ class System(ABC):
         """The versions of engine and server, such as `FTS5 of SQLite 3.46.1, uvicorn 0.54.0`."""
 
     @abstractmethod
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Build the index.
 
         Args:
@@ -87,7 +87,7 @@ class System(ABC):
         """
 
     @abstractmethod
-    def serving(self, folder: Path) -> AbstractContextManager[Served]:
+    def serving(self, folder: Path) -> AbstractContextManager[RunningServer]:
         """Serve the index in the folder; all processes have ended when the context ends.
 
         Processes inherit the processor core of the caller.

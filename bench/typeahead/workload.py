@@ -34,7 +34,7 @@ _KEYBOARD: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedQuery:
     """One suggest request: the text of the field after a keystroke, and the country if there is one."""
 
     q: str
@@ -50,12 +50,12 @@ class Session:
         target: the id of the intended shop.
     """
 
-    requests: tuple[Typed, ...]
+    requests: tuple[TypedQuery, ...]
     target: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class LabelledQuery:
     """A query with its relevance labels.
 
     Attributes:
@@ -64,12 +64,12 @@ class Sought:
         acceptable: the ids that count neither way.
     """
 
-    typed: Typed
+    typed: TypedQuery
     relevant: frozenset[str]
     acceptable: frozenset[str] = frozenset()
 
 
-def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INVENTED) -> list[Typed]:
+def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INVENTED) -> list[TypedQuery]:
     """Suggest requests of hundreds of people who type at the same time, in order of time.
 
     One person does not type thousands of keys a second, so the sessions of many are interleaved. The list may
@@ -83,7 +83,7 @@ def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INV
     """
     chance = random.Random(f"at the same time {seed}")
     seconds = count * sum(_KEY_S) / 2 / _TYPISTS
-    timed: list[tuple[float, Typed]] = []
+    timed: list[tuple[float, TypedQuery]] = []
     sought = typing_sessions(dev_data, seed, invented=invented)
     while len(timed) < count:
         timestamp = chance.uniform(0, seconds)
@@ -110,23 +110,25 @@ def typing_sessions(dev_data: Path, seed: int, *, invented: int = TARGETS_INVENT
 def sessions(dev_data: Path) -> list[Session]:
     """The development sessions."""
     return [
-        Session(tuple(Typed(q, line.get("country")) for q in line["keystrokes"]), line["target"])
+        Session(tuple(TypedQuery(q, line.get("country")) for q in line["keystrokes"]), line["target"])
         for line in _lines(dev_data / "dev-sessions.ndjson")
     ]
 
 
-def classes(dev_data: Path) -> dict[str, list[Sought]]:
+def classes(dev_data: Path) -> dict[str, list[LabelledQuery]]:
     """The development queries by kind, then prefixes by length ("3 characters" ...), then "typo in seven"."""
-    found: dict[str, list[Sought]] = {}
+    found: dict[str, list[LabelledQuery]] = {}
     for line in _lines(dev_data / "dev-queries.ndjson"):
-        sought = Sought(
-            Typed(line["q"], line.get("country")), frozenset(line["relevant"]), frozenset(line.get("acceptable", ()))
+        sought = LabelledQuery(
+            TypedQuery(line["q"], line.get("country")),
+            frozenset(line["relevant"]),
+            frozenset(line.get("acceptable", ())),
         )
         found.setdefault(line["kind"], []).append(sought)
     return found | prefixes(dev_data)
 
 
-def prefixes(dev_data: Path, seed: int = SEED) -> dict[str, list[Sought]]:
+def prefixes(dev_data: Path, seed: int = SEED) -> dict[str, list[LabelledQuery]]:
     """Prefixes of names of development shops in lower case: of 3, 4 and 5 characters, and of 7 with a typing error.
 
     The shops are drawn by popularity; all shops of the name are relevant.
@@ -136,10 +138,10 @@ def prefixes(dev_data: Path, seed: int = SEED) -> dict[str, list[Sought]]:
     found = {}
     for length in LENGTHS:
         drawn = _named(chance, shops, length)
-        found[f"{length} characters"] = [Sought(Typed(name[:length]), relevant) for name, relevant in drawn]
+        found[f"{length} characters"] = [LabelledQuery(TypedQuery(name[:length]), relevant) for name, relevant in drawn]
     drawn = _named(chance, shops, TYPO_LENGTH)
     found["typo in seven"] = [
-        Sought(Typed(_misspelt(chance, name[:TYPO_LENGTH])), relevant) for name, relevant in drawn
+        LabelledQuery(TypedQuery(_misspelt(chance, name[:TYPO_LENGTH])), relevant) for name, relevant in drawn
     ]
     return found
 
@@ -158,7 +160,7 @@ def _weight(shop: Mapping[str, Any]) -> float:
     return float(10 ** (4 * (shop["popularity"] or 0.0)))
 
 
-def _requests(chance: random.Random, shop: Mapping[str, Any], habit: Session) -> tuple[Typed, ...]:
+def _requests(chance: random.Random, shop: Mapping[str, Any], habit: Session) -> tuple[TypedQuery, ...]:
     """The requests for a shop with the length, case and country of a development session."""
     longest = max((request.q for request in habit.requests), key=len)
     text = shop["name"] if longest != longest.lower() else shop["name"].lower()
@@ -171,7 +173,7 @@ def _requests(chance: random.Random, shop: Mapping[str, Any], habit: Session) ->
         shown += [wrong[:end] for end in range(len(wrong) - 1, right, -1)]
         shown += [text[:end] for end in range(right, len(text) + 1)]
     country = chance.choice(shop["countries"]) if habit.requests[0].country and shop["countries"] else None
-    return tuple(Typed(q, country) for q in shown)
+    return tuple(TypedQuery(q, country) for q in shown)
 
 
 def _common_prefix(one: str, other: str) -> int:

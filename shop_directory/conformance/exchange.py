@@ -222,6 +222,18 @@ class Part:
         return self._response.broken(f"{self._path or 'the body'}: {expected}", f"{self._path or 'body'} = {cut}")
 
 
+def fields_of(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON value
+    """All fields of a JSON value at any depth, with their values."""
+    remaining = [value]
+    while remaining:
+        match remaining.pop():
+            case dict() as found:
+                yield from found.items()
+                remaining += found.values()
+            case list() as found:
+                remaining += found
+
+
 def bounded(text: str) -> str:
     """Text of bounded length without control characters."""
     cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"

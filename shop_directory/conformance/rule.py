@@ -60,14 +60,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came out of one rule.
+    """The verdict on one rule.
 
     Attributes:
-        rule: which one.
-        outcome: of the four.
+        rule: the rule.
+        outcome: one of the four.
         finding: of a failure.
-        reason: why it was not asked, or what would be needed to see it.
-        spent: it was not asked because the run had spent its requests or its time.
+        reason: why the rule was not checked, or what the catalogue would need for it.
+        out_of_budget: the rule was not checked because the run had used up its requests or its time.
     """
 
     rule: Rule

@@ -39,13 +39,13 @@ class RunOptions:
     @property
     def given(self) -> frozenset[Need]:
         """The needs of rules that these options meet."""
-        there = {
+        provided = {
             Need.TOKEN: bool(self.token),
             Need.OPS_KEY: bool(self.ops_key),
             Need.UNDER_REVIEW: bool(self.under_review),
             Need.WRITE: self.write,
         }
-        return frozenset(need for need, is_there in there.items() if is_there)
+        return frozenset(need for need, is_provided in provided.items() if is_provided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ async def run(
     transport: httpx2.AsyncBaseTransport | None = None,
     on_wait: Callable[[float], None] = lambda _: None,
 ) -> Run:
-    """Request the rules of a service.
+    """Check the rules of a service.
 
     Args:
         options: the service, the credentials and the bounds.

@@ -4,7 +4,7 @@ All index name, aliases and domain, most the names of categories too; all put th
 case and diacritics by their own means, take a country as this service does (shops that state it, or state none), and
 read the host from a pasted URL. None has a cache of responses.
 
-Left out since no registry has them as a package that runs here: Meilisearch and Typesense (clients only).
+Unmeasured out since no registry has them as a package that runs here: Meilisearch and Typesense (clients only).
 """
 
 from typing import Final

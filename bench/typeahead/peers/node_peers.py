@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.peers.starting import running
-from bench.typeahead.system import Built, Served, System
+from bench.typeahead.system import BuildStats, RunningServer, System
 from tests.support.real.process import ServerProcess, free_ports
 
 PACKAGE: Final = Path(__file__).with_name("node")
@@ -47,7 +47,7 @@ class _NodePeer(System):
         stated = json.loads((PACKAGE / "node_modules" / self.package / "package.json").read_text(encoding="utf-8"))
         return f"{self.package} {stated['version']}, Node {_node_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Write the shops as the server reads them, and build once, to measure it."""
         shops = public_shops(corpus)
         with (folder / _SHOPS).open("w", encoding="utf-8") as file:
@@ -57,13 +57,13 @@ class _NodePeer(System):
                 file.write(f"{json.dumps(stated, ensure_ascii=False)}\n")
         started = time.perf_counter()
         with self.serving(folder):
-            return Built(time.perf_counter() - started, 0.0)
+            return BuildStats(time.perf_counter() - started, 0.0)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Build the index in memory, and serve it."""
         with self._running(folder) as (port, process):
-            yield Served(port, (process.pid,))
+            yield RunningServer(port, (process.pid,))
 
     @contextmanager
     def _running(self, folder: Path) -> Iterator[tuple[int, ServerProcess]]:

@@ -27,7 +27,7 @@ from bench.typeahead.peers.opensearch_fields import (
     completion_query,
 )
 from bench.typeahead.peers.shops import Shop, public_shops
-from bench.typeahead.system import LIMIT, Built, Served, System
+from bench.typeahead.system import LIMIT, BuildStats, RunningServer, System
 from tests.support.real.sources import LocalNodes, Missing, find_local_nodes
 
 _HEAP: Final = "1g"
@@ -55,7 +55,7 @@ class RawOpenSearch(System):
         (core,) = {Path(jar).stem for jar in jars if Path(jar).stem.startswith("opensearch-3")}
         return core.replace("opensearch-", "OpenSearch ")
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Fill an index in a node that is stopped afterwards."""
         shops = public_shops(corpus)
         with (
@@ -66,7 +66,7 @@ class RawOpenSearch(System):
             self.fill(client, shops)
             seconds = time.perf_counter() - started
             stored: int = client.indices.stats(index=self.index_name)["_all"]["total"]["store"]["size_in_bytes"]
-        return Built(seconds, stored / 1_000_000)
+        return BuildStats(seconds, stored / 1_000_000)
 
     @property
     def index_name(self) -> str:
@@ -86,10 +86,10 @@ class RawOpenSearch(System):
         client.indices.flush(index=self.index_name)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """The node itself is the server."""
         with opensearch_node(folder, _HEAP, _NODE_SETTINGS) as node:
-            yield Served(node.place.http_port, (node.process.pid,))
+            yield RunningServer(node.place.http_port, (node.process.pid,))
 
     def path(self, query: str, country: str | None, limit: int = LIMIT) -> str:
         """A search as the target of a GET."""

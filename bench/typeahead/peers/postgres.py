@@ -18,7 +18,7 @@ from bench.built_indices import size_mb
 from bench.typeahead.peers.postgres_cluster import make_cluster, running_cluster, server_version
 from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
-from bench.typeahead.system import Built, Served, System
+from bench.typeahead.system import BuildStats, RunningServer, System
 from tests.support.real.postgres import find_postgres_programs
 
 ADDRESS_FILE: Final = "address"
@@ -63,7 +63,7 @@ class PostgresTrigram(System):
         """Of PostgreSQL, psycopg and uvicorn."""
         return f"{server_version(_programs())}, psycopg {version('psycopg')}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Make a cluster in the folder, fill it, index it; the size is that of tables and indexes."""
         data = folder / "data"
         make_cluster(_programs(), data)
@@ -77,10 +77,10 @@ class PostgresTrigram(System):
                 connection.execute("CHECKPOINT")
                 row = connection.execute("SELECT pg_total_relation_size('shops') + pg_total_relation_size('texts')")
                 size = row.fetchone()
-        return Built(time.perf_counter() - started, size_mb(data) if size is None else size[0] / 1_000_000)
+        return BuildStats(time.perf_counter() - started, size_mb(data) if size is None else size[0] / 1_000_000)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve the cluster: the processes are the application and all of PostgreSQL's."""
         with running_cluster(_programs(), folder / "data", folder / "postgres.log") as (address, server):
             (folder / ADDRESS_FILE).write_text(address, encoding="ascii")
@@ -88,7 +88,7 @@ class PostgresTrigram(System):
                 port,
                 process,
             ):
-                yield Served(port, (process.pid, server.pid))
+                yield RunningServer(port, (process.pid, server.pid))
 
 
 def _copy(connection: psycopg.Connection, shops: list[Shop]) -> None:

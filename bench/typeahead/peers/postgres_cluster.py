@@ -1,4 +1,4 @@
-"""A PostgreSQL of its own on loopback whose data stay in a folder, set for one core and an index that fits in memory.
+"""A PostgreSQL server on loopback with its data in a folder, configured for one core and an index that fits in memory.
 
 PostgreSQL refuses to run as root, so root lends it an unprivileged user and lets that user through to the folder.
 """

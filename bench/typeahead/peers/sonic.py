@@ -1,6 +1,6 @@
 """Sonic, the small search server in Rust that keeps ids only: the shops are looked up where it is asked from.
 
-Equals come in the order in which they were pushed, so the most popular are pushed first. It knows no filters: of a
+Equals come in the order in which they were pushed, so the most popular are pushed first. It has no filters: of a
 market's answer more is asked for, and what trades elsewhere is dropped. It matches words, and their beginnings and
 typos where there is not enough; Unicode normalization and the folding of diacritics are its own.
 """
@@ -20,7 +20,7 @@ import orjson
 from bench.built_indices import size_mb
 from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
-from bench.typeahead.system import Built, Served, System
+from bench.typeahead.system import BuildStats, RunningServer, System
 from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 CRATE: Final = "sonic-server"
@@ -88,7 +88,7 @@ class Sonic(System):
         completed = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 - our own
         return f"Sonic {completed.stdout.split()[-1]}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Push every shop, let Sonic put its words in order, and keep the shops for the look-up."""
         shops = public_shops(corpus)
         with (folder / SHOPS_FILE).open("wb") as file:
@@ -102,10 +102,10 @@ class Sonic(System):
                     ingest.ask(f'PUSH shops all {shop.id} "{quoted(_text(shop))}" LANG(none)')
             with closing(_Channel(port, "control")) as control:
                 control.ask("TRIGGER consolidate")
-        return Built(time.perf_counter() - started, size_mb(folder / "kv") + size_mb(folder / "fst"))
+        return BuildStats(time.perf_counter() - started, size_mb(folder / "kv") + size_mb(folder / "fst"))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve both."""
         with _running(folder) as (sonic_port, server):
             (folder / PORT_FILE).write_text(str(sonic_port), encoding="ascii")
@@ -113,7 +113,7 @@ class Sonic(System):
                 port,
                 process,
             ):
-                yield Served(port, (process.pid, server.pid))
+                yield RunningServer(port, (process.pid, server.pid))
 
 
 def sonic_program() -> str | None:

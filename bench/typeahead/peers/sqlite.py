@@ -17,7 +17,7 @@ from bench.built_indices import size_mb
 from bench.typeahead.peers.folding import fold
 from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
-from bench.typeahead.system import Built, Served, System
+from bench.typeahead.system import BuildStats, RunningServer, System
 
 FILE: Final = "shops.sqlite"
 SHORT: Final = 2
@@ -54,7 +54,7 @@ class SqliteTrigram(System):
         """Of SQLite and uvicorn."""
         return f"FTS5 of SQLite {sqlite3.sqlite_version}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Write the file."""
         started = time.perf_counter()
         with closing(sqlite3.connect(folder / FILE)) as connection:
@@ -64,16 +64,16 @@ class SqliteTrigram(System):
             connection.execute("INSERT INTO grams (grams) VALUES ('optimize')")
             connection.commit()
             connection.executescript("ANALYZE; VACUUM;")
-        return Built(time.perf_counter() - started, size_mb(folder))
+        return BuildStats(time.perf_counter() - started, size_mb(folder))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve the file."""
         with python_transport("bench.typeahead.peers.sqlite_transport", folder, folder / "server.log") as (
             port,
             process,
         ):
-            yield Served(port, (process.pid,))
+            yield RunningServer(port, (process.pid,))
 
 
 def _add(connection: sqlite3.Connection, shop: Shop) -> None:

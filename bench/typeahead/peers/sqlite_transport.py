@@ -71,7 +71,7 @@ def _found(connection: sqlite3.Connection, asked: Asked) -> Sequence[Row]:
 
 
 def _matches(q: str) -> list[str]:
-    """What to look for in turn: beginnings of words, the same with words of categories allowed, substrings.
+    """The searches in order: beginnings of words, the same with words of categories allowed, substrings.
 
     What is too short for a trigram is left out.
     """

@@ -16,7 +16,7 @@ import tantivy
 from bench.built_indices import size_mb
 from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
-from bench.typeahead.system import Built, Served, System
+from bench.typeahead.system import BuildStats, RunningServer, System
 
 INDEX: Final = "index"
 # Beginnings of so many characters are terms of their own: too many words begin so to be gathered at each request.
@@ -43,7 +43,7 @@ class TantivyRaw(System):
         """Of tantivy-py and uvicorn."""
         return f"tantivy-py {version('tantivy')}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Write the index as one segment."""
         directory = folder / INDEX
         directory.mkdir()
@@ -67,16 +67,16 @@ class TantivyRaw(System):
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()
-        return Built(time.perf_counter() - started, size_mb(directory))
+        return BuildStats(time.perf_counter() - started, size_mb(directory))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve the index."""
         with python_transport("bench.typeahead.peers.tantivy_transport", folder, folder / "server.log") as (
             port,
             process,
         ):
-            yield Served(port, (process.pid,))
+            yield RunningServer(port, (process.pid,))
 
 
 def words_analyzer() -> tantivy.TextAnalyzer:

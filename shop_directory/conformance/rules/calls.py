@@ -1,8 +1,8 @@
 """Tool calls over REST: the names of the tools, their description, invalid input, and what is not found."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 
+from shop_directory.conformance.exchange import fields_of
 from shop_directory.conformance.rule import rule
 from shop_directory.conformance.service_under_test import ServiceUnderTest, expect_equal
 
@@ -50,9 +50,10 @@ async def _json_both_ways(service: ServiceUnderTest) -> None:
 @rule("I13", "Slugs come from the catalogue: the OpenAPI document enumerates none.")
 async def _slugs_are_not_enumerated(service: ServiceUnderTest) -> None:
     described = await service.get("/openapi.json")
-    for name, schema in _named_schemas(described.json().value):
-        if name in {"category", "slug"} and ("enum" in schema or "const" in schema):
-            raise described.broken(f"a schema of {name} without an enumeration", str(schema))
+    for key, properties in fields_of(described.json().value):
+        for name, schema in properties.items() if key == "properties" and isinstance(properties, dict) else ():
+            if name in {"category", "slug"} and isinstance(schema, dict) and schema.keys() & {"enum", "const"}:
+                raise described.broken(f"a schema of {name} without an enumeration", str(schema))
 
 
 @rule("I42", "The OpenAPI document describes the statuses 200, 400 and 404 of each tool.")
@@ -98,18 +99,3 @@ async def _not_found_is_404(service: ServiceUnderTest) -> None:
 def _with_token(service: ServiceUnderTest, free: tuple[str, ...], guarded: tuple[str, ...]) -> tuple[str, ...]:
     """The tools that may be called with these credentials."""
     return (*free, *guarded) if service.token else free
-
-
-def _named_schemas(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401 - any JSON value
-    """All schemas in any `properties`, with their names."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case dict() as found:
-                properties = found.get("properties")
-                for name, schema in properties.items() if isinstance(properties, dict) else ():
-                    if isinstance(schema, dict):
-                        yield name, schema
-                waiting += found.values()
-            case list() as found:
-                waiting += found

@@ -151,7 +151,7 @@ async def _all(service: ServiceUnderTest) -> Response:
 
 
 async def _lists(service: ServiceUnderTest) -> tuple[Response, ...]:
-    """The list of all shops where it may be had, those of shops with codes, and those of shops perhaps without."""
+    """The list of all shops if it is available, and those of some shops with and without usable codes."""
     with_codes = service.subjects.coupon_shops
     without = tuple(shop.id for shop in service.subjects.shops if shop.id not in with_codes)
     responses = [

@@ -1,10 +1,9 @@
 """get_shipping_policy: the fields of a statement, fields that it must not have, and the verdict for a country."""
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from shop_directory.conformance.exchange import Part
+from shop_directory.conformance.exchange import Part, fields_of
 from shop_directory.conformance.findings import NothingToSeeError
 from shop_directory.conformance.rule import rule
 from shop_directory.conformance.service_under_test import ServiceUnderTest
@@ -35,7 +34,7 @@ async def _terms(service: ServiceUnderTest) -> None:
     for statement in await _statements(service):
         for name in _STATED:
             statement[name]
-        for name in _names(statement.value):
+        for name, _ in fields_of(statement.value):
             if _FORBIDDEN.fullmatch(_HUMP.sub("_", name).lower()):
                 raise statement.broken(f"no {name} in a statement about shipping")
 
@@ -106,15 +105,3 @@ async def _verdict(service: ServiceUnderTest, statement: Part, country: str) -> 
 
 def _domain(statement: Part) -> str:
     return statement["shop"]["domain"].text()
-
-
-def _names(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
-    """All names of fields, at any depth."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case dict() as found:
-                yield from found
-                waiting += found.values()
-            case list() as found:
-                waiting += found

@@ -23,7 +23,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z]{3}[A-Za-z ]{3,}[A-Za-z]")
 async def suggested(
     service: ServiceUnderTest, q: str, *, limit: int | None = None, country: str | None = None, fresh: bool = False
 ) -> Response:
-    """Request for suggestions."""
+    """Send a suggest request."""
     more = "".join(f"&{name}={value}" for name, value in (("limit", limit), ("country", country)) if value is not None)
     return await service.get(f"/suggest?q={quote(q, safe='')}{more}", fresh=fresh)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from shop_directory.conformance.exchange import Part
+from shop_directory.conformance.exchange import Part, fields_of
 from shop_directory.conformance.findings import NothingToSeeError
 from shop_directory.conformance.rule import Need, rule
 from shop_directory.conformance.service_under_test import ServiceUnderTest, expect_equal
@@ -48,7 +48,7 @@ async def _complete_signals(service: ServiceUnderTest) -> None:
 @rule("I31", "No response of get_trust has a score, rating, percentage or star value.", Need.TOKEN)
 async def _no_score(service: ServiceUnderTest) -> None:
     for answer in await _answers(service):
-        for name, value in _fields(answer.value):
+        for name, value in fields_of(answer.value):
             if _JUDGEMENT.search(name):
                 raise answer.broken(f"no {name} in a response of get_trust")
             if name not in {"present", "total"} and isinstance(value, int | float) and not isinstance(value, bool):
@@ -116,7 +116,7 @@ async def _indistinguishable(service: ServiceUnderTest) -> None:
 
 
 async def _answers(service: ServiceUnderTest) -> tuple[Part, ...]:
-    """Those for the first shops."""
+    """The responses for the first shops."""
     responses = [
         await service.tool("get_trust", {"shop_domain": shop.domain}) for shop in service.subjects.shops[:_SHOPS]
     ]
@@ -132,19 +132,7 @@ async def _measured(service: ServiceUnderTest) -> tuple[Part, ...]:
     return found
 
 
-def _fields(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON value
-    """All fields with their values, at any depth."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case dict() as found:
-                yield from found.items()
-                waiting += found.values()
-            case list() as found:
-                waiting += found
-
-
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
-    for name, found in _fields(value):
+    for name, found in fields_of(value):
         if name == "description" and isinstance(found, str):
             yield found
