@@ -1,7 +1,6 @@
-"""What other benchmarks tell in the same run: what OpenSearch's answers cost on their way, and what MCP and pages do.
+"""Figures of the other benchmarks in the same run: the cost of MCP and of pages, and the overhead over OpenSearch.
 
-They build plain invented shops of their own, and each compares two ways to the same answers in one process after the
-other, so that a busy machine is busy for both.
+They build their own plain invented shops. Each compares two ways to the same results by alternating requests.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,23 +8,23 @@ from pathlib import Path
 from typing import Final
 
 from bench import mcp_cost, opensearch_overhead
-from bench.places import EngineMissingError
+from bench.opensearch_node import EngineMissingError
 from bench.typeahead.results import Claim
 
 _REST: Final = "get_shop, REST"
 
 
-def beside(directory: Path, shops: int, heap: str, say: Callable[[str], None]) -> dict[str, tuple[Claim, ...]]:
-    """Measure both.
+def measure_others(directory: Path, shops: int, heap: str, say: Callable[[str], None]) -> dict[str, tuple[Claim, ...]]:
+    """Run both benchmarks.
 
     Args:
-        directory: where their indices are kept.
-        shops: how many invented ones.
-        heap: of the OpenSearch node.
-        say: takes a line about what goes on.
+        directory: stores their indices.
+        shops: the number of invented shops.
+        heap: the heap of the OpenSearch node.
+        say: called with each line of progress.
 
     Returns:
-        Their figures by title; without OpenSearch's where no node can be started, which is said.
+        Their figures by title; those over OpenSearch only where a node can be started.
     """
     say(f"MCP and pages, embedded, {shops:,} shops")
     found = {f"MCP and pages, embedded, {shops:,} invented shops": tuple(_tools(mcp_cost.measure(directory, shops)))}
@@ -49,7 +48,7 @@ def _tools(costs: mcp_cost.Costs) -> Iterator[Claim]:
 
 
 def _added(overhead: opensearch_overhead.Overhead) -> Iterator[Claim]:
-    yield Claim("/suggest, nothing kept, p50 ms above the same query alone", overhead.suggest.added_ms, 1.0)
+    yield Claim("/suggest, not cached, p50 ms above the same query alone", overhead.suggest.added_ms, 1.0)
     yield Claim("/suggest, the same query alone, p50 ms", overhead.suggest.engine_ms)
     yield Claim("/suggest, round trips to the engine", overhead.suggest.trips)
     yield Claim("find_shop, a page of 10, p50 ms above the engine's query", overhead.find.added_ms, 1.5)

@@ -1,11 +1,11 @@
-"""What a server's processes use: processor time and memory, their descendants' with theirs."""
+"""Processor time and memory of the processes of a server, including their descendants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.children import processor_seconds
-from bench.typeahead.contestant import Served, descendants
+from bench.commands import processor_seconds
+from bench.typeahead.system import RunningServer, descendants
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,16 +13,16 @@ class Memory:
     """The memory of a server's processes together, in megabytes (10^6 bytes).
 
     Attributes:
-        rss_mb: resident, where what processes share counts for each.
-        pss_mb: resident, where it counts once.
+        rss_mb: resident set size; shared pages count for each process.
+        pss_mb: proportional set size; shared pages count once.
     """
 
     rss_mb: float
     pss_mb: float
 
 
-def memory(served: Served) -> Memory:
-    """What the server's processes hold now."""
+def memory(served: RunningServer) -> Memory:
+    """The current memory of the processes of a server."""
     totals = {"Rss": 0, "Pss": 0}
     for pid in descendants(served.pids):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
@@ -33,5 +33,5 @@ def memory(served: Served) -> Memory:
 
 
 def processor(pids: Sequence[int]) -> float:
-    """The processor time of processes until now, user's and system's, in seconds."""
+    """The processor time that processes have used, user and system, in seconds."""
     return sum(map(processor_seconds, pids))

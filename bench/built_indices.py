@@ -1,11 +1,11 @@
-"""Indices of many invented shops, built once by the operator's own command and found again by later runs.
+"""Indices of many invented shops, built by the operator's command and reused by later runs.
 
-What a build took is kept beside the index. Another schema version has another folder: what is old is never measured.
+The cost of a build is stored alongside the index. Each schema version has its own folder, so no outdated index is
+measured.
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,29 +17,22 @@ from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
-from bench.invented import invented_shops, write_catalogue, write_invented
+from bench.invented import invented_shops, write_invented
 from bench.letters import plain_totals
+from bench.opensearch_node import opensearch_node
 from index_mappings.documents import SCHEMA_VERSION
-from tests.support.real.opensearch import OpenSearchNode, choose_places
-from tests.support.real.sources import Missing, find_local_nodes
 
 _PREFIX: Final = "scale"
 _MEGABYTE: Final = 1_000_000
-# The tests' nodes collect garbage late, and what is garbage already would count against requests.
-_NODE_SETTINGS: Final = {"indices.breaker.total.use_real_memory": "false"}
-
-
-class EngineMissingError(Exception):
-    """The engine cannot be had on this machine; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """What a build took.
+class BuildStats:
+    """The cost of a build.
 
     Attributes:
         seconds: the whole job.
-        peak_mb: the most memory that the indexer held, in megabytes; the engine's own server not counted.
+        peak_mb: the peak memory of the indexer in megabytes, without the server of the engine.
         index_mb: the size of all indices of the generation, in megabytes.
     """
 
@@ -49,18 +42,16 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """An index that can be asked.
+class BuiltIndex:
+    """An index that was built.
 
     Attributes:
         settings: the settings by which the indexer and the service find it.
         built: what its build took.
-        engine_pid: the process id of its engine, where that is a process of its own.
     """
 
     settings: Mapping[str, str]
-    built: Built
-    engine_pid: int | None = None
+    built: BuildStats
 
     @property
     def environment(self) -> dict[str, str]:
@@ -69,30 +60,24 @@ class Place:
 
 
 class Shops:
-    """That many invented shops in one folder: the catalogue, what is expected of it, and the indices."""
+    """Invented shops in one folder: the catalogue, its expected totals, and the indices."""
 
-    def __init__(self, directory: Path, count: int, *, related_records: bool = False) -> None:
+    def __init__(self, directory: Path, count: int) -> None:
         """Name the folder; nothing is built yet.
 
         Args:
             directory: that the folder is in.
             count: of shops.
-            related_records: whether they have coupons, offers, shipping statements and trust signals.
         """
-        kind = "whole-shops" if related_records else "shops"
-        self._folder = directory / f"{count}-{kind}-v{SCHEMA_VERSION}"
+        self._folder = directory / f"{count}-shops-v{SCHEMA_VERSION}"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._count = count
-        self._related_records = related_records
 
     def catalogue(self) -> Path:
         """The catalogue, written at the first call."""
-        catalogue = self._folder / ("catalogue" if self._related_records else "shops.ndjson")
+        catalogue = self._folder / "shops.ndjson"
         if not catalogue.exists():
-            write = write_catalogue if self._related_records else write_invented
-            fresh = catalogue.with_suffix(".new")
-            shutil.rmtree(fresh, ignore_errors=True)  # of a run that was ended while it wrote
-            write(fresh, self._count).replace(catalogue)
+            write_invented(catalogue.with_suffix(".new"), self._count).replace(catalogue)
         return catalogue
 
     def state(self, engine: str) -> Path:
@@ -101,18 +86,18 @@ class Shops:
 
     def totals(self) -> dict[str, int]:
         """The plain counts of one-character queries."""
-        return _kept(self._folder / "totals.json", lambda: plain_totals(invented_shops(self._count)))
+        return _stored(self._folder / "totals.json", lambda: plain_totals(invented_shops(self._count)))
 
     @contextmanager
-    def embedded(self) -> Iterator[Place]:
+    def embedded(self) -> Iterator[BuiltIndex]:
         """The embedded index."""
         index = self._folder / "embedded"
         settings = {"engine": "embedded", "data_dir": str(index)}
-        yield Place(settings, self._built("embedded", settings, lambda: size_mb(index)))
+        yield BuiltIndex(settings, self._built("embedded", settings, lambda: size_mb(index)))
 
     @contextmanager
-    def opensearch(self, heap: str) -> Iterator[Place]:
-        """The indices in a node of our own, which is stopped at the end; its data stay.
+    def opensearch(self, heap: str) -> Iterator[BuiltIndex]:
+        """The indices in a node that is stopped at the end; its data stay.
 
         Args:
             heap: the node's heap, as `-Xmx` takes it.
@@ -120,23 +105,19 @@ class Shops:
         Raises:
             EngineMissingError: no node can be started here.
         """
-        nodes = find_local_nodes()
-        if isinstance(nodes, Missing):
-            raise EngineMissingError(f"no OpenSearch: {nodes.reason}")
-        (place,) = choose_places(self._folder / "opensearch", 1)
-        with OpenSearchNode(nodes.build(), place, heap=heap, settings=_NODE_SETTINGS) as node:
+        with opensearch_node(self._folder / "opensearch", heap) as node:
             settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
             built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
-            yield Place(settings, built, node.process.pid)
+            yield BuiltIndex(settings, built)
 
-    def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> Built:
+    def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> BuildStats:
         def build() -> dict[str, float]:
-            # Each has a state of its own: that of another index is refused.
+            # Each index has its own state: the state of another index is refused.
             state = {"state_dir": str(self.state(name))}
             seconds, peak_mb = _run_indexer(self.catalogue(), {**settings, **state})
-            return asdict(Built(seconds, peak_mb, size()))
+            return asdict(BuildStats(seconds, peak_mb, size()))
 
-        return Built(**_kept(self._folder / f"{name}.json", build))
+        return BuildStats(**_stored(self._folder / f"{name}.json", build))
 
 
 def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
@@ -156,8 +137,8 @@ def _run_indexer(catalogue: Path, settings: Mapping[str, str]) -> tuple[float, f
     return time.perf_counter() - started, usage.ru_maxrss * 1024 / _MEGABYTE
 
 
-def _kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The values of a file of JSON, which is made first where it is missing."""
+def _stored(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The values of a JSON file, which is written first if it is missing."""
     if not path.exists():
         fresh = path.with_suffix(".new")
         fresh.write_text(json.dumps(make()), encoding="utf-8")

@@ -16,7 +16,7 @@ class Shop:
     """A public shop.
 
     Attributes:
-        place: from 1, by popularity descending, then id.
+        pop_rank: from 1, by popularity descending, then id.
         texts: what is typed to find it: name, aliases, domain.
         category: the slug of the first, as answered.
         category_names: of all, for engines that index them.
@@ -24,7 +24,7 @@ class Shop:
         popularity: 0 when unknown.
     """
 
-    place: int
+    pop_rank: int
     id: str
     name: str
     aliases: tuple[str, ...]
@@ -47,7 +47,7 @@ def public_shops(corpus: Path) -> list[Shop]:
     lines.sort(key=lambda line: (-(line["popularity"] or 0), line["id"]))
     return [
         Shop(
-            place=place,
+            pop_rank=pop_rank,
             id=line["id"],
             name=line["name"],
             aliases=tuple(line.get("aliases") or ()),
@@ -57,5 +57,5 @@ def public_shops(corpus: Path) -> list[Shop]:
             countries=() if line["countries"] == _EVERYWHERE else tuple(line["countries"]),
             popularity=line["popularity"] or 0.0,
         )
-        for place, line in enumerate(lines, start=1)
+        for pop_rank, line in enumerate(lines, start=1)
     ]

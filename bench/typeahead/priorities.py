@@ -1,26 +1,26 @@
-"""Whose turn it is on the core of the servers, and who comes first on that of the load; for root or CAP_SYS_NICE."""
+"""Scheduling priorities of the load and of the server that is measured; needs root or CAP_SYS_NICE."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.typeahead.contestant import Served, descendants
+from bench.typeahead.system import RunningServer, descendants
 
 
-def come_first() -> None:
-    """Run before other processes of the core from now on.
+def raise_priority() -> None:
+    """Run this process before all others on its core.
 
     Raises:
-        PermissionError: that is not for everybody.
+        PermissionError: the process has no permission.
     """
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
 
 
-def may_come_first() -> bool:
-    """Whether `come_first` is allowed here."""
+def may_raise_priority() -> bool:
+    """Whether `raise_priority` is allowed here."""
     try:
-        come_first()
+        raise_priority()
     except PermissionError:
         return False
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
@@ -28,16 +28,16 @@ def may_come_first() -> bool:
 
 
 @contextmanager
-def its_turn(served: Served, every: Sequence[Served]) -> Iterator[None]:
-    """All others have what this one leaves of the core, down to their last thread; where not allowed, they share it.
+def prioritised(served: RunningServer, every: Sequence[RunningServer]) -> Iterator[None]:
+    """Give all threads of the other servers the idle priority, if the process has the permission.
 
-    They are not stopped: engines that had stood still have failed when they went on.
+    They are not stopped: engines have failed when they were continued after a stop.
 
     Args:
-        served: who is asked.
-        every: all that are up, that one included.
+        served: the server that is measured.
+        every: all running servers, including it.
     """
-    if not may_come_first():
+    if not may_raise_priority():
         yield
         return
     own = set(descendants(served.pids))
@@ -46,13 +46,13 @@ def its_turn(served: Served, every: Sequence[Served]) -> Iterator[None]:
     try:
         yield
     finally:
-        # Asked for anew: who was forked meanwhile has it from its parent.
+        # Listed again: processes forked in between have inherited the priority.
         _schedule((pid for one in every for pid in descendants(one.pids)), os.SCHED_OTHER)
 
 
 def _schedule(pids: Iterable[int], policy: int) -> None:
     for pid in pids:
-        # A process, or a thread, may have ended meanwhile.
+        # A process or a thread may have ended.
         with suppress(FileNotFoundError, ProcessLookupError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 with suppress(ProcessLookupError):

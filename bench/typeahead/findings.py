@@ -1,14 +1,14 @@
-"""What the comparison was to show, and whether it did: sentences computed from the figures.
+"""The findings of a comparison: sentences that are computed from the figures.
 
-A sentence begins with HELD or NOT HELD and names its figures; what the run could not tell is left out or said so.
+A sentence begins with HELD or NOT HELD and has its figures. Findings without figures are left out.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from bench.typeahead.contestant import Role
 from bench.typeahead.load import Paced
 from bench.typeahead.results import Report, Result, Round, Size
+from bench.typeahead.system import Role
 
 _MAIN_SIZE: Final = 100_000
 _FULL: Final = (
@@ -29,9 +29,9 @@ def findings(report: Report) -> Iterator[str]:
         return
     size = main_size(report)
     yield from _compared_with_bare(size)
-    yield from _beside_each_other(size)
+    yield from _opensearch_against_embedded(size)
     yield from _growth(report)
-    yield from _beside_peers(size)
+    yield from _against_peers(size)
     yield from _quality(size)
 
 
@@ -42,7 +42,7 @@ def main_size(report: Report) -> Size:
 
 
 def ahead(size: Size, result: Result) -> list[str]:
-    """Where peers are ahead of a contestant on requests a second, or on p99 of one caller; empty where none is."""
+    """Where peers are ahead of a system on requests a second, or on p99 of one caller; empty where none is."""
     found = []
     for peer in size.of(Role.PEER):
         if peer.per_second >= result.per_second:
@@ -91,8 +91,8 @@ def _compared_with_bare(size: Size) -> Iterator[str]:
             ratio = _spread(paced)
             share = paced.achieved / one.per_second
             yield (
-                f"{_held(ratio < 5 and paced.kept)}: {one.name} at {share:.2f} of saturation, requests {title}: p99 is "
-                f"{ratio:.1f} times its p50, under 5 wanted{bare_tails.get(title, '')}."
+                f"{_held(ratio < 5 and paced.on_rate)}: {one.name} at {share:.2f} of saturation, requests {title}: "
+                f"p99 is {ratio:.1f} times its p50, under 5 wanted{bare_tails.get(title, '')}."
             )
 
 
@@ -104,7 +104,7 @@ def _spread(paced: Paced) -> float:
     return paced.p99_us / max(paced.p50_us, 1.0)
 
 
-def _beside_each_other(size: Size) -> Iterator[str]:
+def _opensearch_against_embedded(size: Size) -> Iterator[str]:
     warm, over = size.named(_WARM), size.named(_OVER_WARM)
     if warm and over:
         share = over.per_second / warm.per_second
@@ -126,7 +126,7 @@ def _growth(report: Report) -> Iterator[str]:
             )
 
 
-def _beside_peers(size: Size) -> Iterator[str]:
+def _against_peers(size: Size) -> Iterator[str]:
     if not size.of(Role.PEER):
         yield "No peer took part."
         return
@@ -142,12 +142,12 @@ def _quality(size: Size) -> Iterator[str]:
     for title, one in size.judged():
         if one.role is not Role.OURS or one.quality is None:
             continue
-        full = {name: told.success_8 for name, told in one.quality.classes.items() if name in _FULL}
-        told = ", ".join(f"{name} {success:.3f}" for name, success in full.items())
+        full = {name: quality.success_8 for name, quality in one.quality.classes.items() if name in _FULL}
+        classes = ", ".join(f"{name} {success:.3f}" for name, success in full.items())
         held = _held(min(full.values(), default=0) >= 0.97)
-        yield f"{held}: success@8 of {title}: {told}; at least 0.97 each wanted."
+        yield f"{held}: success@8 of {title}: {classes}; at least 0.97 each wanted."
         worse = "".join(f"; {each}" for each in _worse(size, one))
-        yield f"{_held(not worse)}: {title}: in no class below the best peer, no more key presses{worse}."
+        yield f"{_held(not worse)}: {title}: in no class below the best peer, no more keystrokes{worse}."
 
 
 def _worse(size: Size, one: Result) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _worse(size: Size, one: Result) -> Iterator[str]:
                 yield f"{title} of {name}: {best.name} {take(best, name):.3f}, it {take(one, name):.3f}"
     least = min(peers, key=_keystrokes)
     if _keystrokes(least) < one.quality.keystrokes:
-        yield f"key presses: {least.name} {_keystrokes(least):.2f}, it {one.quality.keystrokes:.2f}"
+        yield f"keystrokes: {least.name} {_keystrokes(least):.2f}, it {one.quality.keystrokes:.2f}"
 
 
 def _success_8(result: Result, name: str) -> float:

@@ -1,4 +1,4 @@
-"""Services that join an OpenSearch cluster: `python -m bench.joining --shops 1000000`.
+"""Services that join an OpenSearch cluster: `python -m bench.opensearch_startup --shops 1000000`.
 
 Builds invented shops in a node, or takes the indices that an earlier run left in the same folder, and starts services
 with an empty and with a filled folder of typeahead files, alone and next to another one. Then many fetchers with
@@ -24,7 +24,7 @@ from typing import Final
 from opensearchpy import AsyncOpenSearch
 from rich.console import Console
 
-from bench.places import Place, Shops
+from bench.built_indices import BuiltIndex, Shops
 from bench.transports import NO_QUOTA
 from bench.typeahead.paced import percentile
 from service.parts import open_search
@@ -39,7 +39,9 @@ _QUIET_S: Final = 10.0
 
 
 @contextmanager
-def started(place: Place, folder: Path, number: int, scratch: Path) -> Iterator[tuple[float, subprocess.Popen[bytes]]]:
+def started(
+    built_index: BuiltIndex, folder: Path, number: int, scratch: Path
+) -> Iterator[tuple[float, subprocess.Popen[bytes]]]:
     """A service: the seconds from its start until it was ready, and its process.
 
     Raises:
@@ -47,7 +49,7 @@ def started(place: Place, folder: Path, number: int, scratch: Path) -> Iterator[
     """
     port = 18_000 + os.getpid() % 1_000 + number
     files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
-    environment = {**os.environ, **place.environment, **NO_QUOTA, **files, "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
+    environment = {**os.environ, **built_index.environment, **NO_QUOTA, **files, "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
     environment["SHOP_DIRECTORY_TYPEAHEAD_DIR"] = str(folder)
     command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
     began = time.monotonic()
@@ -99,13 +101,13 @@ async def read_until(backend: SearchBackend, done: asyncio.Event) -> list[float]
 
 
 def fetch_together(
-    place: Mapping[str, str], generation: str, typeahead: str, count: int, folder: Path
+    settings: Mapping[str, str], generation: str, typeahead: str, count: int, folder: Path
 ) -> tuple[float, int]:
     """Fetch a typeahead into so many folders at the same time.
 
     Args:
-        place: the settings by which the cluster is found.
-        generation: whose typeahead it is.
+        settings: the settings by which the cluster is found.
+        generation: the generation of the typeahead.
         typeahead: the name of its manifest.
         count: of folders.
         folder: that they are made in.
@@ -113,10 +115,10 @@ def fetch_together(
     Returns:
         The seconds, and how many fetches failed.
     """
-    prefix = place["index_prefix"]
+    prefix = settings["index_prefix"]
 
     async def fetch() -> tuple[float, int]:
-        async with AsyncOpenSearch([place["opensearch_urls"]], maxsize=2 * count) as client:
+        async with AsyncOpenSearch([settings["opensearch_urls"]], maxsize=2 * count) as client:
             fetchers = [TypeaheadFetcher(client, prefix, folder / str(number), _MOST_BYTES) for number in range(count)]
             began = time.monotonic()
             fetches = (fetcher.fetch(generation, typeahead) for fetcher in fetchers)
@@ -129,10 +131,12 @@ def fetch_together(
     return asyncio.run(fetch())
 
 
-async def reads_during_fetches(place: Place, count: int, scratch: Path) -> tuple[list[float], list[float], float, int]:
+async def reads_during_fetches(
+    built_index: BuiltIndex, count: int, scratch: Path
+) -> tuple[list[float], list[float], float, int]:
     """Times of reads alone and while files are fetched, the seconds that fetching took, and how many fetches failed."""
     files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
-    settings = {**place.settings, **files, "request_timeout": "20", "typeahead_dir": str(scratch / "reader")}
+    settings = {**built_index.settings, **files, "request_timeout": "20", "typeahead_dir": str(scratch / "reader")}
     backend = open_search(Settings(**settings))  # type: ignore[arg-type]  # parsed
     stamp = (await backend.snapshot()).stamp
     loop, quiet, done = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
@@ -141,7 +145,7 @@ async def reads_during_fetches(place: Place, count: int, scratch: Path) -> tuple
     reading = asyncio.create_task(read_until(backend, done))
     # In a process of its own, so that the calls that are timed do not wait for its work.
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        of = dict(place.settings), stamp.generation, stamp.typeahead
+        of = dict(built_index.settings), stamp.generation, stamp.typeahead
         seconds, failed = await loop.run_in_executor(pool, fetch_together, *of, count, scratch / "fetched")
     done.set()
     meanwhile = await reading
@@ -161,17 +165,17 @@ def main() -> int:
     with TemporaryDirectory() as name:
         scratch = Path(name)
         folder = scratch / "files"
-        with Shops(given.directory or scratch, given.shops).opensearch(given.heap) as place:
-            with started(place, folder, 0, scratch) as (seconds, process):
+        with Shops(given.directory or scratch, given.shops).opensearch(given.heap) as built_index:
+            with started(built_index, folder, 0, scratch) as (seconds, process):
                 console.print(f"an empty folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
-            with started(place, folder, 0, scratch) as (seconds, process):
+            with started(built_index, folder, 0, scratch) as (seconds, process):
                 console.print(f"the files in the folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
-                with started(place, folder, 1, scratch) as (_, other):
+                with started(built_index, folder, 1, scratch) as (_, other):
                     both = memory_mb(process) + memory_mb(other)
                     console.print(f"with a second process: {both:,.0f} MB together")
             size = sum(path.stat().st_size for path in folder.iterdir())
             console.print(f"files of the typeahead: {size / 1e6:,.0f} MB in {len(list(folder.iterdir()))} files")
-            measured = asyncio.run(reads_during_fetches(place, given.fetchers, scratch))
+            measured = asyncio.run(reads_during_fetches(built_index, given.fetchers, scratch))
     alone, meanwhile, seconds, failed = measured
     for title, took in (("alone", alone), ("while files are fetched", meanwhile)):
         console.print(
