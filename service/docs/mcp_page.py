@@ -6,8 +6,8 @@ Lists and arguments come from the registries, so that the page can't promise wha
 import sys
 from typing import Final
 
-from service.mcp_server.completion import MOST_VALUES
-from service.mcp_server.prompts import PROMPTS, Completes
+from service.mcp_server.completion import MAX_VALUES
+from service.mcp_server.prompts import PROMPTS, CompletionKind
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
 from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
@@ -40,8 +40,8 @@ arguments of tools: complete the prompt's `shop_domain` and `category` instead.
 - Shops come as on `/suggest`, typing errors forgiven: domains, at most {MAX_SUGGESTIONS}. `hasMore` says whether there
   are more; nobody counts them, so there is no `total`.
 - Categories are those of `list_categories` whose display name or slug has a word that begins so: slugs, at most
-  {MOST_VALUES}, with `total`.
-- Countries are the codes that `country` takes, at most {MOST_VALUES}, with `total`.
+  {MAX_VALUES}, with `total`.
+- Countries are the codes that `country` takes, at most {MAX_VALUES}, with `total`.
 
 At most {MAX_Q} characters can be completed. A completion counts in the quota of `/suggest`. Where the directory can't
 be asked the answer is error -32603, never an empty completion."""
@@ -79,7 +79,7 @@ def _prompts() -> list[str]:
                 "|---|---|---|---|",
                 *(
                     f"| `{argument.name}` | {'yes' if argument.required else 'no'} | {argument.description} "
-                    f"| {'' if argument.completes is Completes.NOTHING else argument.completes} |"
+                    f"| {'' if argument.completes is CompletionKind.NOTHING else argument.completes} |"
                     for argument in prompt.arguments
                 ),
             ]

@@ -81,7 +81,7 @@ def dispatcher(folder: Path, *tools: Tool[Any], quota: QuotaClass = MANY, timeou
 
 
 def answered(over: Dispatcher, *asked: Asked) -> tuple[list[tuple[Sent, Sent]], int]:
-    """What the short way and the SDK answer to each, and how many the short way took."""
+    """What the fast path and the SDK answer to each, and how many the fast path took."""
 
     async def all_of_them() -> tuple[list[tuple[Sent, Sent]], int]:
         ways = BothWays(over)
