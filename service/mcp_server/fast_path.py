@@ -91,7 +91,7 @@ class ToolCallFastPath:
         meta = result_meta(outcome.request_id, outcome.stamp)
         result: dict[str, Any] = {
             "_meta": meta | {SERVER_INFO_META_KEY: self._server_info} if call.modern else meta,
-            "content": [{"type": "text", "text": outcome.body.decode()}],
+            "content": [{"text": outcome.body.decode(), "type": "text"}],
             "isError": failed,
         }
         if call.modern:

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from service.limits.policy import QuotaClass
-from service.tools.context import ToolContext
 from service.tools.registry import REGISTRY
+from service.tools.tool import ToolContext
 from tests.support.both_ways import MODERN, OLDER, BothWays
 from tests.support.callers import issue
 from tests.support.echoing import ECHO, VERSIONS, Asked, Echo, EchoRequest, answered, changed, dispatcher, plain
