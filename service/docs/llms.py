@@ -1,7 +1,7 @@
-"""/llms.txt: what an agent that knows nothing of the service needs to read first, made from registry and settings.
+"""/llms.txt: the introduction for agents that do not know the service, made from registry and settings.
 
-The form is that of the convention: a heading, a quotation that says it all, plain text, then lists of links. No link
-names a host, as the service does not know by which name it is called.
+The form is that of the convention: a heading, a summary as a quotation, plain text, then lists of links. The links have
+no host, as the service does not know its public name.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def llms_page(settings: Settings) -> str:
     """The whole text.
 
     Args:
-        settings: the quotas that hold.
+        settings: have the quotas.
     """
     return "\n\n".join((_HEAD, *_access(settings), *_links(), *_tools(), *_more())) + "\n"
 
@@ -99,5 +99,5 @@ def _first_sentence(text: str) -> str:
     return f"{text.partition('. ')[0].rstrip('.')}."
 
 
-def _link(name: str, place: str, note: str) -> str:
-    return f"- [{name}]({place}): {note}"
+def _link(name: str, url: str, note: str) -> str:
+    return f"- [{name}]({url}): {note}"

@@ -1,6 +1,6 @@
-"""docs/mcp.md, made from what the door offers: `python -m service.docs.mcp_page > docs/mcp.md`.
+"""docs/mcp.md, made from the MCP server: `python -m service.docs.mcp_page > docs/mcp.md`.
 
-Lists and arguments come from the registries, so that the page can't promise what is not there.
+Lists and arguments come from the registries, so that the page lists exactly what exists.
 """
 
 import sys
