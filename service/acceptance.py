@@ -71,13 +71,13 @@ class GenerationAnswers:
             raise AnswersUnavailableError(f"it has schema version {version}, the service reads {SCHEMA_VERSION}")
         failures: list[AcceptanceFailure] = []
         async with _opened(self.location, self.stamp.generation) as engine:
-            snapshot = await self._answered(partial(snapshot_of, engine, self.stamp))
+            snapshot = await self._retried(partial(snapshot_of, engine, self.stamp))
             for query in queries:
-                reasons = await self._answered(partial(_reasons, snapshot, query))
+                reasons = await self._retried(partial(_reasons, snapshot, query))
                 failures += [AcceptanceFailure(query.place, reason) for reason in reasons]
         return tuple(failures)
 
-    async def _answered(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
         # A generation that is not live looks removed while its shards are relocated, so that is retried, too.
         attempts = AsyncRetrying(
             retry=retry_if_exception_type((BackendUnavailable, TimeoutError)),
@@ -86,16 +86,16 @@ class GenerationAnswers:
             reraise=True,
         )
         try:
-            return await attempts(_in_time, ask)
+            return await attempts(_in_time, call)
         except TimeoutError as error:
             raise AnswersUnavailableError("an answer took too long") from error
         except BackendUnavailable as error:
             raise AnswersUnavailableError(str(error)) from error
 
 
-async def _in_time(ask: Callable[[], Awaitable[T]]) -> T:
+async def _in_time(call: Callable[[], Awaitable[T]]) -> T:
     async with asyncio.timeout(_ANSWER_SECONDS):
-        return await ask()
+        return await call()
 
 
 @asynccontextmanager

@@ -31,14 +31,14 @@ A URI at which there is nothing, a shop that the directory does not know include
 the problem object as `data`; `detail` says how long to wait."""
 _PROMPTS: Final = """\
 A prompt is text that leads an agent through the tools: which to call in which order, what an absence means, and that
-there is no score to compute. It asks for no data itself. Arguments are checked as the tools check them; wrong ones are
+there is no score to compute. It reads no data itself. Arguments are checked as the tools check them; wrong ones are
 error -32602 with the problem object as `data`. They stand in the text as JSON that nothing typed can get out of."""
 _COMPLETION: Final = f"""\
 `completion/complete` takes an argument of a prompt, or `{{domain}}` of the template. The protocol has none for the
 arguments of tools: complete the prompt's `shop_domain` and `category` instead.
 
 - Shops come as on `/suggest`, typing errors forgiven: domains, at most {MAX_SUGGESTIONS}. `hasMore` says whether there
-  are more; nobody counts them, so there is no `total`.
+  are more; they are not counted, so there is no `total`.
 - Categories are those of `list_categories` whose display name or slug has a word that begins so: slugs, at most
   {MAX_VALUES}, with `total`.
 - Countries are the codes that `country` takes, at most {MAX_VALUES}, with `total`.

@@ -168,11 +168,11 @@ def _fault(message: dict[str, Any], known_id: MessageId) -> str | None:
     if message.get("jsonrpc") != "2.0":
         return 'must have "jsonrpc": "2.0"'
     if not isinstance(message.get("method"), str):
-        return "must have a method, a string: only requests and notifications are taken"
+        return "must have a method, a string: only requests and notifications are accepted"
     if "id" in message and known_id is None:
         return "must have an id that is a string or a whole number, or none for a notification"
     if "result" in message or "error" in message:
-        return "must have no result and no error: only requests and notifications are taken"
+        return "must have no result and no error: only requests and notifications are accepted"
     if not isinstance(message.get("params"), dict | None):
         return "must have params that are an object, or none"
     return None

@@ -37,7 +37,7 @@ class DeliveryTime(ToolResponse):
 
     min_days: Annotated[int | None, Field(description="Days at least; null when not stated.")]
     max_days: Annotated[int | None, Field(description="Days at most; null when not stated.")]
-    as_stated: Annotated[str | None, Field(description="In the shop's words; null when not kept.")]
+    as_stated: Annotated[str | None, Field(description="In the shop's words; null when not stored.")]
 
 
 class ShippingStatement(ToolResponse):

@@ -36,7 +36,7 @@ class GetShopsRequest(NoShopRequest):
     ]
 
 
-class AskedShop(ToolResponse):
+class ShopEntry(ToolResponse):
     """An entry of the request with its shop."""
 
     shop_domain: Annotated[str, Field(description="The entry of shop_domains, as sent.")]
@@ -47,28 +47,28 @@ class GetShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
     results: Annotated[
-        tuple[AskedShop, ...], Field(description="One entry for each entry of shop_domains, in the same order.")
+        tuple[ShopEntry, ...], Field(description="One entry for each entry of shop_domains, in the same order.")
     ]
     found: Annotated[int, Field(description="The number of entries of results whose shop is not null.")]
 
 
 @dataclass(frozen=True, slots=True)
-class AskedShops:
+class ShopEntries:
     """The shops, as `GetShopsResponse` describes them.
 
     Attributes:
-        asked: the references, as sent.
+        references: as sent.
         shops: the shop of each reference; None if there is none.
     """
 
-    asked: tuple[str, ...]
+    references: tuple[str, ...]
     shops: tuple[Shop | None, ...]
 
     def as_wire(self) -> dict[str, Any]:
         """The object that every transport sends."""
         results = [
             {"shop_domain": reference, "shop": None if shop is None else shop_wire(shop)}
-            for reference, shop in zip(self.asked, self.shops, strict=True)
+            for reference, shop in zip(self.references, self.shops, strict=True)
         ]
         return {"results": results, "found": sum(shop is not None for shop in self.shops)}
 
@@ -78,12 +78,12 @@ def extra_reads(request: GetShopsRequest) -> int:
     return (len(request.shop_domains) - 1) // _REFERENCES_A_READ
 
 
-async def run(request: GetShopsRequest, context: ToolContext) -> AskedShops:
+async def run(request: GetShopsRequest, context: ToolContext) -> ShopEntries:
     """Look up all shops in one request to the engine."""
     lookups = [reduce_reference(reference).lookup for reference in request.shop_domains]
     known = [lookup for lookup in lookups if lookup is not None]
     shops = dict(zip(known, await context.search.shops(known), strict=True))
-    return AskedShops(request.shop_domains, tuple(None if one is None else shops[one] for one in lookups))
+    return ShopEntries(request.shop_domains, tuple(None if one is None else shops[one] for one in lookups))
 
 
 GET_SHOPS = Tool(
