@@ -1,6 +1,6 @@
 """The service's commands: `shop-directory serve` and `shop-directory mcp`.
 
-What they work with is imported when they work, so that help waits for no engine. Exit codes: 0 done, 2 a wrong setting,
+Their modules are imported when they run, so that `--help` is fast. Exit codes: 0 done, 2 a wrong setting,
 3 it can't start or listen, 130 interrupted.
 """
 
@@ -71,13 +71,13 @@ def serve(
             "--json",
             callback=problems_as_json,
             is_eager=True,
-            help="Tell the address, or with --print-config the settings, as one JSON document; no hints.",
+            help="Print the address, or with --print-config the settings, as one JSON document; no hints.",
         ),
     ] = False,
 ) -> None:
     """Serve the directory over HTTP: the tools, /suggest, MCP at /mcp, and the probes.
 
-    It says where it listens once it does, and serves until a signal ends it.
+    It prints its address once it listens, and serves until a signal stops it.
 
     Examples:
       shop-directory serve --port 8080 --hints

@@ -28,9 +28,8 @@ from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import begun, bind_request, current, time_left
 from service.runtime.wire import encode
 from service.search.protocol import Snapshot
-from service.tools.context import ToolContext
 from service.tools.request import validated
-from service.tools.tool import Shown, TokenRule, Tool
+from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 
 Arguments = Callable[[], Awaitable[object]]
 
@@ -183,7 +182,7 @@ class Dispatcher:
                 headers = await self._charge(tool, units, caller, admitted)
             now = self._clock()
 
-            async def work(snapshot: Snapshot) -> Shown:
+            async def work(snapshot: Snapshot) -> ToolAnswer:
                 return await tool.run(request, self._context(snapshot, caller, admitted, now))
 
             answered = await self._live.ask(work, caller.request_id)
@@ -218,7 +217,7 @@ class Dispatcher:
         )
 
 
-def _outcome(caller: Caller, answered: Answered[Shown], headers: Headers) -> Outcome:
+def _outcome(caller: Caller, answered: Answered[ToolAnswer], headers: Headers) -> Outcome:
     result = answered.result
     if isinstance(result, ServiceError):
         document, error = result.problem(), result

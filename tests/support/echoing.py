@@ -17,10 +17,9 @@ from service.errors import FieldError, InvalidInputError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
 from service.reports.sqlite import SqliteReports
-from service.tools.context import ToolContext
 from service.tools.fields import Text
 from service.tools.request import ToolRequest
-from service.tools.tool import READS, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, TokenRule, Tool, ToolContext, ToolResponse
 from tests.support.both_ways import MODERN, OLDER, BothWays, Lines, Sent, plain_headers, plain_message, raw
 from tests.support.worlds import reference_world
 
@@ -81,7 +80,7 @@ def dispatcher(folder: Path, *tools: Tool[Any], quota: QuotaClass = MANY, timeou
 
 
 def answered(over: Dispatcher, *asked: Asked) -> tuple[list[tuple[Sent, Sent]], int]:
-    """What the short way and the SDK answer to each, and how many the short way took."""
+    """What the fast path and the SDK answer to each, and how many the fast path took."""
 
     async def all_of_them() -> tuple[list[tuple[Sent, Sent]], int]:
         ways = BothWays(over)

@@ -9,9 +9,8 @@ from typing import Any, Final
 from index_mappings.documents import Shop
 from service.reports.sqlite import SqliteReports
 from service.search.protocol import FindQuery, Found, Snapshot, Suggested, SuggestedShop, SuggestQuery
-from service.tools.context import ToolContext
 from service.tools.request import validated
-from service.tools.tool import Tool
+from service.tools.tool import Tool, ToolContext
 
 # Opened by the first report, and nothing can be opened there: a tool that only reads does not notice.
 _NO_REPORTS: Final = SqliteReports(Path(os.devnull) / "reports")

@@ -179,7 +179,7 @@ _FUNCTIONS: Final = {
     "service.mcp_server.endpoint.check_message": Layer.MESSAGE,
     "service.mcp_server.stdio.check_message": Layer.MESSAGE,
     "service.mcp_server.server.tool_result": Layer.RESULT,
-    "service.mcp_server.fast_path.meta_of": Layer.RESULT,
+    "service.mcp_server.fast_path.result_meta": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
     "service.http.bounded_endpoint.requests_in_flight_of": Layer.GATE,
     "service.http.front_door.completed": Layer.DOOR,
