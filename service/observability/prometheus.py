@@ -147,7 +147,7 @@ class PrometheusMetrics:
             parts,
             states,
         )
-        self._in_progress = level("shopdir_requests_in_progress", "Requests in progress.")
+        self._in_flight = level("shopdir_requests_in_flight", "Requests in flight.")
         self._fetches = _Bounded(
             histogram(
                 "shopdir_typeahead_fetch_duration_seconds", "Time to fetch one file of a typeahead.", ("outcome",)
@@ -199,7 +199,7 @@ class PrometheusMetrics:
 
     def under_way(self, change: int) -> None:
         """As `Metrics`."""
-        self._in_progress.inc(change)
+        self._in_flight.inc(change)
 
     def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
         """As `Metrics`."""

@@ -234,7 +234,7 @@ def test_several_workers_count_together_and_a_dead_one_works_on_nothing(tmp_path
         assert f'{REQUESTS}_bucket{{le="0.003",outcome="ok",route="find_shop"}} 8.0' in told
         assert f'{REQUESTS}_bucket{{le="0.001",outcome="ok",route="find_shop"}} 0.0' in told
         assert 'shopdir_cache_lookups_total{cache="stamp",result="hit"} 8.0' in told
-        assert f"shopdir_requests_in_progress {under_way}" in told
+        assert f"shopdir_requests_in_flight {under_way}" in told
 
 
 class _Raising:
