@@ -15,9 +15,8 @@ from typing import Annotated, Final, NoReturn, TypeVar
 import typer
 
 from service.commands.recheck_output import recheck_lines, report_line, waiting_lines
-from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueKind, open_queue
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import ReportQueue, ReportsUnavailable
 from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from service.operations.state import Reason
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import ReportQueue, Waiting
+from service.reports.protocol import ReportQueue, ReportsUnavailable, Waiting
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations, SearchBackend
 
