@@ -199,7 +199,7 @@ def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file
     )  # fmt: skip
     assert "zqcanaryzq" not in done.output
     letters = operator.folder / "index.state" / "dead-letters.ndjson"
-    problem = {"code": "unmet", "message": f"1 changes were refused: see {letters}."}
+    problem = {"code": "bad_input", "message": f"1 changes were refused: see {letters}."}
     assert json.loads(done.stderr.splitlines()[-1]) == {"error": problem}
     again = operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
     assert again.exit_code == 0

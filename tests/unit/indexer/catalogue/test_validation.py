@@ -129,7 +129,7 @@ def test_no_catalogue_at_all_is_exit_code_1(tmp_path: Path) -> None:
     advice = "give a directory of NDJSON files or one file of shops"
     message = f"Nothing was validated: there is no catalogue at {tmp_path / 'nowhere'}: {advice}."
     assert (done.exit_code, done.stdout) == (1, "")
-    assert json.loads(done.stderr) == {"error": {"code": "unmet", "message": message}}
+    assert json.loads(done.stderr) == {"error": {"code": "bad_input", "message": message}}
 
 
 def test_memory_does_not_grow_with_the_catalogue_or_its_problems(tmp_path: Path) -> None:
