@@ -76,9 +76,9 @@ class RedisTokenStore:
     async def all(self) -> tuple[Token, ...]:
         """All tokens."""
         hashes = await self._call(lambda: self._client.hvals(self._ids))
-        stored = await self._call(lambda: self._all([self._key(found) for found in hashes], [])) if hashes else []
-        found = [_token(dict(zip(flat[::2], flat[1::2], strict=True))) for flat in stored if flat]
-        return tuple(sorted(found, key=lambda token: (token.name, token.id)))
+        stored = await self._call(lambda: self._all([self._key(each) for each in hashes], [])) if hashes else []
+        tokens = [_token(dict(zip(flat[::2], flat[1::2], strict=True))) for flat in stored if flat]
+        return tuple(sorted(tokens, key=lambda token: (token.name, token.id)))
 
     async def revoke(self, token_id: str) -> bool:
         """Delete a token."""

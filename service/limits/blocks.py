@@ -60,7 +60,7 @@ class _Block:
 
     def __init__(self, quota: Quota, now: float) -> None:
         self.quota = quota
-        # Whether the store is being asked for a block.
+        # Whether a block has been requested from the store and not yet granted.
         self.requested = False
         self.units = 0
         # Until then the units may be used, or the refusal is repeated.

@@ -65,10 +65,10 @@ if used + units <= limit then
 end
 
 table.sort(entries, function(a, b) return a[1] < b[1] end)
-local left, retry = used, window
+local unexpired, retry = used, window
 for _, entry in ipairs(entries) do
-  left = left - entry[2]
-  if left + least <= limit then
+  unexpired = unexpired - entry[2]
+  if unexpired + least <= limit then
     retry = entry[1] + window - now
     break
   end

@@ -58,14 +58,14 @@ def _account_gauge(
 ) -> Metric:
     family = GaugeMetricFamily(f"shopdir_resource_{name}", help_text, labels=_LABELS)
     for account in accounts:
-        if (found := value(account)) is not None:
-            family.add_metric(_labels(account), found)
+        if (number := value(account)) is not None:
+            family.add_metric(_labels(account), number)
     return family
 
 
 def _statuses(accounts: Iterable[ResourceAccount]) -> Metric:
     family = InfoMetricFamily(
-        "shopdir_resource_status", "The account's status, in the catalogue's words.", labels=_LABELS
+        "shopdir_resource_status", "The account's status, as the catalogue states it.", labels=_LABELS
     )
     for account in accounts:
         if account.status is not None:

@@ -30,13 +30,13 @@ def standing_families(service: ServiceState, health: HealthSnapshot) -> list[Met
     ]
 
 
-def _generations(found: Generations | Unavailable) -> list[Metric]:
-    if isinstance(found, Unavailable):
+def _generations(generations: Generations | Unavailable) -> list[Metric]:
+    if isinstance(generations, Unavailable):
         return [_gauge("engine_up", "Whether the search engine answered which generation is live.", 0)]
-    follower = None if found.operations is None else found.operations.follower
+    follower = None if generations.operations is None else generations.operations.follower
     return [
         _gauge("engine_up", "Whether the search engine answered which generation is live.", 1),
-        *_live(found.live),
+        *_live(generations.live),
         *([] if follower is None else _follower(follower)),
     ]
 
@@ -64,15 +64,15 @@ def _follower(status: FollowerStatus) -> list[Metric]:
     ]
 
 
-def _queue(found: Waiting | Unavailable) -> list[Metric]:
-    if isinstance(found, Unavailable):
+def _queue(queue: Waiting | Unavailable) -> list[Metric]:
+    if isinstance(queue, Unavailable):
         return [_gauge("recheck_queue_up", "Whether the re-check queue answers.", 0)]
     return [
         _gauge("recheck_queue_up", "Whether the re-check queue answers.", 1),
-        _gauge("recheck_queue_depth", "Re-checks that are not acknowledged.", found.depth),
-        _gauge("recheck_queue_lag", "Re-checks that no worker has claimed yet.", found.lag),
-        _gauge("recheck_queue_pending", "Re-checks that a worker holds.", found.pending),
-        _gauge("recheck_queue_dead_letters", "Re-checks given up after too many deliveries.", found.dead),
+        _gauge("recheck_queue_depth", "Re-checks that are not acknowledged.", queue.depth),
+        _gauge("recheck_queue_lag", "Re-checks that no worker has claimed yet.", queue.lag),
+        _gauge("recheck_queue_pending", "Re-checks that a worker holds.", queue.pending),
+        _gauge("recheck_queue_dead_letters", "Re-checks given up after too many deliveries.", queue.dead),
     ]
 
 

@@ -64,10 +64,10 @@ class HealthProbe:
         """Ask the search engine alone."""
         return await self._ask(lambda: self._search.generations())  # noqa: PLW0108 - looked up where faults are caught
 
-    async def _ask(self, ask: Callable[[], Awaitable[T]]) -> T | Unavailable:
+    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T | Unavailable:
         try:
             async with asyncio.timeout(self._timeout):
-                return await ask()
+                return await call()
         except NothingPublished:
             return Unavailable("nothing_published")
         except BackendUnavailable:

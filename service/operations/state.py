@@ -134,7 +134,7 @@ class AccountState(_Model):
         description="limit - used; below 0 when more is used than there is; null unless both are stated."
     )
     resets_at: Timestamp | None = Field(description="When the count restarts.")
-    status: str | None = Field(description="In the catalogue's words.")
+    status: str | None = Field(description="As the catalogue states it.")
     observed_at: Timestamp | None = Field(description="When all this was observed.")
 
 

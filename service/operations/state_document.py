@@ -44,25 +44,25 @@ class About:
 
 def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
     """The whole document."""
-    found = health.generations
-    away = found.reason if isinstance(found, Unavailable) else None
-    operations = None if isinstance(found, Unavailable) else found.operations
+    generations = health.generations
+    reason = generations.reason if isinstance(generations, Unavailable) else None
+    operations = None if isinstance(generations, Unavailable) else generations.operations
     return OpsState(
         asked_at=_text(now),
         service=about.service,
-        shops=ShopsState(available=False, reason=found.reason)
-        if isinstance(found, Unavailable)
-        else _shops(found, now),
+        shops=ShopsState(available=False, reason=generations.reason)
+        if isinstance(generations, Unavailable)
+        else _shops(generations, now),
         catalogue=(
-            CatalogueState(available=False, reason=found.reason)
-            if isinstance(found, Unavailable)
-            else CatalogueState(available=True, reason=None, sizes=dict(found.live.counts))
+            CatalogueState(available=False, reason=generations.reason)
+            if isinstance(generations, Unavailable)
+            else CatalogueState(available=True, reason=None, sizes=dict(generations.live.counts))
         ),
         flags=dict(about.flags),
         consumers=ConsumersState(
-            rechecks=_rechecks(health.queue), follower=_follower(operations, away or "not_reported", now)
+            rechecks=_rechecks(health.queue), follower=_follower(operations, reason or "not_reported", now)
         ),
-        resource_accounts=_accounts(operations, away or "not_reported"),
+        resource_accounts=_accounts(operations, reason or "not_reported"),
     )
 
 
@@ -82,12 +82,12 @@ def remaining(account: ResourceAccount) -> float | None:
     return float(Decimal(str(account.limit)) - Decimal(str(account.used)))
 
 
-def _shops(found: Generations, now: datetime) -> ShopsState:
+def _shops(generations: Generations, now: datetime) -> ShopsState:
     return ShopsState(
         available=True,
         reason=None,
-        live=_generation(found.live, now),
-        previous=None if found.previous is None else _generation(found.previous, now),
+        live=_generation(generations.live, now),
+        previous=None if generations.previous is None else _generation(generations.previous, now),
     )
 
 

@@ -105,7 +105,7 @@ class LocationSettings(EnvironmentSettings):
         secured = [url.startswith("https://") for url in self.opensearch_urls]
         if any(secured) and not self.opensearch_verify:
             yield (
-                f"{variable('opensearch_verify')} is false: anybody between this machine and the cluster can read and "
+                f"{variable('opensearch_verify')} is false: anyone between this machine and the cluster can read and "
                 "change all data. Use this for trials only."
             )
         if self.opensearch_user is not None and not all(secured):
