@@ -37,7 +37,7 @@ class _FixedCollector(Collector):
         return self._families
 
 
-def exposed(families: Sequence[Metric], accept: str | None) -> Exposition:
+def encode_families(families: Sequence[Metric], accept: str | None) -> Exposition:
     """Encode metric families.
 
     Args:

@@ -20,7 +20,7 @@ from service.errors import BackendUnavailableError, OpsKeyRequiredError, Service
 from service.http.callers import http_caller
 from service.http.responses import Answer, Asked, Endpoint, Headers, json_answer, problem_answer
 from service.limits.policy import Bucket
-from service.observability.exposition import exposed
+from service.observability.exposition import encode_families
 from service.observability.processes import process_families
 from service.observability.prometheus import PrometheusMetrics
 from service.observability.resources import resource_families
@@ -94,7 +94,7 @@ def resources_endpoint(key: OpsKey, probe: HealthProbe) -> Endpoint:
         if isinstance(found, Unavailable):
             raise BackendUnavailableError(_NO_ACCOUNTS)
         families = resource_families(found.operations)
-        written = exposed(families, header(asked.headers, b"accept"))
+        written = encode_families(families, header(asked.headers, b"accept"))
         return Answer(200, written.body, written.media_type)
 
     return _behind(key, answer)
@@ -108,7 +108,7 @@ def metrics_endpoint(key: OpsKey, probe: HealthProbe, about: About, metrics: Pro
         accept = header(asked.headers, b"accept")
         # Files of other workers and of the system are read for it.
         written = await asyncio.to_thread(
-            lambda: exposed([*metrics.families(), *standing, *process_families(metrics.workers())], accept)
+            lambda: encode_families([*metrics.families(), *standing, *process_families(metrics.workers())], accept)
         )
         return Answer(200, written.body, written.media_type)
 

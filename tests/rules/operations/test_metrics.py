@@ -39,9 +39,9 @@ print("counted", flush=True)
 sys.stdin.read()
 """
 ASKING: Final = """
-from service.observability.exposition import exposed
+from service.observability.exposition import encode_families
 from service.observability.prometheus import PrometheusMetrics
-print(exposed(PrometheusMetrics(["find_shop"]).families(), None).body.decode())
+print(encode_families(PrometheusMetrics(["find_shop"]).families(), None).body.decode())
 """
 
 
