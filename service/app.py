@@ -25,10 +25,10 @@ from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_ear
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
 from service.observability.prometheus import PrometheusMetrics
-from service.observability.safe_metrics import SafeMetrics
+from service.observability.safe_metrics import safe_metrics
 from service.observability.traces import open_traces
 from service.operations.flags import flags_of
-from service.operations.health import Questions
+from service.operations.health import HealthProbe
 from service.operations.state import ServiceState
 from service.operations.state_document import About
 from service.parts import Parts, open_parts
@@ -72,7 +72,7 @@ def create_app(
     files = (*page_files(), *site_files(), *docs_files(settings))
     labels = route_words(tool.name for tool in REGISTRY) | page_words(files)
     prometheus = PrometheusMetrics(labels.values())
-    metrics = SafeMetrics(prometheus if metrics is None else metrics)
+    metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
     parts = open_parts(settings, search, metrics)
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
@@ -183,7 +183,7 @@ def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]
 def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: PrometheusMetrics) -> list[BaseRoute]:
     """The endpoints for the operators of the service."""
     key = OpsKey(settings.ops_key, parts.admission, trusted)
-    questions = Questions(parts.search, parts.reports, settings.request_timeout)
+    questions = HealthProbe(parts.search, parts.reports, settings.request_timeout)
     return operations_routes(key, questions, _about(settings), prometheus)
 
 

@@ -20,12 +20,12 @@ from service.errors import BackendUnavailableError, OpsKeyRequiredError, Service
 from service.http.callers import http_caller
 from service.http.responses import Answer, Asked, Endpoint, Headers, json_answer, problem_answer
 from service.limits.policy import Bucket
-from service.observability.exposition import exposed
+from service.observability.exposition import encode_families
 from service.observability.processes import process_families
 from service.observability.prometheus import PrometheusMetrics
 from service.observability.resources import resource_families
 from service.observability.scrape_gauges import standing_families
-from service.operations.health import Away, Questions
+from service.operations.health import HealthProbe, Unavailable
 from service.operations.state_document import About, ops_state
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
@@ -76,51 +76,51 @@ class OpsKey:
         raise OpsKeyRequiredError
 
 
-def state_endpoint(key: OpsKey, questions: Questions, about: About) -> Endpoint:
+def state_endpoint(key: OpsKey, probe: HealthProbe, about: About) -> Endpoint:
     """GET /api/ops/state: 200 with whatever is known, also when parts are away; each says so for itself."""
 
     async def answer(_: Asked) -> Answer:
-        state = ops_state(about, await questions.situation(), datetime.now(UTC))
+        state = ops_state(about, await probe.snapshot(), datetime.now(UTC))
         return json_answer(state.model_dump(mode="json"))
 
     return _behind(key, answer)
 
 
-def resources_endpoint(key: OpsKey, questions: Questions) -> Endpoint:
+def resources_endpoint(key: OpsKey, probe: HealthProbe) -> Endpoint:
     """GET /metrics/resources: 503 when the engine is away, for an empty exposition would say that there are none."""
 
     async def answer(asked: Asked) -> Answer:
-        found = await questions.generations()
-        if isinstance(found, Away):
+        found = await probe.generations()
+        if isinstance(found, Unavailable):
             raise BackendUnavailableError(_NO_ACCOUNTS)
         families = resource_families(found.operations)
-        written = exposed(families, header(asked.headers, b"accept"))
+        written = encode_families(families, header(asked.headers, b"accept"))
         return Answer(200, written.body, written.media_type)
 
     return _behind(key, answer)
 
 
-def metrics_endpoint(key: OpsKey, questions: Questions, about: About, metrics: PrometheusMetrics) -> Endpoint:
+def metrics_endpoint(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> Endpoint:
     """GET /metrics: what has been counted, and what stands just now; a part that is away is `up` 0."""
 
     async def answer(asked: Asked) -> Answer:
-        standing = standing_families(about.service, await questions.situation())
+        standing = standing_families(about.service, await probe.snapshot())
         accept = header(asked.headers, b"accept")
         # Files of other workers and of the system are read for it.
         written = await asyncio.to_thread(
-            lambda: exposed([*metrics.families(), *standing, *process_families(metrics.workers())], accept)
+            lambda: encode_families([*metrics.families(), *standing, *process_families(metrics.workers())], accept)
         )
         return Answer(200, written.body, written.media_type)
 
     return _behind(key, answer)
 
 
-def operations_routes(key: OpsKey, questions: Questions, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
+def operations_routes(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
     """The three routes. They stand beside the gate: whoever is on call must get in when nobody else does."""
     return [
-        Route(STATE_PATH, endpoint=state_endpoint(key, questions, about)),
-        Route(RESOURCES_PATH, endpoint=resources_endpoint(key, questions)),
-        Route(METRICS_PATH, endpoint=metrics_endpoint(key, questions, about, metrics)),
+        Route(STATE_PATH, endpoint=state_endpoint(key, probe, about)),
+        Route(RESOURCES_PATH, endpoint=resources_endpoint(key, probe)),
+        Route(METRICS_PATH, endpoint=metrics_endpoint(key, probe, about, metrics)),
     ]
 
 

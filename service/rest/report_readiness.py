@@ -7,8 +7,7 @@ from typing import Final
 
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA
 from service.limits.protocol import Limiter, LimiterUnavailable
-from service.reports.failures import Reason, ReportsUnavailable
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import Reason, ReportQueue, ReportsUnavailable
 
 _BOUND_S: Final = 0.5
 _KEPT_S: Final = 1.0

@@ -15,7 +15,7 @@ from typing import Final
 
 from service.limits.policy import address_group
 from service.runtime.addresses import Proxies, is_trusted_peer
-from service.settings.connections import MOST_CONNECTIONS, MOST_OF_AN_ADDRESS
+from service.settings.server import MOST_CONNECTIONS, MOST_OF_AN_ADDRESS
 
 # Files of the index, databases, connections to engines and stores.
 _RESERVED_DESCRIPTORS: Final = 256

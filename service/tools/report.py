@@ -5,8 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import Report, ReportKind
+from service.reports.protocol import Report, ReportKind, ReportsUnavailable
 from service.tools.request import ShopReference
 from service.tools.tool import Effects, ToolContext, ToolResponse
 

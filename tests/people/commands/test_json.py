@@ -74,7 +74,7 @@ PROBLEMS: Final = {
         "--port is wrong: it must be a port from 0 (any free one) to 65535.",
     ),
     "token new": (2, "usage", "Missing option '--name'."),
-    "token revoke none": (1, "bad_input", "There is no token of this id; `list` shows the ids."),
+    "token revoke none": (1, "bad_input", "There is no token with this id; `list` shows the ids."),
     "token --path my-shops list": (
         3,
         "unavailable",

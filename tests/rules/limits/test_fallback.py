@@ -90,7 +90,7 @@ async def test_reads_go_on_under_a_local_quota_and_are_counted(caplog: pytest.Lo
     assert world.counted.asked == ["ok", "unavailable"]
     assert degraded == [False, True]
     assert [record.message for record in caplog.records] == [
-        "the shared limiter is away, quotas are counted locally: away"
+        "the shared limiter is unavailable, quotas are counted in this process: away"
     ]
 
 

@@ -261,8 +261,8 @@ def test_a_library_is_told_of_by_place_and_not_by_words_unless_asked_for(log: Lo
         shown.append(lines_of(written))
     plain, told = shown
     assert [(line["logger"], line["event"]) for line in plain] == [
-        ("mcp.server", "a library's line; its words are not repeated"),
-        ("py.warnings", "a library's line; its words are not repeated"),
+        ("mcp.server", "a library's message; its text is not logged"),
+        ("py.warnings", "a library's message; its text is not logged"),
         ("uvicorn.error", "Started"),
     ]
     assert plain[0]["where"].startswith("test_logs:")

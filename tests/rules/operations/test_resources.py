@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.operations import Operations, ResourceAccount
-from service.observability.exposition import exposed
+from service.observability.exposition import encode_families
 from service.observability.resources import MOST_ACCOUNTS, resource_families
 from tests.rules.operations.expositions import names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import serving, world
@@ -18,7 +18,7 @@ OVER: Final = (("account", "over"), ("provider", "crawler"), ("unit", "requests"
 
 
 def _exposition(operations: Operations | None) -> Reply:
-    written = exposed(resource_families(operations), None)
+    written = encode_families(resource_families(operations), None)
     return Reply(200, {"content-type": written.media_type.decode()}, written.body)
 
 

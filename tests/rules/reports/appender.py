@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from service.redis.access import RedisAccess
-from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueSettings, open_queue
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import ReportQueue, ReportsUnavailable
 from tests.rules.reports.stores import report
 
 _AGAIN_AFTER_S: Final = 0.02

@@ -175,7 +175,7 @@ _FUNCTIONS: Final = {
     "service.suggest.responder.encode_results": Layer.SUGGEST,
     "service.suggest.responder.parse": Layer.QUERY,
     "service.rest.operations.ops_state": Layer.STATE,
-    "service.rest.operations.exposed": Layer.EXPOSITION,
+    "service.rest.operations.encode_families": Layer.EXPOSITION,
     "service.mcp_server.endpoint.check_message": Layer.MESSAGE,
     "service.mcp_server.stdio.check_message": Layer.MESSAGE,
     "service.mcp_server.server.tool_result": Layer.RESULT,
