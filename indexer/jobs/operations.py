@@ -138,7 +138,7 @@ class StatusTeller:
         )
         if behind:
             caught_up_at = None if former is None else former.caught_up_at
-            status = replace(status, waiting=changes.waiting(state.position), caught_up_at=caught_up_at)
+            status = replace(status, waiting=changes.backlog(state.position), caught_up_at=caught_up_at)
         return Operations(accounts_of(state), status)
 
 

@@ -76,7 +76,7 @@ class DeadLetters:
             SinkError: the file cannot be written.
         """
         about = {"index": None, "id": None, "status": None, "reason": "; ".join(refused.reasons)}
-        self._append({**about, "place": refused.place, "document": refused.raw})
+        self._append({**about, "location": refused.location, "document": refused.raw})
 
     def close(self) -> None:
         """Close the file, if there was a letter."""

@@ -265,11 +265,11 @@ def test_a_build_tells_of_the_live_generation_only_where_a_follower_of_the_same_
 def test_a_file_says_how_many_lines_wait_behind_a_position_and_none_of_their_bytes(tmp_path: Path) -> None:
     path = tmp_path / "changes.ndjson"
     changes = ChangeFile(path)
-    assert (changes.waiting(None), changes.whereabouts(None)) == (0, None)
+    assert (changes.backlog(None), changes.whereabouts(None)) == (0, None)
     line = json.dumps({"op": "delete", "type": "shops", "key": "zqsecret", "version": 1})
     path.write_text(f"{line}\n" * 5 + line, encoding="utf-8")
     batch = changes.read(None, 2)
-    assert (changes.waiting(None), changes.waiting(batch.position)) == (5, 3)
+    assert (changes.backlog(None), changes.backlog(batch.position)) == (5, 3)
     assert changes.whereabouts(batch.position) == f"line 2, byte {2 * (len(line) + 1)}"
 
 
@@ -279,11 +279,11 @@ def test_a_stream_and_tables_do_not_say_what_waits_and_no_version_of_a_row(tmp_p
     with pipe.open("rb") as file:
         stream = ChangeStream(file, "standard input")
         stream.close()
-        assert (stream.kind, stream.whereabouts("x"), stream.waiting("x")) == ("stdin", None, None)
+        assert (stream.kind, stream.whereabouts("x"), stream.backlog("x")) == ("stdin", None, None)
     database = tmp_path / "catalogue.sqlite"
     database.write_bytes(b"")
     tables = SqlChanges(f"sqlite:///{database}", ())
     position = '{"number":3,"tables":{"shops":{"by":"shops.version","low":4711}}}'
-    told = (tables.kind, tables.whereabouts(position), tables.whereabouts(None), tables.waiting(position))
+    told = (tables.kind, tables.whereabouts(position), tables.whereabouts(None), tables.backlog(position))
     assert told == ("sql", "batch 3", None, None)
     tables.close()
