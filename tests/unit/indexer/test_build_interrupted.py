@@ -158,7 +158,7 @@ def test_a_build_that_is_interrupted_leaves_the_states_of_the_generations_that_a
     tmp_path: Path, catalogue: Path, moment: str
 ) -> None:
     sink = InterruptedSink(tmp_path / "index", "never")
-    states = States(tmp_path / "state", sink.place)
+    states = States(tmp_path / "state", sink.location)
     live = build(NdjsonCatalogue(catalogue), sink, states).stamp
     with pytest.raises(KeyboardInterrupt):
         build(NdjsonCatalogue(catalogue), InterruptedSink(tmp_path / "index", moment), states)

@@ -26,7 +26,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.sink = EmbeddedSink(folder / "index")
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
         self._births = self._hours()
 
     def sealed(self) -> Stamp:

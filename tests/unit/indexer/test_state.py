@@ -175,7 +175,7 @@ def test_a_state_that_cannot_be_used_is_refused_with_advice(tmp_path: Path, dama
 @pytest.mark.parametrize("damage", ["overwritten", "emptied", "cut short", "unsealed", "of another version"])
 def test_a_build_does_not_forget_by_itself_what_a_damaged_state_remembered(tmp_path: Path, damage: str) -> None:
     sink = EmbeddedSink(tmp_path / "index")
-    states = States(tmp_path / "state", sink.place)
+    states = States(tmp_path / "state", sink.location)
     source = NdjsonCatalogue(write_catalogue(tmp_path / "shops.ndjson", [shop("A")]))
     live = build(source, sink, states).stamp
     DAMAGES[damage][0](states.path(live.generation))
