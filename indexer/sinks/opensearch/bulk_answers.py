@@ -24,7 +24,7 @@ class UnreadableAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class RequestFailure:
     """Why a request or an operation failed.
 
     Attributes:
@@ -45,58 +45,58 @@ class Trouble:
             self.status is None
             or self.status in _TRANSIENT
             or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            or self.says_no_index
+            or self.is_missing_index
         )
 
     @property
-    def is_pressure(self) -> bool:
+    def is_overload(self) -> bool:
         """Whether the engine is overloaded."""
         return self.status == HTTPStatus.TOO_MANY_REQUESTS
 
     @property
-    def says_no_index(self) -> bool:
+    def is_missing_index(self) -> bool:
         """Whether a node does not know the index, perhaps not yet, which has to be verified."""
         return self.kind == _NO_INDEX
 
     @property
-    def may_be_of_the_index(self) -> bool:
+    def may_concern_index(self) -> bool:
         """Whether the index may be unavailable: there was no answer, or a server error."""
         return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @property
-    def is_of_the_request(self) -> bool:
+    def concerns_request(self) -> bool:
         """Whether the whole request was refused for its content: it is too long, or one operation is invalid."""
         return self.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or self.kind == _UNFIT
 
     @property
-    def is_of_the_document(self) -> bool:
+    def concerns_document(self) -> bool:
         """Whether the engine refused the document itself."""
         return self.status in _DOCUMENT_AT_FAULT and self.kind != _CLOSED
 
 
-UNREADABLE: Final = Trouble(None, "an answer that can't be read")
+UNREADABLE: Final = RequestFailure(None, "an answer that can't be read")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BulkOutcome:
     """The outcome of one request, whose operations are identified by their positions.
 
     Attributes:
         done: the number of operations that were done.
         refused: the operations that were refused for good.
         again: the operations that may succeed later.
-        troubles: why the latter failed.
+        failures: why the latter failed.
         fatal: the first failure that is neither due to an operation nor transient; None if there is none.
     """
 
     done: int
-    refused: tuple[tuple[int, Trouble], ...] = ()
+    refused: tuple[tuple[int, RequestFailure], ...] = ()
     again: tuple[int, ...] = ()
-    troubles: frozenset[Trouble] = frozenset()
-    fatal: Trouble | None = None
+    failures: frozenset[RequestFailure] = frozenset()
+    fatal: RequestFailure | None = None
 
 
-def judge(answer: Mapping[str, Any], count: int) -> Verdict:
+def bulk_outcome(answer: Mapping[str, Any], count: int) -> BulkOutcome:
     """Read an answer.
 
     Args:
@@ -108,22 +108,22 @@ def judge(answer: Mapping[str, Any], count: int) -> Verdict:
     """
     try:
         results = [next(iter(item.values())) for item in answer["items"]]
-        troubles = {position: _trouble(result) for position, result in enumerate(results) if "error" in result}
+        failures = {position: _failure(result) for position, result in enumerate(results) if "error" in result}
     except (LookupError, TypeError, AttributeError, StopIteration) as error:
         raise UnreadableAnswerError from error
     if len(results) != count:
         raise UnreadableAnswerError
-    again = tuple(position for position, trouble in troubles.items() if trouble.is_transient)
-    refused = tuple((position, trouble) for position, trouble in troubles.items() if trouble.is_of_the_document)
-    others = (trouble for trouble in troubles.values() if not trouble.is_transient and not trouble.is_of_the_document)
-    return Verdict(
-        done=count - len(troubles),
+    again = tuple(position for position, failure in failures.items() if failure.is_transient)
+    refused = tuple((position, failure) for position, failure in failures.items() if failure.concerns_document)
+    others = (failure for failure in failures.values() if not failure.is_transient and not failure.concerns_document)
+    return BulkOutcome(
+        done=count - len(failures),
         refused=refused,
         again=again,
-        troubles=frozenset(troubles[position] for position in again),
+        failures=frozenset(failures[position] for position in again),
         fatal=next(others, None),
     )
 
 
-def _trouble(result: Mapping[str, Any]) -> Trouble:
-    return Trouble(int(result["status"]), str(result["error"]["type"]))
+def _failure(result: Mapping[str, Any]) -> RequestFailure:
+    return RequestFailure(int(result["status"]), str(result["error"]["type"]))

@@ -19,18 +19,18 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.bulk_answers import (
     ANSWER_PARTS,
     UNREADABLE,
-    Trouble,
+    BulkOutcome,
+    RequestFailure,
     UnreadableAnswerError,
-    Verdict,
-    judge,
+    bulk_outcome,
 )
 from indexer.sinks.opensearch.bulk_chunks import Chunk
-from indexer.sinks.opensearch.index_watch import IndexWatch, trouble_of
+from indexer.sinks.opensearch.index_watch import IndexWatch, failure_of
 from indexer.sinks.opensearch.throttle import Throttle
 
 # How long a node waits for a primary shard before it answers with an error.
 _SHARD_WAIT: Final = "1s"
-_STOPPED: Final = Trouble(None, "stopped")
+_STOPPED: Final = RequestFailure(None, "stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,63 +129,63 @@ class BulkSender:
             SinkError: nothing succeeded for `pace.give_up_after`, the engine refuses all of it, or it was stopped.
         """
         pending = _PendingChunk(chunk)
-        trouble = self._retrying()(self._attempt, pending)
-        if trouble is not None and trouble.is_of_the_request:
-            return pending.loaded + self._send_apart(pending.remaining, trouble)
-        self._raise(trouble)
+        failure = self._retrying()(self._attempt, pending)
+        if failure is not None and failure.concerns_request:
+            return pending.loaded + self._send_apart(pending.remaining, failure)
+        self._raise(failure)
         return pending.loaded
 
-    def _send_apart(self, chunk: Chunk, trouble: Trouble) -> Loaded:
+    def _send_apart(self, chunk: Chunk, failure: RequestFailure) -> Loaded:
         """Send the halves of a refused chunk, until the refused operation is alone."""
         if len(chunk) > 1:
             first, second = chunk.halves()
             return self.send(first) + self.send(second)
-        self._refuse(chunk, ((0, trouble),))
+        self._refuse(chunk, ((0, failure),))
         return Loaded(0, 1)
 
-    def _attempt(self, pending: "_PendingChunk") -> Trouble | None:
+    def _attempt(self, pending: "_PendingChunk") -> RequestFailure | None:
         with self._throttle.slot() as round_number:
             if self._stop.is_set():
                 return _STOPPED
             outcome = self._request(pending.remaining)
-        remaining: Trouble | None
-        if isinstance(outcome, Trouble):
-            troubles, remaining = frozenset((outcome,)), outcome
+        unresolved: RequestFailure | None
+        if isinstance(outcome, RequestFailure):
+            failures, unresolved = frozenset((outcome,)), outcome
         else:
-            troubles, remaining = outcome.troubles, self._settle(pending, outcome)
-        if any(trouble.is_pressure for trouble in troubles):
+            failures, unresolved = outcome.failures, self._settle(pending, outcome)
+        if any(failure.is_overload for failure in failures):
             self._throttle.narrow(round_number)
-        elif remaining is None:
+        elif unresolved is None:
             self._throttle.widen()
-        if any(trouble.says_no_index for trouble in troubles):
+        if any(failure.is_missing_index for failure in failures):
             self._watch.verify()
-        elif any(trouble.may_be_of_the_index for trouble in troubles):
+        elif any(failure.may_concern_index for failure in failures):
             self._watch.check_health()
-        return remaining
+        return unresolved
 
-    def _request(self, chunk: Chunk) -> Verdict | Trouble:
+    def _request(self, chunk: Chunk) -> BulkOutcome | RequestFailure:
         try:
             answer = self._client.bulk(index=self._index, body=chunk.body(), params=dict(self._params))
-            return judge(answer, len(chunk))
+            return bulk_outcome(answer, len(chunk))
         except UnreadableAnswerError:
             return UNREADABLE
         except OpenSearchException as error:
-            return trouble_of(error)
+            return failure_of(error)
 
-    def _settle(self, pending: "_PendingChunk", verdict: Verdict) -> Trouble | None:
+    def _settle(self, pending: "_PendingChunk", outcome: BulkOutcome) -> RequestFailure | None:
         """Record the outcome; returns why operations are still pending, if there are any."""
-        self._refuse(pending.remaining, verdict.refused)
-        pending.loaded += Loaded(verdict.done, len(verdict.refused))
-        pending.remaining = pending.remaining.only(verdict.again)
-        if verdict.done or verdict.refused:
+        self._refuse(pending.remaining, outcome.refused)
+        pending.loaded += Loaded(outcome.done, len(outcome.refused))
+        pending.remaining = pending.remaining.only(outcome.again)
+        if outcome.done or outcome.refused:
             self._progress = time.monotonic()
             self._watch.note_success()
-        return verdict.fatal or next(iter(verdict.troubles), None)
+        return outcome.fatal or next(iter(outcome.failures), None)
 
-    def _refuse(self, chunk: Chunk, refused: Iterable[tuple[int, Trouble]]) -> None:
-        for position, trouble in refused:
+    def _refuse(self, chunk: Chunk, refused: Iterable[tuple[int, RequestFailure]]) -> None:
+        for position, failure in refused:
             operation = chunk.operations[position]
-            letter = Letter(self._index, operation.id, trouble.status, trouble.kind, operation.document)
+            letter = Letter(self._index, operation.id, failure.status, failure.kind, operation.document)
             self._letters.add(letter)
 
     def _retrying(self) -> Retrying:
@@ -196,20 +196,20 @@ class BulkSender:
             return self._stop.is_set() or idle >= self._pace.give_up_after
 
         return Retrying(
-            retry=retry_if_result(lambda trouble: trouble is not None and trouble.is_transient),
+            retry=retry_if_result(lambda failure: failure is not None and failure.is_transient),
             wait=wait_random_exponential(multiplier=self._pace.first_pause, max=self._pace.longest_pause),
             sleep=sleep_using_event(self._stop),
             stop=ends,
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
         )
 
-    def _raise(self, trouble: Trouble | None) -> None:
-        if trouble is None:
+    def _raise(self, failure: RequestFailure | None) -> None:
+        if failure is None:
             return
-        if trouble.is_transient and not self._stop.is_set():
+        if failure.is_transient and not self._stop.is_set():
             seconds = f"{self._pace.give_up_after:g} s"
-            raise SinkError(f"{self._index}: nothing succeeded for {seconds}; the last failure: {trouble}")
-        raise SinkError(f"{self._index}: writing was given up: {trouble}")
+            raise SinkError(f"{self._index}: nothing succeeded for {seconds}; the last failure: {failure}")
+        raise SinkError(f"{self._index}: writing was given up: {failure}")
 
 
 class _PendingChunk:

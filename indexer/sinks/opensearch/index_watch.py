@@ -19,7 +19,7 @@ from opensearchpy.exceptions import (
 )
 
 from indexer.sinks.failures import IndexLostError
-from indexer.sinks.opensearch.bulk_answers import UNREADABLE, Trouble
+from indexer.sinks.opensearch.bulk_answers import UNREADABLE, RequestFailure
 
 _REQUEST_TIMEOUT: Final = 10
 _RED_CHECKS: Final = 3
@@ -44,7 +44,7 @@ class IndexWatch:
         self._red_since = 0.0
         self._red_checks = 0
 
-    def verify(self) -> Trouble | None:
+    def verify(self) -> RequestFailure | None:
         """Verify that it is the same index as at the first call: a cluster may create one of the same name by itself.
 
         Returns:
@@ -61,7 +61,7 @@ class IndexWatch:
         except NotFoundError:
             identity = None
         except OpenSearchException as error:
-            return trouble_of(error)
+            return failure_of(error)
         except (LookupError, TypeError):
             return UNREADABLE
         with self._lock:
@@ -101,15 +101,15 @@ class IndexWatch:
             return False  # unknown: the whole cluster is unavailable, and the retries are bounded
 
 
-def trouble_of(error: OpenSearchException) -> Trouble:
+def failure_of(error: OpenSearchException) -> RequestFailure:
     """The status and type of a failed request."""
     if isinstance(error, ConnectionTimeout):
-        return Trouble(None, "no answer in time")
+        return RequestFailure(None, "no answer in time")
     if isinstance(error, NoConnection):
-        return Trouble(None, "no connection")
+        return RequestFailure(None, "no connection")
     if not isinstance(error, TransportError):
         return UNREADABLE
     info = error.info
     cause = info.get("error") if isinstance(info, dict) else None
     kind = cause.get("type") if isinstance(cause, dict) else None
-    return Trouble(int(error.status_code), kind if isinstance(kind, str) else "of unknown kind")
+    return RequestFailure(int(error.status_code), kind if isinstance(kind, str) else "of unknown kind")

@@ -19,7 +19,7 @@ from opensearchpy.exceptions import (
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from indexer.sinks.failures import IndexLostError, SinkError
-from indexer.sinks.opensearch.index_watch import trouble_of
+from indexer.sinks.opensearch.index_watch import failure_of
 
 # A cluster detects a killed node immediately, one that hangs or is cut off only after half a minute.
 RETRY_S: Final = 60.0
@@ -109,4 +109,4 @@ def _is_certificate_error(error: BaseException) -> bool:
 def _is_transient(error: BaseException) -> bool:
     if not isinstance(error, OpenSearchException) or isinstance(error, _FINAL) or _is_certificate_error(error):
         return False
-    return isinstance(error, IncompleteError) or trouble_of(error).is_transient
+    return isinstance(error, IncompleteError) or failure_of(error).is_transient

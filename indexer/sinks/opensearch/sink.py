@@ -210,7 +210,7 @@ class OpenSearchSink:
     def _copies(self) -> int:
         if self._replicas is not None:
             return self._replicas
-        health = retry_transient(self._client.cluster.health, "the cluster's health could not be asked for")
+        health = retry_transient(self._client.cluster.health, "the cluster's health could not be read")
         return 1 if health["number_of_data_nodes"] > 1 else 0
 
     def _mark_previous(self, replaced: str | None) -> list[dict[str, Any]]:

@@ -136,7 +136,7 @@ class OpenSearchWriter(WritableGeneration):
         while True:
             health = retry_transient(
                 lambda: self._client.cluster.health(index=names),
-                "the health of the new generation could not be asked for",
+                "the health of the new generation could not be read",
             )
             if health["status"] == "green":
                 return
