@@ -48,7 +48,7 @@ def status_command(
     from indexer.sinks.protocol import Role
 
     with told("The generations could not be listed"), opened(settings_of(engine, data_dir, state_dir)) as place:
-        where = place.sink.place
+        where = place.sink.location
         listed = [_described(found, place) for found in place.sink.generations()]
     live = [found for found in listed if found["role"] == Role.LIVE.value]
     print(json.dumps({"place": where, "generations": listed}) if as_json else _as_text(listed))

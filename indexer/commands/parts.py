@@ -164,7 +164,7 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
             settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
         )
     try:
-        yield Place(settings, sink, States(settings.states, sink.place, make=make_states), index)
+        yield Place(settings, sink, States(settings.states, sink.location, make=make_states), index)
     finally:
         sink.close()
 

@@ -51,7 +51,7 @@ def hand_over(sink: Sink, former: str, state: State, editor: GenerationEditor) -
         finally:
             left.close()
         if known is not None and known.follower is not None:
-            editor.write_operations(Operations(accounts_of(state), known.follower), patient=False)
+            editor.write_operations(Operations(accounts_of(state), known.follower), wait_for_engine=False)
     except SinkError as error:
         _LOG.warning("the follower's status was not taken over: %s", type(error).__name__)
 
@@ -113,7 +113,7 @@ class StatusTeller:
         try:
             document = self._document(self._changes, state, editor, behind=behind)
             if document is not None:
-                editor.write_operations(document, patient=False)
+                editor.write_operations(document, wait_for_engine=False)
         except (CatalogueError, SinkError) as error:
             self._failed = True
             self.untold += 1
@@ -138,7 +138,7 @@ class StatusTeller:
         )
         if behind:
             caught_up_at = None if former is None else former.caught_up_at
-            status = replace(status, waiting=changes.waiting(state.position), caught_up_at=caught_up_at)
+            status = replace(status, waiting=changes.backlog(state.position), caught_up_at=caught_up_at)
         return Operations(accounts_of(state), status)
 
 

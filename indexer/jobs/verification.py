@@ -59,7 +59,7 @@ class Sample:
         # not public has to be asked for, not even here.
         held = 0
         for ids in batches(self.projected.ids(), _BATCH):
-            held += reader.held(kind, ids)
+            held += reader.count_ids(kind, ids)
             advance(len(ids))
         if held != count:
             raise SinkError(f"the new generation holds {kind} that may not be public")

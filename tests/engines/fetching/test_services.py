@@ -118,7 +118,7 @@ async def world(opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
         sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters", typeahead=options)
         place = FolderLocation(tmp_path / "fetched")
         backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, place=place)
-        states = States(tmp_path / "states", sink.place)
+        states = States(tmp_path / "states", sink.location)
         yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
         await backend.close()
         sink.close()

@@ -32,7 +32,7 @@ class Place:
         self.sink = sink
         self.catalogue = folder / "catalogue"
         self.changes = self.catalogue / CHANGES
-        self.states = States(folder / "states", sink.place)
+        self.states = States(folder / "states", sink.location)
         self._folder = folder
         self.rewrite(catalogue)
 

@@ -13,7 +13,8 @@ import pytest
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.records.problems import ProblemLog
-from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import AnyRecord, NumberedRecord
 from tests.engines.following.conftest import Engine
 from tests.engines.following.lamp_world import lamp_world, now
 from tests.engines.following.places import Place, Scanned, right, scanned
@@ -31,7 +32,7 @@ class SlowCatalogue(NdjsonCatalogue):
 
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
-    ) -> Iterator[Read[AnyRecord]]:
+    ) -> Iterator[NumberedRecord[AnyRecord]]:
         for read in super().records(kind, model, problems, advance):
             self._between()
             yield read

@@ -138,6 +138,6 @@ def test_the_status_of_a_cluster_is_told_as_that_of_a_directory(
     done = CliRunner().invoke(index, ["status", "--json"], env=environment)
     assert (built.exit_code, done.exit_code) == (0, 0)
     told = json.loads(done.stdout)
-    assert told["place"] == opensearch_engine.sink.place
+    assert told["place"] == opensearch_engine.sink.location
     roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in told["generations"]]
     assert roles == [(json.loads(built.stdout)["generation"], "live", True)]

@@ -101,8 +101,8 @@ async def test_changed_accounts_are_told_at_once_and_the_stamp_stands(engine: En
 class _Forgetful(BreakingEditor):
     """A real editor whose process ends as soon as the accounts are written, before that is noted anywhere."""
 
-    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
-        super().write_operations(operations, patient=patient)
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        super().write_operations(operations, wait_for_engine=wait_for_engine)
         raise FallenError
 
 

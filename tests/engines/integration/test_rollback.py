@@ -160,7 +160,7 @@ def test_without_the_state_of_either_generation_nothing_is_rolled_back(engine: E
         path = catalogue.states.path(lost.generation)
         shutil.copy(path, kept := path.with_suffix(".kept"))
         path.unlink()
-        with pytest.raises(StateError, match=r"lost .*build anew"):
+        with pytest.raises(StateError, match=r"lost .*build again"):
             roll_back(engine.sink, catalogue.states, None)
         assert engine.sink.live() == second
         shutil.move(kept, path)

@@ -18,7 +18,6 @@ from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.sql.catalogue import ROWS_AT_ONCE, SqlCatalogue
-from indexer.sources.sql.rows import KEY_FIELDS
 from tests.support.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
 
 SAMPLE = Path(__file__).parents[3] / "indexer" / "sample"
@@ -104,7 +103,7 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(databa
     rows.open_snapshot()
     for kind in RECORDS:
         (from_lines, bad_lines), (from_rows, bad_rows) = _all(lines, kind), _all(rows, kind)
-        by_key = sorted(from_lines, key=attrgetter(*KEY_FIELDS[kind]))
+        by_key = sorted(from_lines, key=attrgetter(*RECORDS[kind].key_fields))
         assert [record.model_dump() for record in from_rows] == [record.model_dump() for record in by_key]
         assert from_rows == by_key
         assert len(from_rows) == rows.size(kind) > 0
@@ -145,7 +144,7 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
     gone_through: list[int] = []
     reading = source.records("shops", RECORDS["shops"], ProblemLog(), gone_through.append)
     next(reading)
-    with source._moment() as connection:
+    with source._connection() as connection:
         cursors = connection.execute(text("SELECT statement FROM pg_cursors WHERE NOT is_holdable")).scalars().all()
         # The cursor itself says where it stands: the server has given out no more than one page.
         (name,) = connection.execute(text("SELECT name FROM pg_cursors")).scalars().all()

@@ -252,7 +252,7 @@ def test_without_anything_live_or_without_its_state_a_build_is_asked_for(tmp_pat
     world.states.drop(world.generation)
 
     with pytest.raises(StateError, match="shop-directory index build"):
-        verify_live(empty, States(tmp_path / "other", empty.place))
+        verify_live(empty, States(tmp_path / "other", empty.location))
     with pytest.raises(StateError, match="shop-directory index build"):
         verify_live(world.sink, world.states)
 

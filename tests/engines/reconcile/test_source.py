@@ -117,7 +117,7 @@ def test_a_shop_that_came_by_a_change_is_no_lost_delete(world: World) -> None:
 def test_an_older_catalogue_does_not_undo_newer_records(tmp_path: Path) -> None:
     catalogue = write_catalogue(tmp_path / "shops.ndjson", [{**PUBLIC[0], "version": 7, "name": "Newer"}])
     sink = MemorySink()
-    states = States(tmp_path / "states", sink.place)
+    states = States(tmp_path / "states", sink.location)
     build(NdjsonCatalogue(catalogue), sink, states)
     write_catalogue(catalogue, [{**PUBLIC[0], "version": 6, "name": "Older"}])
     world = World(sink, states, catalogue)

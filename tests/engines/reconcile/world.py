@@ -117,7 +117,7 @@ class World:
         """All that a full build of the source makes."""
         sink = MemorySink()
         build(self.source, sink)
-        return held(MemoryReader(sink, sink))
+        return held(MemoryReader(sink))
 
 
 def held(reader: GenerationReader) -> dict[str, dict[str, dict[str, Any]]]:
@@ -128,7 +128,7 @@ def held(reader: GenerationReader) -> dict[str, dict[str, dict[str, Any]]]:
 def built(sink: Sink, directory: Path) -> World:
     """The world, built into a sink."""
     catalogue = write_catalogue_directory(directory / "catalogue", shops=SHOPS, **OTHERS)
-    states = States(directory / "states", sink.place)
+    states = States(directory / "states", sink.location)
     build(NdjsonCatalogue(catalogue), sink, states)
     return World(sink, states, catalogue)
 

@@ -92,7 +92,7 @@ class Directory:
         self.cluster = cluster
         self.source = NdjsonCatalogue(catalogue)
         self.sink = OpenSearchSink(cluster.urls, "struck")
-        self.states = States(folder / "states", self.sink.place)
+        self.states = States(folder / "states", self.sink.location)
         self._changes = catalogue / "changes.ndjson"
         self._versions = iter(range(1, 1_000_000))
 

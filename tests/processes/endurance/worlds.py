@@ -112,7 +112,7 @@ class Prefixes:
     def __init__(self, catalogue: Path, folder: Path) -> None:
         """Build the catalogue, whose file of changes is not there yet."""
         sink = MemorySink()
-        states = States(folder, sink.place)
+        states = States(folder, sink.location)
         generation = build(NdjsonCatalogue(catalogue), sink, states).stamp.generation
         self._editor = sink.edit(generation)
         changes = NdjsonCatalogue(catalogue).changes()

@@ -29,7 +29,7 @@ class Operator:
     def __init__(self, folder: Path, sink: EmbeddedSink | None = None) -> None:
         self.folder = folder
         self.sink = sink or EmbeddedSink(folder / "index")
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
 
     def build(self, shops: Iterable[dict[str, Any]], options: BuildOptions | None = None) -> BuildSummary:
         path = write_catalogue_directory(self.folder / "catalogue", shops=shops, coupons=[coupon("A", "s0")])

@@ -31,7 +31,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "catalogue"
         self.sink = MemorySink()
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
         write_catalogue_directory(self.folder, shops=[shop("Lamp", id="lamp")])
         self.build()
 
@@ -161,8 +161,8 @@ class Troubled:
     def whereabouts(self, position: str | None) -> str | None:
         return self._inner.whereabouts(position)
 
-    def waiting(self, position: str | None) -> int | None:
-        return self._inner.waiting(position)
+    def backlog(self, position: str | None) -> int | None:
+        return self._inner.backlog(position)
 
     def close(self) -> None:
         self._inner.close()
@@ -189,7 +189,7 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
     live = world.sink.live()
     assert live is not None
     world.states.drop(live.generation)
-    with pytest.raises(StateError, match=r"the state of the live generation is lost .*: build anew"):
+    with pytest.raises(StateError, match=r"the state of the live generation is lost .*: build again"):
         world.following().run(threading.Event())
     world.build()
     world.add("Book", 1)
@@ -199,7 +199,7 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
 
 def test_nothing_published_is_nothing_to_follow(tmp_path: Path) -> None:
     sink = MemorySink()
-    following = Following(sink, States(tmp_path / "state", sink.place), None, FollowOptions(once=True))
+    following = Following(sink, States(tmp_path / "state", sink.location), None, FollowOptions(once=True))
     with pytest.raises(StateError, match="nothing is published that could follow: build first"):
         following.run(threading.Event())
 

@@ -73,7 +73,7 @@ def test_a_full_disk_is_known_from_the_system_from_sqlite_and_from_an_engines_te
 @pytest.mark.rule("G3")
 def test_taking_over_a_former_state_without_space_advises_to_free_some_not_to_forget_it(tmp_path: Path) -> None:
     sink = MemorySink()
-    states = States(tmp_path / "state", sink.place)
+    states = States(tmp_path / "state", sink.location)
     catalogue = write_catalogue_directory(tmp_path / "catalogue", shops=[shop("Shop", id="s")])
     changes = [{"op": "upsert", "type": "shops", "record": record, "version": 5} for record in MANY]
     write_catalogue(catalogue / "changes.ndjson", changes)
@@ -137,7 +137,7 @@ class _FreeingStop(threading.Event):
 
 def _followed(tmp_path: Path, **options: Any) -> tuple[Following, _Filling, MemorySink]:  # noqa: ANN401 - options
     sink = MemorySink()
-    states = _Filling(tmp_path / "state", sink.place)
+    states = _Filling(tmp_path / "state", sink.location)
     build(NdjsonCatalogue(write_catalogue(tmp_path / "shops.ndjson", MANY)), sink, states)
     changes = tmp_path / "changes.ndjson"
     renamed = [{**record, "name": record["name"] + " renamed" + "x" * 200} for record in MANY]

@@ -26,7 +26,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.sink = EmbeddedSink(folder / "index")
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
         self._births = self._hours()
 
     def sealed(self) -> Stamp:
@@ -154,11 +154,11 @@ def test_a_mark_that_is_there_is_left_as_it_is(place: Place) -> None:
 
 
 def test_what_a_killed_reading_left_beside_the_states_is_removed_after_a_day(place: Place) -> None:
-    for name, age in (("read-anew-old", timedelta(days=2)), ("read-anew-young", timedelta(hours=2))):
+    for name, age in (("reread-old", timedelta(days=2)), ("reread-young", timedelta(hours=2))):
         left = place.states.directory / name
         left.mkdir()
         (left / "state.sqlite").touch()
         at = (NOON - age).timestamp()
         os.utime(left, (at, at))
     remove_remains(place.sink, place.states, NOON)
-    assert [path.name for path in place.states.directory.glob("read-anew-*")] == ["read-anew-young"]
+    assert [path.name for path in place.states.directory.glob("reread-*")] == ["reread-young"]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from indexer.records.related import CategoryNamesRecord
-from indexer.records.shop import ShopRecord
-from indexer.records.visibility import is_public
+from indexer.records.shop import ShopRecord, is_public
 from indexer.state.schema import KeyTwiceError
 from indexer.state.shops import CarriedCategory, StateShops
 from indexer.state.state import State

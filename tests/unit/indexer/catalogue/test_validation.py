@@ -110,7 +110,7 @@ def test_a_damaged_file_is_a_problem_and_the_document_is_whole(tmp_path: Path) -
     (tmp_path / "shops.ndjson.gz").write_bytes(gzip.compress(json.dumps(LAMP).encode())[:-4])
     done = as_json(tmp_path)
     (found,) = done["problems"]
-    assert (found["line"], "is damaged or ends in the middle" in found["reason"]) == (None, True)
+    assert (found["line"], "is damaged or truncated" in found["reason"]) == (None, True)
     assert (done["valid"], done["records"]) == (False, {})
 
 
