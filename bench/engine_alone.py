@@ -7,13 +7,13 @@ from pathlib import Path
 
 from index_mappings.generations import Stamp
 from service.search.embedded.engine import TantivyEngine
-from service.search.engine import Ask, Engine, Hit, Page
+from service.search.engine import Engine, Hit, Page, SearchRequest
 from service.search.plan import Plan
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import FindQuery, Generations
 from service.search.typeahead.typeahead import Typeahead
 
-Asked = tuple[Stamp, Sequence[Ask]]
+Asked = tuple[Stamp, Sequence[SearchRequest]]
 
 
 class _RecordingEngine:
@@ -29,12 +29,12 @@ class _RecordingEngine:
     async def generations(self) -> Generations:
         return await self._engine.generations()
 
-    async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
+    async def search(self, stamp: Stamp, asks: Sequence[SearchRequest]) -> tuple[Page, ...]:
         self.asked.append((stamp, asks))
         return await self._engine.search(stamp, asks)
 
-    def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
-        return self._engine.every(stamp, plan)
+    def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
+        return self._engine.scan(stamp, plan)
 
     async def typeahead(self, stamp: Stamp) -> Typeahead:
         return await self._engine.typeahead(stamp)

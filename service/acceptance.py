@@ -105,7 +105,7 @@ async def _opened(location: IndexLocation, generation: str) -> AsyncIterator[Eng
         engine = TantivyEngine(location.root)
     else:
         folder = DEFAULT_PLACE if location.typeaheads is None else FolderLocation(location.typeaheads / generation)
-        engine = OpenSearchEngine(location.urls, location.prefix, _REQUEST_SECONDS, location.access, place=folder)
+        engine = OpenSearchEngine(location.urls, location.prefix, _REQUEST_SECONDS, location.access, location=folder)
     try:
         yield engine
     finally:

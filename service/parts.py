@@ -101,7 +101,7 @@ def open_search(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> Sear
         min(_ENGINE_TIMEOUT, settings.request_timeout),
         metrics,
         access=settings.cluster_access,
-        place=FolderLocation(
+        location=FolderLocation(
             None if settings.typeahead_dir is None else settings.typeahead_dir / settings.index_prefix,
             settings.typeahead_mb * 1024**2,
         ),

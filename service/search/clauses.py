@@ -1,15 +1,14 @@
-"""What a plan is made of: clauses over finished terms, which every engine can tell of a document (X4)."""
+"""The clauses of a plan: conditions on the stored terms of a document, which every engine can evaluate (X4)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# Nobody changes clauses, but they are not frozen: a search makes a score of them, and freezing would make each of them
-# three times as expensive.
+# Not frozen: a search makes some twenty clauses, and a frozen dataclass takes three times as long to construct.
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Exact:
-    """The field holds one of the texts."""
+    """The field contains one of the texts."""
 
     field: str
     texts: tuple[str, ...]
@@ -17,7 +16,7 @@ class Exact:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Prefix:
-    """A text of the field begins with this one."""
+    """A text of the field begins with this text."""
 
     field: str
     text: str
@@ -25,7 +24,7 @@ class Prefix:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Infix:
-    """This text occurs inside a text of the field."""
+    """A text of the field contains this text."""
 
     field: str
     text: str
@@ -33,7 +32,7 @@ class Infix:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Below:
-    """The whole number of the field is below the bound."""
+    """The integer field is less than the bound."""
 
     field: str
     bound: int
@@ -48,25 +47,24 @@ class NoneOf:
 
 @dataclass(slots=True, unsafe_hash=True)
 class AllOf:
-    """Every clause holds; with none, everything matches."""
+    """Every clause holds; without clauses, every document matches."""
 
     clauses: tuple["Clause", ...]
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class AnyOf:
-    """At least one clause holds; with none, nothing matches."""
+    """At least one clause holds; without clauses, no document matches."""
 
     clauses: tuple["Clause", ...]
 
 
 Clause = Exact | Prefix | Infix | Below | AllOf | AnyOf | NoneOf
-# What every document meets.
-EVERYTHING = AllOf(())
+MATCH_ALL = AllOf(())
 
 
 def any_of(clauses: Sequence[Clause]) -> Clause:
-    """Any of some clauses; one stands for itself."""
+    """The disjunction of clauses; a single clause is returned as it is."""
     return clauses[0] if len(clauses) == 1 else AnyOf(tuple(clauses))
 
 
@@ -75,11 +73,11 @@ def meets(texts: Mapping[str, Sequence[str]], clause: Clause) -> bool:
 
     Args:
         texts: of the document, by field.
-        clause: without bounds of whole numbers.
+        clause: without `Below`.
 
     Raises:
         KeyError: the clause has a field that is not among the texts.
-        TypeError: it has a bound.
+        TypeError: the clause contains a `Below`.
     """
     match clause:
         case AllOf(parts):
@@ -88,11 +86,11 @@ def meets(texts: Mapping[str, Sequence[str]], clause: Clause) -> bool:
             return any(meets(texts, part) for part in parts)
         case NoneOf(parts):
             return not any(meets(texts, part) for part in parts)
-        case Exact(field, wanted):
-            return not set(wanted).isdisjoint(texts[field])
+        case Exact(field, values):
+            return not set(values).isdisjoint(texts[field])
         case Prefix(field, start):
             return any(text.startswith(start) for text in texts[field])
         case Infix(field, part):
             return any(part in text for text in texts[field])
         case Below():
-            raise TypeError("a bound says nothing of texts")
+            raise TypeError("a bound cannot be evaluated on texts")

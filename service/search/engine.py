@@ -1,4 +1,4 @@
-"""What a search engine must be able to do, so that the rules of matching stand over all of them at once."""
+"""The interface of a search engine: it runs plans, independently of the rules of matching."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One search of several that go to the engine together.
+class SearchRequest:
+    """One search; several can be sent to the engine together.
 
     Attributes:
-        plan: what to look for.
-        limit: hits to return.
-        offset: hits to pass over.
-        total: whether the exact number of hits is wanted.
-        sorts: documents that meet one of these are counted, each for the first one, and are no hits.
+        plan: what to find.
+        limit: the maximum number of hits.
+        offset: the number of hits to skip.
+        total: whether the exact number of hits is requested.
+        buckets: documents that meet one of these clauses are counted, each in its first bucket only, and are no hits.
     """
 
     plan: Plan
     limit: int
     offset: int = 0
     total: bool = False
-    sorts: tuple[Clause, ...] = ()
+    buckets: tuple[Clause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Page:
 
     Attributes:
         hits: in order.
-        total: how many there are in all; None when that was not asked.
-        counts: how many documents are of each sort that was asked for.
+        total: the number of all hits; None when it was not requested.
+        counts: the number of documents in each requested bucket.
     """
 
     hits: tuple[Hit, ...]
@@ -57,25 +57,25 @@ class Page:
 
 
 class Engine(Protocol):
-    """What a search engine must be able to do. Errors as in `Snapshot`."""
+    """A search engine. Errors as in `Snapshot`."""
 
     async def live(self) -> Stamp:
-        """The stamp of the live generation, asked now."""
+        """The stamp of the live generation, read from the engine now."""
 
     async def generations(self) -> Generations:
-        """The live and the previous stamp, and the operations document: one generation's, asked now."""
+        """The live and the previous stamp and the live operations document, read from the engine now."""
 
-    async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
+    async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
         """Run searches in the stamp's generation, in one round trip."""
 
-    def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
-        """All hits of a plan of one tier, however many, as of one moment."""
+    def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
+        """All hits of a plan with one tier, in batches, as of one point in time."""
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead, waiting for its files.
 
         Raises:
-            BackendUnavailable: its files cannot be had, or are damaged.
+            BackendUnavailable: its files are unavailable or damaged.
             GenerationGone: the generation was removed meanwhile.
         """
 

@@ -1,24 +1,24 @@
-"""What a search backend raises instead of an incomplete answer (E3)."""
+"""The errors of search backends: an incomplete answer is always one of these (E3)."""
 
 
-class BackendUnavailable(Exception):  # noqa: N818 - it names the state that callers are told of
-    """The engine did not answer, not wholly, or not in time. The text is for the log, never for a caller (E5)."""
+class BackendUnavailable(Exception):  # noqa: N818 - it names the state that callers see
+    """The engine gave no complete answer in time. The text goes to the log, never to a caller (E5)."""
 
 
 class GenerationGone(BackendUnavailable):
-    """The generation that was asked has been removed: ask what is live now, and try once more (C2)."""
+    """The requested generation was removed: look up what is live now, and retry once (C2)."""
 
 
 class TypeaheadUnavailable(BackendUnavailable):
-    """The files of a typeahead could not be had. The text is for operators: no paths or addresses, no last period."""
+    """The files of a typeahead are unavailable. The text is for operators: no paths or addresses, no last period."""
 
 
 class NotReadable(BackendUnavailable):
-    """The engine answers, but not with a generation that this service reads (G4)."""
+    """The engine answers, but has no generation that this service can read (G4)."""
 
 
 class GenerationDamaged(BackendUnavailable):
-    """A file of the live generation is not what was written. The text names it, for operators; no last period."""
+    """A file of the live generation differs from what was written. The text names it, for operators; no last period."""
 
 
 class NothingPublished(NotReadable):
@@ -26,4 +26,4 @@ class NothingPublished(NotReadable):
 
 
 class OtherSchema(NotReadable):
-    """What is live was built by the code of another schema version."""
+    """The live generation has another schema version than this service."""

@@ -1,4 +1,4 @@
-"""Knowing what is live: the stamp, looked up at most once a second and never trusted for longer than two (C1)."""
+"""The live stamp of the process: read at most once a second, and used for at most two seconds (C1)."""
 
 import asyncio
 import math
@@ -12,12 +12,12 @@ from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import detached_from_request
 from service.search.failures import BackendUnavailable, GenerationDamaged, NotReadable, OtherSchema
 
-# The engine answers, and what is live may not be answered from: the stamp confirmed before is of no use either.
+# The engine answers that the live generation is unusable, so the stamp confirmed before must not be used either.
 _UNUSABLE: Final = (GenerationDamaged, NotReadable)
 FRESH_SECONDS: Final = 1.0
-BOUND_SECONDS: Final = 2.0
-# Within the bound a stamp is confirmed twice, and a few more times where answers make callers look again.
-_REMEMBERED: Final = 8
+MAX_AGE_SECONDS: Final = 2.0
+# A stamp is confirmed twice within its maximum age, and a few more times by `reload`.
+_MAX_CONFIRMATIONS: Final = 8
 
 
 class LiveStamp:
@@ -29,20 +29,20 @@ class LiveStamp:
         clock: Callable[[], float] = time.monotonic,
         metrics: Metrics = NOTHING_MEASURED,
     ) -> None:
-        """Wrap a look-up.
+        """Read nothing yet.
 
         Args:
-            load: asks the engine; raises BackendUnavailable when it does not answer.
+            load: reads the stamp from the engine; raises BackendUnavailable when it gives no answer.
             clock: seconds, monotonic.
-            metrics: are told how often the last answer does.
+            metrics: count the hits and misses of the cached stamp.
         """
         self._metrics = metrics
         self._load = load
         self._clock = clock
-        self._confirmed: tuple[float, Stamp] | None = None
-        # When each of the newest stamps was last confirmed to be live.
+        self._confirmed: Stamp | None = None
+        # By stamp, when it was last confirmed to be live.
         self._confirmations: dict[tuple[str, int], float] = {}
-        self._under_way: asyncio.Task[Stamp] | None = None
+        self._lookup: asyncio.Task[Stamp] | None = None
         self._failed = False
 
     async def current(self) -> Stamp:
@@ -61,39 +61,39 @@ class LiveStamp:
         except _UNUSABLE:
             raise
         except BackendUnavailable:
-            if self._confirmed is not None and self._age() < BOUND_SECONDS:
-                return self._confirmed[1]
+            if self._confirmed is not None and self.age_of(self._confirmed) < MAX_AGE_SECONDS:
+                return self._confirmed
             raise
 
     def cached(self) -> Stamp | None:
-        """The live stamp where nothing has to be asked for it; else None.
+        """The live stamp if it is available without I/O; else None.
 
-        Once a second one request asks, and waits for what it is told. Those that come meanwhile go on with what was
-        confirmed: all of them would take the longer way otherwise, once a second, until it is known.
+        Once a second one request reads the stamp and waits for it. Requests that arrive meanwhile use the stamp that
+        was confirmed before, so that they need not wait.
         """
         confirmed = self._confirmed
         if confirmed is None:
             return None
-        age = self._clock() - confirmed[0]
-        if age >= FRESH_SECONDS and (age >= BOUND_SECONDS or not self._is_asked_for):
+        age = self.age_of(confirmed)
+        if age >= FRESH_SECONDS and (age >= MAX_AGE_SECONDS or not self._is_loading):
             return None
         self._metrics.cache("stamp", hit=True)
-        return confirmed[1]
+        return confirmed
 
     async def reload(self) -> Stamp:
-        """Ask the engine now; requests that ask at the same time share one look-up.
+        """Read the stamp from the engine now; concurrent requests share one look-up.
 
-        After one that failed only one request waits for the next: the others would all be late to learn the same.
+        While a look-up follows a failed one, further requests fail immediately instead of waiting for its timeout.
         """
-        if not self._is_asked_for or self._under_way is None:
+        if not self._is_loading or self._lookup is None:
             with detached_from_request():
-                self._under_way = asyncio.create_task(self._look_up())
+                self._lookup = asyncio.create_task(self._load_stamp())
         elif self._failed:
-            raise BackendUnavailable("the stamp could not be read just now, and is being asked for again")
-        # One caller's end must not end the look-up of the others.
-        return await asyncio.shield(self._under_way)
+            raise BackendUnavailable("the stamp could not be read, and a retry is running")
+        # The cancellation of one caller must not cancel the look-up of the others.
+        return await asyncio.shield(self._lookup)
 
-    async def _look_up(self) -> Stamp:
+    async def _load_stamp(self) -> Stamp:
         started = self._clock()
         try:
             stamp = await self._load()
@@ -107,20 +107,17 @@ class LiveStamp:
             raise OtherSchema(
                 f"the live generation has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
             )
-        self._confirmed = (started, stamp)
+        self._confirmed = stamp
         self._confirmations.pop(stamp.key, None)
         self._confirmations[stamp.key] = started
-        while len(self._confirmations) > _REMEMBERED:
+        while len(self._confirmations) > _MAX_CONFIRMATIONS:
             del self._confirmations[next(iter(self._confirmations))]
         return stamp
 
     def age_of(self, stamp: Stamp) -> float:
-        """Seconds since a stamp was last confirmed to be live; infinite where that is long ago, or never was."""
+        """Seconds since a stamp was last confirmed to be live; infinite if it never was, or long ago."""
         return self._clock() - self._confirmations.get(stamp.key, -math.inf)
 
     @property
-    def _is_asked_for(self) -> bool:
-        return self._under_way is not None and not self._under_way.done()
-
-    def _age(self) -> float:
-        return self._clock() - self._confirmed[0] if self._confirmed is not None else float("inf")
+    def _is_loading(self) -> bool:
+        return self._lookup is not None and not self._lookup.done()

@@ -1,7 +1,7 @@
-"""An engine behind a circuit breaker: every call is timed, counted and charged to the request that it is made for.
+"""An engine behind a circuit breaker: every call is timed, counted and added to the figures of its request.
 
-Reading the stamp and searching have a circuit each: with a cluster whose searches all run out of time, the small stamp
-document may well be there, and must not close the circuit of the searches.
+Reading the stamp and searching have separate circuits: a cluster whose searches all time out may still return the small
+stamp document, which must not close the circuit of the searches.
 """
 
 import time
@@ -15,7 +15,7 @@ from service.runtime.circuit_breaker import Circuit, CircuitOpen
 from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import current
 from service.runtime.tracing import asking
-from service.search.engine import Ask, Engine, Hit, Page
+from service.search.engine import Engine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
 from service.search.plan import Plan
 from service.search.protocol import Generations
@@ -23,56 +23,56 @@ from service.search.protocol import Generations
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
-# Answers of an engine that works: the generation is at fault.
+# Errors of the generation: the engine itself works.
 _GONE: Final = (GenerationGone, GenerationDamaged, NotReadable)
 
 
 class GuardedEngine:
-    """An engine that is not asked while it fails."""
+    """An engine that is not called while its circuit is open."""
 
     def __init__(self, engine: Engine, system: str, metrics: Metrics = NOTHING_MEASURED) -> None:
-        """Guard an engine; it belongs to this one.
+        """Guard an engine, and close it with this one.
 
         Args:
-            engine: what is asked.
+            engine: the guarded engine.
             system: its name in traces.
-            metrics: are told of every call.
+            metrics: count and time every call.
         """
         self._engine = engine
         self._system = system
         self._metrics = metrics
-        self._stamp = Circuit("stamp", (BackendUnavailable,), metrics)
-        self._searches = Circuit("search", (BackendUnavailable,), metrics)
+        self._stamp_circuit = Circuit("stamp", (BackendUnavailable,), metrics)
+        self._search_circuit = Circuit("search", (BackendUnavailable,), metrics)
 
     async def live(self) -> Stamp:
-        """The stamp of the live generation, asked now."""
-        with self._asked("stamp"):
+        """The stamp of the live generation, read now."""
+        with self._call("stamp"):
             return await self._engine.live()
 
     async def generations(self) -> Generations:
-        """What operators are told of generations."""
-        with self._asked("stamp"):
+        """The generations as operators see them."""
+        with self._call("stamp"):
             return await self._engine.generations()
 
-    async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
+    async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
         """Run searches in one round trip."""
-        with self._asked("search"):
-            return await self._engine.search(stamp, asks)
+        with self._call("search"):
+            return await self._engine.search(stamp, requests)
 
-    async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
-        """All hits of a plan, page by page, each a call of its own."""
-        async with aclosing(self._engine.every(stamp, plan)) as pages:
+    async def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
+        """All hits of a plan in batches; each batch is one call."""
+        async with aclosing(self._engine.scan(stamp, plan)) as batches:
             while True:
-                with self._asked("every"):
-                    page = await anext(pages, None)
-                if page is None:
+                with self._call("every"):
+                    batch = await anext(batches, None)
+                if batch is None:
                     return
-                yield page
+                yield batch
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead.
 
-        No circuit takes part: this is one attempt a second at most, and its failure says nothing of searches.
+        It has no circuit: there is at most one attempt a second, whose failure does not imply that searches fail.
         """
         return await self._engine.typeahead(stamp)
 
@@ -80,16 +80,16 @@ class GuardedEngine:
         """Release the engine."""
         await self._engine.close()
 
-    def _asked(self, operation: str) -> "_Asked":
-        """One call to the engine, as a context; BackendUnavailable where it is left alone just now."""
-        circuit = self._stamp if operation == "stamp" else self._searches
-        return _Asked(operation, circuit, self._system, self._metrics)
+    def _call(self, operation: str) -> "_EngineCall":
+        """The context of one call to the engine; entering it raises BackendUnavailable while the circuit is open."""
+        circuit = self._stamp_circuit if operation == "stamp" else self._search_circuit
+        return _EngineCall(operation, circuit, self._system, self._metrics)
 
 
-class _Asked:
-    """One call: refused by an open circuit, traced, timed, counted, and charged to the current request."""
+class _EngineCall:
+    """One call: refused by an open circuit, or else traced, timed, counted and added to the current request."""
 
-    __slots__ = ("_began", "_circuit", "_metrics", "_operation", "_probing", "_span", "_system")
+    __slots__ = ("_circuit", "_metrics", "_operation", "_probing", "_span", "_started", "_system")
 
     def __init__(self, operation: str, circuit: Circuit, system: str, metrics: Metrics) -> None:
         self._operation = operation
@@ -98,12 +98,12 @@ class _Asked:
         self._metrics = metrics
 
     def __enter__(self) -> None:
-        self._began = time.perf_counter()
+        self._started = time.perf_counter()
         try:
             self._probing = self._circuit.begin()
         except CircuitOpen:
-            self._metrics.engine_call(self._operation, "refused", time.perf_counter() - self._began)
-            raise BackendUnavailable("the engine failed just now and is left alone for a second") from None
+            self._metrics.engine_call(self._operation, "refused", time.perf_counter() - self._started)
+            raise BackendUnavailable("the engine failed less than a second ago and is not called meanwhile") from None
         self._span = asking(self._system, self._operation)
         self._span.__enter__()
 
@@ -112,10 +112,10 @@ class _Asked:
     ) -> None:
         self._span.__exit__(kind, error, traceback)
         gone = isinstance(error, _GONE)
-        # What was cancelled says nothing of the engine.
+        # A cancelled call is neither a success nor a failure of the engine.
         if error is None or isinstance(error, Exception):
             self._circuit.end(probing=self._probing, failed=isinstance(error, BackendUnavailable) and not gone)
-        seconds = time.perf_counter() - self._began
+        seconds = time.perf_counter() - self._started
         outcome = "ok" if error is None else "gone" if gone else "unavailable"
         self._metrics.engine_call(self._operation, outcome, seconds)
         if (request := current()) is not None:

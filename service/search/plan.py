@@ -1,7 +1,7 @@
-"""What an engine is asked, engine-independent: tiers of clauses over finished terms.
+"""Plans: engine-independent searches, as tiers of clauses over the terms in the index.
 
-Both engines run the same plan, so the rules of matching stand here once for production, and once more, independently,
-in the reference backend.
+Both engines run the same plans, so the rules of matching are here for production; the reference backend implements them
+again, independently.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,49 +12,49 @@ from index_mappings.documents import ANY_MARKET
 from index_mappings.forms import QueryForms
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import FindTier, is_part_evidence
-from service.search.clauses import EVERYTHING, AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix, any_of
+from service.search.clauses import MATCH_ALL, AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix, any_of
 
 Tiers = tuple[tuple[int, Clause], ...]
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Plan:
-    """A search: hits come by tier, best first, then by the documents' rank.
+    """A search, whose hits are ordered by tier, best first, then by the documents' rank.
 
     Attributes:
         kind: the index.
-        tiers: tier and clause, best first; a document has the best tier whose clause it meets.
-        filters: what every hit must meet.
-        excluded: what no hit may meet.
-        whole: what exactly the documents of all tiers meet, where one clause says it shorter.
+        tiers: pairs of tier and clause, best first; a document has the best tier whose clause it meets.
+        filters: clauses that every hit meets.
+        excluded: clauses that no hit meets.
+        union: a clause equivalent to the disjunction of all tiers, where there is a shorter one.
     """
 
     kind: str
     tiers: Tiers
     filters: tuple[Clause, ...] = ()
     excluded: tuple[Clause, ...] = ()
-    whole: Clause | None = None
+    union: Clause | None = None
 
     @property
     def matching(self) -> Clause:
-        """What a document of any tier meets."""
-        return self.whole or any_of([clause for _, clause in self.tiers])
+        """The clause that the documents of any tier meet."""
+        return self.union or any_of([clause for _, clause in self.tiers])
 
 
-# The categories that each word means.
+# By word, the slugs of the categories that it means.
 Slugs = Mapping[str, tuple[str, ...]]
 
 
 def find_plan(query: QueryForms, slugs: Slugs, filters: tuple[Clause, ...]) -> Plan:
-    """The plan of find_shop (M3, M4), without tiers that cannot hold a shop, as better ones hold all that meet them.
+    """The plan of find_shop (M3, M4); tiers whose documents all have a better tier are omitted.
 
     Args:
-        query: the kept query; blank browses.
-        slugs: the categories that each word means.
+        query: without the ignored words; blank browses.
+        slugs: by word, the categories that it means.
         filters: country and category.
     """
     if not query.texts:
-        return Plan("shops", ((FindTier.CATEGORY, EVERYTHING),), filters)
+        return Plan("shops", ((FindTier.CATEGORY, MATCH_ALL),), filters)
     begins_key = _begins("keys", query)
     tiers: list[tuple[int, Clause]] = [
         (FindTier.EQUALS_FULL, Exact("full", query.texts)),
@@ -62,9 +62,9 @@ def find_plan(query: QueryForms, slugs: Slugs, filters: tuple[Clause, ...]) -> P
         (FindTier.BEGINS_KEY, begins_key),
     ]
     by_words = _by_words(query.words, slugs)
-    # Each full form is a key (X2), so what begins a key holds all tiers above.
-    whole = any_of([begins_key, *_widest(by_words)])
-    return Plan("shops", (*tiers, *by_words), filters, whole=whole)
+    # Each full form is a key (X2), so the shops of the better tiers also meet `begins_key`.
+    union = any_of([begins_key, *_widest(by_words)])
+    return Plan("shops", (*tiers, *by_words), filters, union=union)
 
 
 def _by_words(words: Sequence[str], slugs: Slugs) -> Tiers:
@@ -77,7 +77,7 @@ def _by_words(words: Sequence[str], slugs: Slugs) -> Tiers:
 
 
 def _one_word(word: str, slugs: Slugs) -> Tiers:
-    # Each word of a name or of a main label begins a key (X2), so what begins a word has a better tier.
+    # Each word of a name or of a main label begins a key (X2), so shops with such a word have a better tier.
     tiers: list[tuple[int, Clause]] = []
     if len(named := _name_evidence(word)) > 1:
         tiers.append((FindTier.INFIX, AnyOf(named)))
@@ -99,8 +99,9 @@ def _several_words(words: tuple[str, ...], slugs: Slugs) -> Tiers:
 
 
 def _widest(tiers: Tiers) -> Iterator[Clause]:
-    """The clauses of tiers of words that no other one holds: of several words a category's holds all others."""
+    """The clauses of the tiers by words, without those that imply another one of them."""
     clauses = dict(tiers)
+    # For several words, the category tier's clause follows from each of the others.
     if FindTier.CATEGORY in clauses and FindTier.WORDS in clauses:
         yield clauses[FindTier.CATEGORY]
         return
@@ -110,31 +111,31 @@ def _widest(tiers: Tiers) -> Iterator[Clause]:
 
 
 def whole_query_match(query: QueryForms, slugs: Slugs) -> Clause:
-    """Whether a shop matches the query at all, whatever its tier (M3)."""
+    """The clause that a shop meets if it matches the query in any tier (M3)."""
     return find_plan(query, slugs, ()).matching
 
 
 def word_evidence(word: str, slugs: Sequence[str], *, label: bool = False) -> Clause:
-    """Any evidence of one word on a shop: (a) to (d) of M3.
+    """The clause that a shop meets if it has any evidence of a word: (a) to (d) of M3.
 
     Args:
         word: folded.
         slugs: the categories that it means.
-        label: whether (e) counts too, with or without another word.
+        label: whether (e) counts too, whatever evidence the other words have.
     """
     category = (Exact("categories", tuple(slugs)),) if slugs else ()
     return AnyOf((*_name_evidence(word), *category, *((_label(word),) if label else ())))
 
 
-def exclusive(sorts: Sequence[Clause]) -> tuple[Clause, ...]:
-    """The sorts so that each document is of one only: the first that it meets."""
+def exclusive(buckets: Sequence[Clause]) -> tuple[Clause, ...]:
+    """The clauses of disjoint buckets: each document stays in the first bucket that it meets."""
     return tuple(
-        AllOf((clause, NoneOf(tuple(sorts[:place])))) if place else clause for place, clause in enumerate(sorts)
+        AllOf((clause, NoneOf(tuple(buckets[:index])))) if index else clause for index, clause in enumerate(buckets)
     )
 
 
 def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, ...]:
-    """Country (unknown is not a no: M7) and category."""
+    """The filters by country (shops of unknown countries pass: M7) and by category."""
     clauses: list[Clause] = []
     if country is not None:
         clauses.append(Exact("markets", (country, ANY_MARKET)))
@@ -143,24 +144,24 @@ def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, .
     return tuple(clauses)
 
 
-def _with_labels(words: Sequence[str], evidence: Sequence[Clause], needed: tuple[Clause, ...]) -> Clause:
-    """Every word has its evidence or is a label of the domain, one of them at least (M3 e).
+def _with_labels(words: Sequence[str], evidence: Sequence[Clause], required: tuple[Clause, ...]) -> Clause:
+    """The clause that every word has evidence or is a label of the domain, and at least one is a label (M3 e).
 
     Args:
         words: distinct.
-        evidence: of each word.
-        needed: clauses of which one must hold, so that every label has another word next to it.
+        evidence: the evidence clause of each word.
+        required: clauses of which at least one must hold, so that a label never counts alone.
     """
     either = (AnyOf((clause, _label(word))) for word, clause in zip(words, evidence, strict=True))
-    # The labels come first: where an index knows none of them, nothing else is looked up.
-    return AllOf((AnyOf(tuple(map(_label, words))), *either, AnyOf(needed)))
+    # The labels come first: if the index contains none of them, the engine evaluates nothing else.
+    return AllOf((AnyOf(tuple(map(_label, words))), *either, AnyOf(required)))
 
 
 def _two_categories(words: Sequence[str], slugs: Slugs) -> Iterator[Clause]:
-    """Clauses of which one holds where two of the words mean categories of the shop."""
+    """Clauses of which at least one holds if two of the words mean categories of the shop."""
     meant = [slugs[word] for word in words if slugs[word]]
-    for place, last in enumerate(meant[1:], 1):
-        others = tuple(dict.fromkeys(chain.from_iterable(meant[:place])))
+    for index, last in enumerate(meant[1:], 1):
+        others = tuple(dict.fromkeys(chain.from_iterable(meant[:index])))
         yield AllOf((Exact("categories", others), Exact("categories", last)))
 
 
@@ -173,7 +174,7 @@ def _begins(field: str, query: QueryForms) -> Clause:
 
 
 def _name_evidence(word: str) -> tuple[Clause, ...]:
-    # A word that equals a shop's word also begins it: (a) is within (b).
+    # A word that equals a shop's word is also a prefix of it: (b) includes (a).
     if is_part_evidence(word, ideographic=is_ideographic(word)):
         return (Prefix("words", word), Infix("infixes", word))
     return (Prefix("words", word),)

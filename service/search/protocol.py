@@ -1,19 +1,20 @@
-"""What the service asks of a search engine, in the words of the domain.
+"""The interface of a search backend to the rest of the service, in terms of the domain.
 
-An answer is whole or it is an error: an engine that timed out, lost a shard or is gone raises, it never returns less
-(E3). One snapshot is one generation: nothing of another generation gets into an answer (C2).
+An answer is complete or it is an error: a timeout, a lost shard or an unreachable engine raises (E3). All answers of a
+snapshot come from one generation (C2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from index_mappings.documents import Category, Shop
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
+from service.search.related_records import CouponQuery, Coupons, Facts, MergeEffects, Offer
 
-# The number of a shop's offers that can be read, newest first: engines find documents up to this position (M8).
-REACHED_OFFERS: Final = 100_000
+# A shop's newest offers up to this position can be read: engines return hits up to it (M8).
+OFFER_WINDOW: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class FindQuery:
         text: as typed; blank browses.
         country: an upper-case ISO code, or None.
         category: a slug that list_categories returned, or None.
-        offset: how many shops to pass over.
-        limit: how many to return at most.
+        offset: the number of shops to skip.
+        limit: the maximum number of shops.
     """
 
     text: str
@@ -35,14 +36,15 @@ class FindQuery:
     limit: int
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: every suggest request makes some
+# Not frozen, as the other types of suggest requests below: each request constructs several.
+@dataclass(slots=True, unsafe_hash=True)
 class SuggestQuery:
     """A typeahead query.
 
     Attributes:
-        text: as typed so far.
+        text: the typed text.
         country: an upper-case ISO code, or None.
-        limit: how many shops, and how many categories, to return at most.
+        limit: the maximum number of shops, and of categories.
     """
 
     text: str
@@ -50,14 +52,14 @@ class SuggestQuery:
     limit: int
 
 
-@dataclass(slots=True)  # not frozen: every suggest request makes some
+@dataclass(slots=True)
 class SuggestedShop:
-    """What a suggestion shows of a shop.
+    """The fields of a shop that a suggestion shows.
 
     Attributes:
-        id, name, domain: the shop's.
-        category: its first one's slug.
-        popularity: the shop's; None where it is not known.
+        id, name, domain: of the shop.
+        category: the slug of its first category.
+        popularity: of the shop; None when it is unknown.
     """
 
     id: str
@@ -72,8 +74,8 @@ class WordCount:
     """How many shops have any evidence of a word of the query, filters applied (M6).
 
     Attributes:
-        word: spelt as ignored words are.
-        shops: their number.
+        word: as typed.
+        shops: the number of shops.
     """
 
     word: str
@@ -87,11 +89,10 @@ class Found:
     Attributes:
         shops: one page, in order.
         total: the full number of matches.
-        ignored: words that matched nothing in the corpus, as typed, in query order.
-        category_truncated: whether a word resolves to more categories than are taken.
-        did_you_mean: up to three shops of which the whole query is a misspelt name, or a name and something else; none
-            of them is among the matches.
-        word_counts: for each word of a query of several that has no match; None for other queries.
+        ignored: words without evidence on any shop, as typed, in query order.
+        category_truncated: whether a word means more categories than the search uses.
+        did_you_mean: up to three other shops whose name is misspelt in the query, or is a part of it.
+        word_counts: for each word of a query of several words without a match; None for other queries.
     """
 
     shops: tuple[Shop, ...]
@@ -102,14 +103,14 @@ class Found:
     word_counts: tuple[WordCount, ...] | None = None
 
 
-@dataclass(slots=True)  # not frozen: every suggest request makes eight
+@dataclass(slots=True)
 class Suggestion:
     """A suggested shop.
 
     Attributes:
-        shop: what is shown of it.
+        shop: the shown fields.
         tier: of its best evidence (M9).
-        encoded: the suggestion as JSON bytes, cached with it; empty until it was first sent.
+        encoded: the cached JSON of the suggestion; empty until it is first sent.
     """
 
     shop: SuggestedShop
@@ -117,11 +118,11 @@ class Suggestion:
     encoded: bytes = field(default=b"", compare=False, repr=False)
 
     def order(self) -> tuple[int, float, str]:
-        """What suggestions are sorted by: the better tier, popularity, the id (M1, M2)."""
+        """The sort key: the better tier, popularity, the id (M1, M2)."""
         return -self.tier, -(self.shop.popularity or 0.0), self.shop.id
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: every suggest request makes some
+@dataclass(slots=True, unsafe_hash=True)
 class Suggested:
     """The answer to a typeahead query (M9, M10)."""
 
@@ -130,101 +131,13 @@ class Suggested:
 
 
 @dataclass(frozen=True, slots=True)
-class CouponQuery:
-    """Which coupons, asked when and from where.
-
-    Attributes:
-        shop: an id or reduced domain; None for the coupons of all shops.
-        now_us: the call's one clock reading, microseconds since 1970.
-        channel: the door, as display policies name it.
-        country: the caller's, where a trusted edge says it; None otherwise.
-        most: with more usable coupons than this the list is not read; None reads any number.
-    """
-
-    shop: str | None
-    now_us: int
-    channel: str
-    country: str | None
-    most: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Coupons:
-    """The balance of coupons (A4).
-
-    Attributes:
-        usable: how many may be shown.
-        expired, rejected, reserved, policy: how many are withheld, each counted for its first reason.
-        views: the usable ones as callers see them, in M11's order; None when there are more than asked for.
-    """
-
-    usable: int
-    expired: int
-    rejected: int
-    reserved: int
-    policy: int
-    views: tuple[Mapping[str, Any], ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a public shop beside its name.
-
-    Attributes:
-        shop: its id and domain.
-        shipping: the statement as callers see it, with `excluded`; None when none was collected.
-        signals: present trust signals as callers see them.
-        pipeline_gaps: kinds of signal whose check ran without a usable value.
-    """
-
-    shop: Mapping[str, str]
-    shipping: Mapping[str, Any] | None
-    signals: tuple[Mapping[str, Any], ...]
-    pipeline_gaps: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """An offer with what the checkout tools need.
-
-    Attributes:
-        id: offer id.
-        shop: the shop's id and domain.
-        checkout_url: a valid URL, or None.
-        affiliate: network, program_id, commission_stated, disclosure and url; None without a programme.
-    """
-
-    id: str
-    shop: Mapping[str, str]
-    checkout_url: str | None
-    affiliate: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class MergeEffects:
-    """What a merge of two shops would touch.
-
-    Attributes:
-        coupons, offers: those of both shops.
-        duplicate_codes: coupon codes that both have.
-        domain_has_others: whether a third shop, which has no name that both have, is on the registrable domain that
-            they share; False where they share no domain or no name.
-    """
-
-    coupons: int
-    offers: int
-    duplicate_codes: int
-    domain_has_others: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Generations:
-    """What operators are told of generations.
+    """The generations as operators see them.
 
     Attributes:
-        live: the stamp of the live one, of whatever schema version: it is for the reader to say that it is another one.
-        previous: the stamp of the one that was live before; None when none is kept for a rollback.
-        operations: what the indexer tells beside the live one; None when nothing of it is known.
+        live: the stamp of the live one, whatever its schema version: readers have to check it.
+        previous: the stamp of the one that was live before; None when none is stored for a rollback.
+        operations: the operations document of the live one; None when there is none.
     """
 
     live: Stamp
@@ -237,9 +150,9 @@ class TypeaheadState:
     """Whether suggest requests can be answered.
 
     Attributes:
-        status: `ready`; `opening` until its files are there and checked; `failed` when they could not be opened, which
-            is tried again.
-        reason: why it is not ready, for operators, without paths and addresses; empty when it is.
+        status: `ready`; `opening` until its files are present and checked; `failed` when they could not be opened,
+            which is retried.
+        reason: for operators, why it is not ready, without paths and addresses; empty when it is ready.
     """
 
     status: Literal["ready", "opening", "failed"]
@@ -249,57 +162,59 @@ class TypeaheadState:
 class Snapshot(Protocol):
     """One generation, as of one stamp.
 
-    Every method raises BackendUnavailable when the engine does not answer wholly and in time, and GenerationGone when
-    the generation has been removed meanwhile.
+    Every method raises BackendUnavailable when the engine gives no complete answer in time, and GenerationGone when the
+    generation was removed meanwhile.
     """
 
     @property
     def stamp(self) -> Stamp:
-        """The stamp that all answers of this snapshot carry."""
+        """The stamp of all answers of this snapshot."""
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M8)."""
 
     def suggest(self, query: SuggestQuery) -> Suggested:
-        """Suggest shops and categories (M9, M10), from the typeahead in the process.
+        """Suggest shops and categories (M9, M10), without I/O.
 
         Raises:
             BackendUnavailable: the typeahead of this generation is not open.
         """
 
     async def categories(self) -> tuple[Category, ...]:
-        """All categories that a public shop carries, most shops first, then slug (M11)."""
+        """All categories of public shops, by descending number of shops, then slug (M11)."""
 
     async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
-        """The shop of an id or a reduced domain (R1), with up to `offers` of its offers; None when there is none.
+        """The shop of an id or a reduced domain (R1); None when there is none.
 
-        Without `offers` it carries the few that every shop of a search carries (A1). Offers before `offers_offset` are
-        passed over; the offers from REACHED_OFFERS on are never returned.
+        Args:
+            reference: the id or reduced domain.
+            offers: the maximum number of its offers; 0 returns the few that every found shop has (A1).
+            offers_offset: the number of offers to skip; offers from OFFER_WINDOW on are never returned.
         """
 
     async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
-        """The shops of ids or reduced domains, each as a search returns it, in the order asked (A14).
+        """The shops of ids or reduced domains, each as a search returns it, in the order of the references (A14).
 
-        A reference that occurs twice is answered twice; None stands for one that names no shop.
+        A repeated reference returns its shop repeatedly; None stands for a reference of no shop.
         """
 
     async def coupons(self, query: CouponQuery) -> Coupons | None:
-        """The balance of a shop's coupons, or of all; None when there is no such public shop."""
+        """The balance of the coupons of a shop or of all shops; None when there is no such public shop."""
 
     async def facts(self, reference: str) -> Facts | None:
-        """Shipping of a shop; None when there is no such public shop."""
+        """The shipping facts of a shop; None when there is no such public shop."""
 
     async def trust(self, reference: str) -> Facts | None:
-        """Trust of a shop that has at least one present signal; None for every other reference alike (A8)."""
+        """The trust facts of a shop with at least one present signal; None for every other reference (A8)."""
 
     async def offer(self, offer_id: str) -> Offer | None:
         """The offer of a public shop; None when there is none."""
 
-    async def merge_candidates(self, shop: Shop, most: int) -> tuple[Shop, ...]:
+    async def merge_candidates(self, shop: Shop, limit: int) -> tuple[Shop, ...]:
         """Other shops that share a domain part, a whole name or a redirect with this one, in M1's order."""
 
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
-        """What a merge of two shops would touch."""
+        """What a merge of two shops would affect."""
 
 
 class SearchBackend(Protocol):
@@ -309,24 +224,24 @@ class SearchBackend(Protocol):
         """The live generation, confirmed within the last two seconds (C1).
 
         Raises:
-            BackendUnavailable: the engine does not say what is live, or nothing readable is.
+            BackendUnavailable: the live stamp is unavailable, or this service cannot read that generation.
         """
 
     def current(self) -> Snapshot | None:
-        """The live generation where it is available without I/O; else None."""
+        """The live generation if it is available without I/O; else None."""
 
     def typeahead_state(self) -> TypeaheadState:
         """Whether suggest requests can be answered now."""
 
     async def refresh(self) -> Snapshot:
-        """The live generation, looked up again: for the one retry after GenerationGone (C2)."""
+        """The live generation, read again: for the one retry after GenerationGone (C2)."""
 
     async def generations(self) -> Generations:
-        """The generations, asked now and never kept: for operators, not for answers.
+        """The generations, read from the engine now and never cached: for operators, not for answers.
 
         Raises:
             NothingPublished: there is no live generation yet.
-            BackendUnavailable: the engine does not say.
+            BackendUnavailable: the engine gives no answer.
         """
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Opens the typeahead of the live stamp in the background, while requests go on with the former one (C1).
+"""Opens the typeahead of the live stamp in the background, while requests use the former one (C1).
 
-Files of a new stamp may have to be fetched first, and are checked as a whole. One typeahead is opened at a time: the
-next one shares most of its files. After a failure it is tried again, at most once a second.
+The files of a new stamp may have to be fetched, and all of them are checked. Typeaheads are opened one after the other,
+as consecutive ones share most files. After a failure there is at most one attempt a second.
 """
 
 import asyncio
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 RETRY_SECONDS: Final = 1.0
 READY: Final = TypeaheadState("ready")
 OPENING: Final = TypeaheadState("opening", "the files of the live generation are being opened")
-NOT_BEGUN: Final = TypeaheadState("opening")
+NOT_STARTED: Final = TypeaheadState("opening")
 FAILED: Final = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
-# Their texts are for operators.
+# The texts of these errors are written for operators.
 _EXPLAINED: Final = (TypeaheadUnavailable, GenerationDamaged)
 _LOG: Final = logging.getLogger(__name__)
 
 
 class TypeaheadOpener:
-    """The typeahead that was opened last, and the attempt to open the next one."""
+    """Holds the typeahead opened last, and the running attempt to open the next one."""
 
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with none.
+        """Open nothing yet.
 
         Args:
-            engine: what opens them.
+            engine: opens the typeaheads.
             clock: seconds, monotonic.
         """
         self._engine = engine
         self._clock = clock
         self._opened: tuple[Stamp, Typeahead] | None = None
         self._attempt: asyncio.Task[None] | None = None
-        self._began = 0.0
+        self._started = 0.0
         self._failed_at: float | None = None
         self._failure = FAILED
 
@@ -54,40 +54,40 @@ class TypeaheadOpener:
 
     @property
     def state(self) -> TypeaheadState:
-        """How the last attempt ended; the caller knows whether it was for the stamp that is live."""
+        """The outcome of the last attempt, which may have been for another stamp than the live one."""
         if self._failed_at is not None:
             return self._failure
         if self._attempt is not None:
             return OPENING
-        return NOT_BEGUN if self._opened is None else READY
+        return NOT_STARTED if self._opened is None else READY
 
     def request(self, stamp: Stamp) -> None:
-        """Have a stamp's typeahead opened, unless an attempt runs or one failed less than a second ago."""
+        """Start to open a stamp's typeahead, unless an attempt is running or failed less than a second ago."""
         if self._attempt is not None:
             return
         if self._failed_at is not None and self._clock() - self._failed_at < RETRY_SECONDS:
             return
-        self._began = self._clock()
+        self._started = self._clock()
         with detached_from_request():
             self._attempt = asyncio.create_task(self._open(stamp))
 
-    async def wait(self, at_most: float | None) -> None:
-        """Wait for the attempt that runs, if any.
+    async def wait(self, limit: float | None) -> None:
+        """Wait for the running attempt, if there is one.
 
         Args:
-            at_most: until so many seconds after its beginning; None for as long as it takes.
+            limit: seconds since the attempt started after which waiting ends; None waits until it is finished.
         """
         if (attempt := self._attempt) is not None:
-            timeout = None if at_most is None else max(0.0, self._began + at_most - self._clock())
-            # The attempt is not this request's: it goes on when the request ends.
+            timeout = None if limit is None else max(0.0, self._started + limit - self._clock())
+            # `asyncio.wait` does not cancel the attempt when the waiting request is cancelled.
             await asyncio.wait((attempt,), timeout=timeout)
 
-    def forget(self) -> None:
-        """Let go of what is open: its generation is gone."""
+    def discard(self) -> None:
+        """Drop the open typeahead, whose generation is gone."""
         self._opened = None
 
     async def close(self) -> None:
-        """End the attempt and let go of what is open."""
+        """Cancel the attempt and drop the open typeahead."""
         self._opened = None
         if (attempt := self._attempt) is not None:
             attempt.cancel()
@@ -101,7 +101,7 @@ class TypeaheadOpener:
             self._failure = TypeaheadState("failed", str(error)) if isinstance(error, _EXPLAINED) else FAILED
             cause = type(error.__cause__ or error).__name__
             _LOG.warning("the typeahead of sequence %d could not be opened: %s (%s)", stamp.sequence, error, cause)
-        except Exception:  # noqa: BLE001 - whatever it is, the former typeahead answers, and this is tried again
+        except Exception:  # noqa: BLE001 - after any error the former typeahead answers, and a retry follows
             self._failed_at, self._failure = self._clock(), FAILED
             _LOG.exception("opening the typeahead of sequence %d failed", stamp.sequence)
         else:

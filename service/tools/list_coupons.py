@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from index_mappings.timestamps import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
-from service.search.protocol import CouponQuery, Coupons
+from service.search.related_records import CouponQuery, Coupons
 from service.tools.fields import ReferenceText
 from service.tools.request import OptionalShopRequest
 from service.tools.shop_view import Money, NamedShop
@@ -97,7 +97,7 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsR
         now_us=microseconds(context.now),
         channel=context.channel,
         country=context.country,
-        most=context.most_coupons if reference is None else None,
+        list_limit=context.most_coupons if reference is None else None,
     )
     found = await context.search.coupons(query)
     if found is None:

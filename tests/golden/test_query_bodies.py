@@ -6,12 +6,12 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.forms import query_forms
-from service.search.clauses import EVERYTHING
-from service.search.engine import Ask
-from service.search.opensearch.queries import every_body, search_body
+from service.search.clauses import MATCH_ALL
+from service.search.engine import SearchRequest
+from service.search.opensearch.queries import scan_body, search_body
 from service.search.plan import Plan, filter_clauses, find_plan, word_evidence
-from service.search.protocol import CouponQuery
-from service.search.shop_details import coupon_plan, coupon_sorts
+from service.search.related_records import CouponQuery
+from service.search.shop_details import coupon_plan, withheld_reasons
 from tests.golden.golden import assert_golden
 
 TIMEOUT_MS: Final = 1_500
@@ -46,7 +46,7 @@ def _keys(body: object) -> set[str]:
 
 
 def _body(plan: Plan) -> dict[str, Any]:
-    return search_body(Ask(plan, 25, offset=50, total=True), timeout_ms=TIMEOUT_MS)
+    return search_body(SearchRequest(plan, 25, offset=50, total=True), timeout_ms=TIMEOUT_MS)
 
 
 @pytest.mark.rule("M2", "X4")
@@ -58,20 +58,20 @@ def test_the_body_of_each_kind_of_query_is_the_golden_one(name: str) -> None:
 @pytest.mark.rule("M6", "M6.word_counts")
 def test_a_body_that_counts_the_shops_with_evidence_of_a_word_is_the_golden_one() -> None:
     plan = Plan("shops", ((0, word_evidence("zalando", (), label=True)),), filter_clauses("DE", None))
-    assert_golden("query_count.json", search_body(Ask(plan, 0, total=True), timeout_ms=TIMEOUT_MS))
+    assert_golden("query_count.json", search_body(SearchRequest(plan, 0, total=True), timeout_ms=TIMEOUT_MS))
 
 
 @pytest.mark.rule("A4", "A5")
 def test_coupons_are_counted_by_their_first_reason_and_listed_by_one_body() -> None:
-    query = CouponQuery("s1", now_us=1_935_817_689_000_000, channel="mcp", country="AT", most=None)
-    ask = Ask(coupon_plan(query), 1_000, total=True, sorts=coupon_sorts(query))
+    query = CouponQuery("s1", now_us=1_935_817_689_000_000, channel="mcp", country="AT", list_limit=None)
+    ask = SearchRequest(coupon_plan(query), 1_000, total=True, buckets=withheld_reasons(query))
     assert_golden("query_coupons.json", search_body(ask, timeout_ms=TIMEOUT_MS))
 
 
 @pytest.mark.rule("M11.other_lists")
 def test_a_list_without_an_end_is_read_on_from_the_last_rank() -> None:
-    plan = Plan("coupons", ((0, EVERYTHING),))
-    assert_golden("query_every.json", [every_body(plan, "pit", after, limit=5_000) for after in (None, ["0ff"])])
+    plan = Plan("coupons", ((0, MATCH_ALL),))
+    assert_golden("query_every.json", [scan_body(plan, "pit", after, limit=5_000) for after in (None, ["0ff"])])
 
 
 @pytest.mark.rule("X4")

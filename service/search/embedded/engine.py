@@ -1,6 +1,6 @@
-"""The embedded engine: Tantivy indices on disk, memory-mapped, a directory a generation.
+"""The embedded engine: memory-mapped Tantivy indices, one directory per generation.
 
-Order is by rank, tier by tier: Tantivy's own scores and its ties by address take no part (M2).
+Hits are ordered by tier and rank; Tantivy's scores, and its order of ties by address, are not used (M2).
 """
 
 import asyncio
@@ -16,15 +16,14 @@ from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
 from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import current
-from service.search.clauses import EVERYTHING, Clause
+from service.search.clauses import MATCH_ALL, Clause
 from service.search.embedded.checks import FileChecks
-from service.search.embedded.failures import translated
-from service.search.embedded.indices import OpenIndices, Readers
-from service.search.embedded.order import Address, Ordered
-from service.search.embedded.queries import Bounds, bounds_of, query_of
+from service.search.embedded.indices import OpenIndices, Readers, translate_errors
+from service.search.embedded.order import Address, RankedReader
+from service.search.embedded.queries import Filters, compile_filters, query_of
 from service.search.embedded.stamps import read_generations, read_live
 from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
-from service.search.engine import Ask, Hit, Page
+from service.search.engine import Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.guarded_engine import GuardedEngine
 from service.search.plan import Plan, exclusive
@@ -34,8 +33,8 @@ from service.search.protocol import Generations
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
-# A search for at most so many hits, without counting, takes less than handing it to a thread and back.
-_FEW_HITS: Final = 100
+# A search for at most this number of hits, without counting, takes less time than the switch to a thread and back.
+_INLINE_HITS: Final = 100
 
 
 class EmbeddedBackend(PlannedBackend):
@@ -49,8 +48,8 @@ class EmbeddedBackend(PlannedBackend):
 class TantivyEngine:
     """Runs plans on the generations of an index directory.
 
-    A search for a few hits runs where it is asked for: it is done sooner than a thread would begin it. What counts, or
-    lists much, runs in a thread: the engine releases the interpreter lock, and a long one must not hold up the others.
+    A search for a few hits runs in the event loop, as it takes less time than starting it in a thread. Other searches
+    run in a thread, where the engine releases the interpreter lock, so that a long one does not block other requests.
     """
 
     def __init__(self, root: Path, checks: FileChecks | None = None) -> None:
@@ -58,7 +57,7 @@ class TantivyEngine:
 
         Args:
             root: the index directory.
-            checks: prove its files; they are closed with this.
+            checks: verify its files; the engine closes them.
         """
         self._root = root
         self._checks = FileChecks() if checks is None else checks
@@ -68,7 +67,7 @@ class TantivyEngine:
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names.
 
-        Two small files, read where they are asked for: by way of a thread it takes more than twice as long.
+        Its two small files are read in the event loop: in a thread that takes more than twice as long.
         """
         stamp = read_live(self._root)
         self._checks.refuse_damaged(stamp.generation)
@@ -76,50 +75,50 @@ class TantivyEngine:
         return stamp
 
     async def generations(self) -> Generations:
-        """What the pointer file names, and the file beside the live one's stamp."""
+        """The stamps that the pointer file names, and the operations document of the live generation."""
         return await asyncio.to_thread(read_generations, self._root)
 
-    async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
-        """Run searches, all at once or all in one thread."""
+    async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
+        """Run searches, all in the event loop or all in one thread."""
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
-        if all(_is_short(ask) for ask in asks):
-            return _search_all(readers, asks)
-        return await asyncio.to_thread(_search_all, readers, asks)
+        if all(map(_is_short, requests)):
+            return _search_all(readers, requests)
+        return await asyncio.to_thread(_search_all, readers, requests)
 
-    async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
-        """All hits at once: the reader does not change under us."""
+    async def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
+        """All hits in one batch: a reader stays as of one point in time."""
         readers = await self._indices.open(stamp)
-        yield await asyncio.to_thread(_every, readers[plan.kind], plan)
+        yield await asyncio.to_thread(_scan, readers[plan.kind], plan)
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
-        """Open the stamp's indices, so that no search waits for it, and its typeahead."""
-        # Together: both read all of their files, in threads, while the former generation may be used for two seconds.
+        """Open the stamp's typeahead, and its indices too, so that no search has to wait for them."""
+        # Concurrently: both read all of their files, in threads, and the former generation may be used for two seconds.
         _, typeahead = await asyncio.gather(self._indices.open(stamp), self._typeaheads.open(stamp))
         return typeahead
 
     async def close(self) -> None:
-        """Release the readers, and end the checks."""
+        """Release the readers, and stop the checks."""
         await self._indices.close()
         await asyncio.to_thread(self._checks.close)
 
 
-@translated
-def _search_all(readers: Readers, asks: Sequence[Ask]) -> tuple[Page, ...]:
-    return tuple([_page(readers[ask.plan.kind], ask) for ask in asks])
+@translate_errors
+def _search_all(readers: Readers, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
+    return tuple([_page(readers[request.plan.kind], request) for request in requests])
 
 
-@translated
-def _every(reader: Ordered, plan: Plan) -> tuple[Hit, ...]:
+@translate_errors
+def _scan(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
     ((tier, clause),) = plan.tiers
-    bounds = bounds_of(reader.index, plan.filters, plan.excluded)
+    filters = compile_filters(reader.index, plan.filters, plan.excluded)
     query = query_of(reader.index, clause)
-    if query is None or bounds.none:
+    if query is None or filters.empty:
         return ()
-    whole = bounds.around(query)
+    filtered = filters.apply(query)
     searcher = reader.index.searcher
     found = searcher.search(
-        whole,
-        limit=max(1, reader.count(whole)),
+        filtered,
+        limit=max(1, reader.count(filtered)),
         count=False,
         order_by_field=reader.index.rank,
         order=Order.Asc,
@@ -127,88 +126,88 @@ def _every(reader: Ordered, plan: Plan) -> tuple[Hit, ...]:
     return tuple(Hit(tier, _stored(searcher.doc(address))) for _, address in found.hits)
 
 
-def _is_short(ask: Ask) -> bool:
-    return not ask.total and not ask.offset and not ask.sorts and ask.limit <= _FEW_HITS
+def _is_short(request: SearchRequest) -> bool:
+    return not request.total and not request.offset and not request.buckets and request.limit <= _INLINE_HITS
 
 
-def _still_wanted() -> None:
-    """Stop where nobody waits any more: a search can't be interrupted, and one in a thread outlives its request."""
+def _raise_if_abandoned() -> None:
+    """Stop between two searches if the request has ended: a running search cannot be interrupted."""
     if (request := current()) is not None and request.pointless:
-        raise BackendUnavailable("nobody waits for this search any more")
+        raise BackendUnavailable("the request of this search has ended")
 
 
-def _page(reader: Ordered, ask: Ask) -> Page:
-    _still_wanted()
-    index, plan = reader.index, ask.plan
+def _page(reader: RankedReader, request: SearchRequest) -> Page:
+    _raise_if_abandoned()
+    index, plan = reader.index, request.plan
     counts: tuple[int, ...] = ()
-    if ask.sorts:
-        apart = bounds_of(index, plan.filters, plan.excluded)
-        counts = tuple(_count(reader, apart, clause) for clause in exclusive(ask.sorts))
-    bounds = bounds_of(index, plan.filters, (*plan.excluded, *ask.sorts))
+    if request.buckets:
+        unbucketed = compile_filters(index, plan.filters, plan.excluded)
+        counts = tuple(_count(reader, unbucketed, clause) for clause in exclusive(request.buckets))
+    filters = compile_filters(index, plan.filters, (*plan.excluded, *request.buckets))
     total: int | None = None
-    wanted = ask.limit
-    if ask.total:
-        # Counting is cheap and ordering is not: with one count of all tiers at once, only those are ordered whose hits
-        # are shown.
-        total = _count(reader, bounds, plan.matching)
-        wanted = min(ask.limit, max(0, total - ask.offset))
-    if bounds.none or not wanted:
+    limit = request.limit
+    if request.total:
+        # Counting is cheap and ordering is not: with the count of all tiers together, the search can end at the last
+        # tier whose hits are on the page.
+        total = _count(reader, filters, plan.matching)
+        limit = min(request.limit, max(0, total - request.offset))
+    if filters.empty or not limit:
         return Page((), total, counts)
-    if ask.offset:
-        return Page(_later_hits(reader, plan, bounds, ask.offset, wanted), total, counts)
-    return Page(tuple(_first_hits(reader, plan, bounds, wanted)), total, counts)
+    if request.offset:
+        return Page(_later_hits(reader, plan, filters, request.offset, limit), total, counts)
+    return Page(_first_hits(reader, plan, filters, limit), total, counts)
 
 
-def _first_hits(reader: Ordered, plan: Plan, bounds: Bounds, wanted: int) -> list[Hit]:
-    """Hits tier by tier, until there are as many as are wanted or no tier is left."""
+def _first_hits(reader: RankedReader, plan: Plan, filters: Filters, limit: int) -> tuple[Hit, ...]:
+    """The first hits, tier by tier."""
     hits: list[Hit] = []
-    known: set[Address] = set()
+    seen: set[Address] = set()
     for tier, clause in plan.tiers:
         if hits:
-            _still_wanted()
+            _raise_if_abandoned()
         query = query_of(reader.index, clause)
         if query is None:
             continue
-        found = reader.best(bounds.around(query), wanted - len(hits), known=known)
+        found = reader.top(filters.apply(query), limit - len(hits), seen=seen)
         hits += [Hit(tier, stored) for _, stored in found]
-        if len(hits) >= wanted:
+        if len(hits) >= limit:
             break
-        # All of this tier's hits are known by now: a worse tier holds none that it does not.
-        known.update(address for address, _ in found)
-    return hits
+        # These are all hits of this tier, so skipping them leaves the hits of the worse tiers.
+        seen.update(address for address, _ in found)
+    return tuple(hits)
 
 
-def _later_hits(reader: Ordered, plan: Plan, bounds: Bounds, offset: int, wanted: int) -> tuple[Hit, ...]:
-    """Hits tier by tier after so many others, of which nothing but their number is known."""
+def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int, limit: int) -> tuple[Hit, ...]:
+    """The hits from an offset on, tier by tier; the tiers before the offset are only counted."""
     hits: list[Hit] = []
     better: list[Clause] = []
-    passed = 0
+    skipped = 0
     for tier, clause in plan.tiers:
-        if len(hits) >= wanted:
+        if len(hits) >= limit:
             break
-        _still_wanted()
+        _raise_if_abandoned()
         query = query_of(reader.index, clause)
         if query is None:
             continue
-        whole = bounds.without(reader.index, better).around(query)
+        filtered = filters.excluding(reader.index, better).apply(query)
         better.append(clause)
-        left = max(0, offset - passed)
-        if left and (count := reader.count(whole)) <= left:
-            passed += count
+        remaining = max(0, offset - skipped)
+        if remaining and (count := reader.count(filtered)) <= remaining:
+            skipped += count
             continue
-        found = reader.best(whole, wanted - len(hits), left)
-        passed += left
+        found = reader.top(filtered, limit - len(hits), remaining)
+        skipped += remaining
         hits += [Hit(tier, stored) for _, stored in found]
     return tuple(hits)
 
 
-def _count(reader: Ordered, bounds: Bounds, clause: Clause) -> int:
-    if bounds.none:
+def _count(reader: RankedReader, filters: Filters, clause: Clause) -> int:
+    if filters.empty:
         return 0
-    if clause == EVERYTHING and not bounds.needed and not bounds.refused:
+    if clause == MATCH_ALL and not filters.required and not filters.excluded:
         return int(reader.index.searcher.num_docs)
     query = query_of(reader.index, clause)
-    return 0 if query is None else reader.count(bounds.around(query))
+    return 0 if query is None else reader.count(filters.apply(query))
 
 
 def _stored(document: tantivy.Document) -> dict[str, Any]:

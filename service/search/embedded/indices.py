@@ -1,8 +1,11 @@
-"""The indices of an index directory, opened as a stamp names them, with all of their files checked (C1, E3)."""
+"""Opens the indices that a stamp names, and checks all of their files (C1, E3)."""
 
 import asyncio
+import logging
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import tantivy
 
@@ -12,26 +15,52 @@ from index_mappings.integrity import FilesManifest, committed_directory, files_m
 from index_mappings.opensearch import sort_field
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
-from service.search.embedded.failures import translated
-from service.search.embedded.order import Ordered
+from service.search.embedded.order import RankedReader
 from service.search.embedded.queries import OpenIndex
 from service.search.embedded.stamps import read_stamp
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone
 
-_CACHED_READERS: Final = 3
+P = ParamSpec("P")
+T = TypeVar("T")
 
-Readers = dict[str, Ordered]
+_CACHED_READERS: Final = 3
+# The module of panics of the engine's Python binding; their class cannot be imported.
+_PANICS: Final = "pyo3_runtime"
+_LOG: Final = logging.getLogger(__name__)
+
+Readers = dict[str, RankedReader]
+
+
+def translate_errors(work: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a call of the engine, so that every error of it is raised as BackendUnavailable (E3).
+
+    A panic of the engine is no `Exception`: untranslated, it would bypass all error handlers.
+    """
+
+    @wraps(work)
+    def translating(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return work(*args, **kwargs)
+        except BackendUnavailable:
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__module__ != _PANICS:
+                raise
+            _LOG.exception("the embedded engine failed")
+            raise BackendUnavailable("the embedded engine failed") from error
+
+    return translating
 
 
 class OpenIndices:
-    """Readers of the newest stamps; they stay open, so that a generation answers whole while it is being replaced."""
+    """The open readers of the newest stamps: a generation stays readable while it is being replaced."""
 
     def __init__(self, root: Path, checks: FileChecks) -> None:
         """Open nothing yet.
 
         Args:
             root: the index directory.
-            checks: know what is damaged; they belong to the caller.
+            checks: verify its files; the caller closes them.
         """
         self._root = root
         self._checks = checks
@@ -39,7 +68,7 @@ class OpenIndices:
         self._attempts: dict[tuple[str, int], asyncio.Task[Readers]] = {}
 
     def opened(self, stamp: Stamp) -> Readers | None:
-        """The readers of a stamp by kind; None where they have to be opened first.
+        """The readers of a stamp by kind; None if they are not open.
 
         Raises:
             GenerationDamaged: a file of its generation is known to be damaged.
@@ -48,11 +77,11 @@ class OpenIndices:
         return self._readers.get(stamp.key)
 
     async def open(self, stamp: Stamp) -> Readers:
-        """The readers of a stamp by kind, opened in a thread: all files are read, but those that are open already.
+        """The readers of a stamp by kind; they are opened in a thread, which reads all files that are not open yet.
 
         Raises:
-            GenerationDamaged: a file is missing or not what was written.
-            GenerationGone: the generation, or what the stamp named of it, was removed meanwhile.
+            GenerationDamaged: a file is missing or differs from what was written.
+            GenerationGone: the generation, or the files that the stamp names, were removed meanwhile.
             BackendUnavailable: the engine cannot open it.
         """
         readers = self.opened(stamp)
@@ -63,7 +92,7 @@ class OpenIndices:
             with detached_from_request():
                 attempt = self._attempts[stamp.key] = asyncio.create_task(asyncio.to_thread(self._open, stamp))
             attempt.add_done_callback(lambda done: self._ended(stamp, done))
-        # One caller's end must not end the attempt of the others.
+        # The cancellation of one caller must not cancel the attempt of the others.
         readers = await asyncio.shield(attempt)
         if stamp.key not in self._readers:
             self._readers[stamp.key] = readers
@@ -81,7 +110,7 @@ class OpenIndices:
     def _ended(self, stamp: Stamp, attempt: asyncio.Task[Readers]) -> None:
         del self._attempts[stamp.key]
         if not attempt.cancelled():
-            attempt.exception()  # all who waited may have left
+            attempt.exception()  # retrieved, as all waiting callers may have been cancelled
 
     def _open(self, stamp: Stamp) -> Readers:
         directory = generation_directory(self._root, stamp.generation)
@@ -95,7 +124,7 @@ class OpenIndices:
             readers = {kind: _reader(directory, kind, index.folder) for kind, index in manifest.indices.items()}
         except FileNotFoundError as error:
             if read_stamp(self._root, stamp.generation) != stamp:
-                raise GenerationGone("what the stamp named was removed meanwhile") from error
+                raise GenerationGone("the files that the stamp names were removed meanwhile") from error
             raise GenerationDamaged(f"a file of generation {stamp.generation} is missing: {_name(error)}") from error
         except ValueError as error:
             raise GenerationDamaged(f"the list of the files of generation {stamp.generation} is damaged") from error
@@ -105,12 +134,12 @@ class OpenIndices:
         return readers
 
 
-@translated
-def _reader(directory: Path, kind: str, folder: str) -> Ordered:
+@translate_errors
+def _reader(directory: Path, kind: str, folder: str) -> RankedReader:
     index = tantivy.Index.open(str(committed_directory(directory) / folder))
-    # Nothing changes in this folder: the next stamp names another one.
+    # The files of this folder never change: the next stamp names another folder.
     index.config_reader("manual")
-    return Ordered(OpenIndex(kind, sort_field(kind), index.schema, index.searcher()))
+    return RankedReader(OpenIndex(kind, sort_field(kind), index.schema, index.searcher()))
 
 
 def _files(directory: Path, generation: str, manifest: FilesManifest) -> list[CheckedFile]:

@@ -1,8 +1,8 @@
-"""Hits of the embedded engine in the order of their rank, exactly (M1).
+"""Returns the hits of the embedded engine exactly in the order of their rank (M1).
 
-Ordering by a whole number is cheap, ordering by a text is not. So hits come by their band, and only those of one band,
-which are few, are ordered by the rank that is stored with them. Where very many have come into one band, as after
-thousands of changes, the engine orders by the rank itself: slower, and no less right.
+Ordering by an integer column is cheap, ordering by a text column is not. So the engine orders hits by their band, an
+integer, and only the few hits of one band are ordered here by their stored rank. If a band has very many hits, as after
+thousands of changes, the engine orders by the rank itself, which is slower.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,185 +15,153 @@ from tantivy import Order, Query
 from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN
 from service.search.embedded.queries import OpenIndex
 
-# A document's segment and its place in it, as one number.
+# A document's segment and its position in the segment, as one number.
 Address = int
-# A hit: its address and its stored part.
-Found = tuple[Address, dict[str, Any]]
-# How many documents of an index are cached, some 5 MB: a full garbage collection, which stops every request, looks at
-# each part of each of them.
+RankedHit = tuple[Address, dict[str, Any]]
+# The maximum number of cached documents of an index, some 5 MB: a full garbage collection, which blocks all requests,
+# visits each of their objects.
 _CACHED: Final = 2_048
-# How many hits are fetched beyond those that are wanted, so that the bands at both ends are seen whole: in turn.
+# The numbers of additional hits to fetch, so that the bands at both ends are complete: the second if the first fails.
 _MARGINS: Final = (16, 512)
 
 
-class _Counted(Protocol):
-    """What the library's own type hints leave out of a search result."""
+class _SearchResult(Protocol):
+    """Attributes of a search result that the library's type hints lack."""
 
     count: int | None
     hits: list[tuple[int, tantivy.DocAddress]]
 
 
-class Documents:
-    """The stored parts of an index's documents; those that were read lately are cached."""
+class DocumentCache:
+    """Reads the stored parts of an index's documents, and caches those read recently."""
 
-    def __init__(self, index: OpenIndex, most: int = _CACHED) -> None:
-        """Nothing is read yet.
+    def __init__(self, index: OpenIndex, size: int = _CACHED) -> None:
+        """Read nothing yet.
 
         Args:
-            index: the documents' index.
-            most: how many are cached.
+            index: of the documents.
+            size: the maximum number of cached documents.
         """
         self._searcher = index.searcher
         self._rank = index.rank
-        self._most = most
-        # An address means the same document for as long as the searcher is the same. Searches in several threads read
-        # here: rank and stored part are cached as one value, as another thread may clear the cache between two looks.
+        self._size = size
+        # An address stands for one document while the searcher stays the same. Searches in several threads use this
+        # dictionary: rank and stored part are one value, as another thread may clear it between two accesses.
         self._cached: dict[Address, tuple[str, dict[str, Any]]] = {}
 
     def read(self, key: Address, address: tantivy.DocAddress) -> tuple[str, dict[str, Any]]:
-        """The rank of a document and its stored part, which nobody may change: others read it too."""
+        """The rank of a document and its stored part, which is shared and must not be changed."""
         cached = self._cached.get(key)
         if cached is None:
             document = self._searcher.doc(address)
-            if len(self._cached) >= self._most:
+            if len(self._cached) >= self._size:
                 self._cached.clear()
             cached = document[self._rank][0], orjson.loads(document[STORED_COLUMN][0])
             self._cached[key] = cached
         return cached
 
 
-class Ordered:
-    """Finds the best hits of queries on one index.
+class RankedReader:
+    """Finds the hits of queries on one index in the order of their rank.
 
     Attributes:
-        index: it.
+        index: the open index.
     """
 
     def __init__(self, index: OpenIndex) -> None:
         self.index = index
         self._searcher = index.searcher
-        self._documents = Documents(index)
+        self._documents = DocumentCache(index)
 
-    def best(self, query: Query, wanted: int, offset: int = 0, known: Collection[Address] = ()) -> list[Found]:
+    def top(self, query: Query, limit: int, offset: int = 0, seen: Collection[Address] = ()) -> list[RankedHit]:
         """The hits of a query in order.
 
         Args:
-            query: what is looked for.
-            wanted: how many hits at most.
-            offset: how many to pass over; 0 where some are known.
-            known: hits that are passed over, wherever they come.
+            query: what to find.
+            limit: the maximum number of hits.
+            offset: the number of hits to skip; 0 if `seen` is given.
+            seen: hits to leave out.
         """
         for margin in _MARGINS:
             start = max(0, offset - margin)
-            limit = offset - start + wanted + len(known) + margin
-            hits = self._by_band(query, limit, start)
-            complete = len(hits) < limit
-            found = (
-                _exactly(self._documents, hits, complete, start, offset, wanted, known)
-                if offset
-                else _first(self._documents, hits, complete, wanted, known)
-            )
+            fetched = offset - start + limit + len(seen) + margin
+            hits = self._by_band(query, fetched, start)
+            complete = len(hits) < fetched
+            found = _window(self._documents, hits, complete, start, offset, limit, seen)
             if found is not None:
                 return found
-        return self._by_rank(query, wanted, offset, known)
+        return self._by_rank(query, limit, offset, seen)
 
     def count(self, query: Query) -> int:
-        """How many hits a query has."""
-        # Ordered by a column, as that spares the engine its scores.
+        """The number of hits of a query."""
+        # Ordering by a column keeps the engine from computing scores.
         found = self._searcher.search(query, limit=1, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
-        return cast("_Counted", found).count or 0
+        return cast("_SearchResult", found).count or 0
 
     def _by_band(self, query: Query, limit: int, start: int) -> Sequence[tuple[int, tantivy.DocAddress]]:
         found = self._searcher.search(
             query, limit=limit, offset=start, count=False, order_by_field=BAND_COLUMN, order=Order.Asc
         )
-        return cast("_Counted", found).hits
+        return cast("_SearchResult", found).hits
 
-    def _by_rank(self, query: Query, wanted: int, offset: int, known: Collection[Address]) -> list[Found]:
+    def _by_rank(self, query: Query, limit: int, offset: int, seen: Collection[Address]) -> list[RankedHit]:
         found = self._searcher.search(
-            query,
-            limit=wanted + len(known),
-            offset=offset,
-            count=False,
-            order_by_field=self.index.rank,
-            order=Order.Asc,
+            query, limit=limit + len(seen), offset=offset, count=False, order_by_field=self.index.rank, order=Order.Asc
         )
-        hits = ((_key(address), address) for _, address in cast("_Counted", found).hits)
-        return [(key, self._documents.read(key, address)[1]) for key, address in hits if key not in known][:wanted]
+        hits = ((_key(address), address) for _, address in cast("_SearchResult", found).hits)
+        return [(key, self._documents.read(key, address)[1]) for key, address in hits if key not in seen][:limit]
 
 
-def _first(
-    documents: Documents,
+def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
+    documents: DocumentCache,
     hits: Sequence[tuple[int, tantivy.DocAddress]],
-    complete: bool,  # noqa: FBT001 - as below
-    wanted: int,
-    known: Collection[Address],
-) -> list[Found] | None:
-    """As `_exactly`, from the first hit on: most bands hold one hit each."""
-    found: list[Found] = []
-    at, count = 0, len(hits)
-    while at < count and len(found) < wanted:
-        band, address = hits[at]
-        end = at + 1
-        while end < count and hits[end][0] == band:
-            end += 1
-        if end == count and not complete:
-            return None
-        if end > at + 1:
-            found += _of_one_band(documents, hits[at:end], known)
-        elif (key := address.segment_ord << 32 | address.doc) not in known:
-            found.append((key, documents.read(key, address)[1]))
-        at = end
-    return found[:wanted]
-
-
-def _exactly(  # noqa: PLR0917 - a window and what is wanted of it
-    documents: Documents,
-    hits: Sequence[tuple[int, tantivy.DocAddress]],
-    complete: bool,  # noqa: FBT001 - as above
+    complete: bool,  # noqa: FBT001 - private, and called once
     start: int,
     offset: int,
-    wanted: int,
-    known: Collection[Address],
-) -> list[Found] | None:
-    """What is wanted of hits that are ordered by band; None where a band at an end may not be there whole.
+    limit: int,
+    seen: Collection[Address],
+) -> list[RankedHit] | None:
+    """The requested part of hits that are ordered by band; None if the band at an end may be incomplete.
 
     Args:
-        documents: as in `best`.
-        hits: by band, from some place of all on.
-        complete: whether no hit follows them.
-        start: that place.
-        offset: as in `best`.
-        wanted: as in `best`.
-        known: as in `best`.
+        documents: of the index.
+        hits: pairs of band and address, ordered by band, from the position `start` of all hits on.
+        complete: whether `hits` includes the last hit.
+        start: the position of the first one.
+        offset: as in `top`.
+        limit: as in `top`.
+        seen: as in `top`.
     """
-    found: list[Found] = []
-    place, count = start, len(hits)
-    at = 0
-    while at < count and len(found) < wanted:
-        band, end = hits[at][0], at + 1
+    found: list[RankedHit] = []
+    index, count = 0, len(hits)
+    while index < count and len(found) < limit:
+        band, address = hits[index]
+        end = index + 1
         while end < count and hits[end][0] == band:
             end += 1
         if end == count and not complete:
             return None
-        if place + end - at > offset:
-            if at == 0 and start:
+        skipped = offset - start - index
+        if skipped < end - index:
+            if index == 0 and start:
                 return None
-            group = _of_one_band(documents, hits[at:end], known)
-            found += group[max(0, offset - place) :] if offset > place else group
-        place += end - at
-        at = end
-    return found[:wanted]
+            if end > index + 1:
+                found += _sorted_band(documents, hits[index:end], seen)[max(0, skipped) :]
+            # Most bands have one hit, which needs no sorting. The key is computed as in `_key`, without its call.
+            elif (key := address.segment_ord << 32 | address.doc) not in seen:
+                found.append((key, documents.read(key, address)[1]))
+        index = end
+    return found[:limit]
 
 
-def _of_one_band(
-    documents: Documents, hits: Sequence[tuple[int, tantivy.DocAddress]], known: Collection[Address]
-) -> list[Found]:
+def _sorted_band(
+    documents: DocumentCache, hits: Sequence[tuple[int, tantivy.DocAddress]], seen: Collection[Address]
+) -> list[RankedHit]:
     keyed = ((_key(address), address) for _, address in hits)
-    group = [(documents.read(key, address), key) for key, address in keyed if key not in known]
-    # By rank, of which no two are the same.
-    group.sort(key=lambda found: found[0][0])
-    return [(key, stored) for (_, stored), key in group]
+    band = [(documents.read(key, address), key) for key, address in keyed if key not in seen]
+    # Ranks are distinct.
+    band.sort(key=lambda found: found[0][0])
+    return [(key, stored) for (_, stored), key in band]
 
 
 def _key(address: tantivy.DocAddress) -> Address:

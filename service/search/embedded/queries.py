@@ -1,6 +1,6 @@
-"""Clauses as queries of the embedded engine; what cannot have a hit is not asked at all.
+"""Compiles clauses to Tantivy queries; clauses that no document can meet become None instead.
 
-How many documents hold a term is known without a search, so that most tiers of a rare text cost next to nothing.
+The document frequency of a term is available without a search, so most tiers of a rare text cost nearly nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,21 +15,21 @@ from index_mappings.parts import SHORT_MAX, runs, short_field
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
-# So many terms are looked up one by one; more of them by one pass over the dictionary, which has its price.
-_FEW_TEXTS: Final = 16
-# Longer texts are looked for among the terms before they are asked for.
-_LONG: Final = 24
+# Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
+_MAX_SINGLE_TERMS: Final = 16
+# Prefixes longer than this are checked for any term before they are searched for.
+_LONG_PREFIX: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """One index, as of one moment.
+    """One open index, as of one point in time.
 
     Attributes:
         kind: of its documents.
-        rank: the field that orders them.
-        schema: its columns.
-        searcher: its content.
+        rank: the name of the field that orders them.
+        schema: of the index.
+        searcher: reads the index.
     """
 
     kind: str
@@ -39,50 +39,50 @@ class OpenIndex:
 
 
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
-    """The query of a clause; None where no document can meet it."""
+    """The query of a clause; None if no document can meet it."""
     return _COMPILERS[type(clause)](index, clause)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What every hit of a plan must meet and must not meet, as queries.
+class Filters:
+    """The filters and exclusions of a plan, as queries.
 
     Attributes:
-        needed, refused: the queries.
-        none: whether no document meets all that is needed.
+        required: queries that every hit matches.
+        excluded: queries that no hit matches.
+        empty: whether no document can match all required queries.
     """
 
-    needed: tuple[tuple[Occur, Query], ...]
-    refused: tuple[tuple[Occur, Query], ...]
-    none: bool
+    required: tuple[tuple[Occur, Query], ...]
+    excluded: tuple[tuple[Occur, Query], ...]
+    empty: bool
 
-    def around(self, query: Query) -> Query:
-        """Those hits of a query that keep within the bounds."""
-        if not self.needed and not self.refused:
+    def apply(self, query: Query) -> Query:
+        """The query for the hits of another query that pass the filters."""
+        if not self.required and not self.excluded:
             return query
-        return Query.boolean_query([(Occur.Must, query), *self.needed, *self.refused])
+        return Query.boolean_query([(Occur.Must, query), *self.required, *self.excluded])
 
-    def without(self, index: OpenIndex, clauses: Sequence[Clause]) -> "Bounds":
-        """The bounds that also refuse what meets one of the clauses."""
+    def excluding(self, index: OpenIndex, clauses: Sequence[Clause]) -> "Filters":
+        """The filters that also exclude the documents that meet one of the clauses."""
         if not clauses:
             return self
-        more = bounds_of(index, (), clauses)
-        return Bounds(self.needed, (*self.refused, *more.refused), self.none)
+        more = compile_filters(index, (), clauses)
+        return Filters(self.required, (*self.excluded, *more.excluded), self.empty)
 
 
-_UNBOUNDED: Final = Bounds((), (), none=False)
+_NO_FILTERS: Final = Filters((), (), empty=False)
 
 
-def bounds_of(index: OpenIndex, filters: Sequence[Clause], excluded: Sequence[Clause]) -> Bounds:
-    """The bounds of filters and exclusions."""
+def compile_filters(index: OpenIndex, filters: Sequence[Clause], excluded: Sequence[Clause]) -> Filters:
+    """Compile the filters and exclusions of a plan."""
     if not filters and not excluded:
-        return _UNBOUNDED
-    needed = [query_of(index, clause) for clause in filters]
-    refused = [query_of(index, clause) for clause in excluded]
-    return Bounds(
-        tuple((Occur.Must, query) for query in needed if query is not None),
-        tuple((Occur.MustNot, query) for query in refused if query is not None),
-        None in needed,
+        return _NO_FILTERS
+    required = [query_of(index, clause) for clause in filters]
+    return Filters(
+        tuple((Occur.Must, query) for query in required if query is not None),
+        tuple((Occur.MustNot, query) for query in _possible(index, excluded)),
+        None in required,
     )
 
 
@@ -93,7 +93,7 @@ def _term(index: OpenIndex, field: str, text: str) -> Query | None:
 
 
 def _exact(index: OpenIndex, clause: Exact) -> Query | None:
-    if len(clause.texts) > _FEW_TEXTS:
+    if len(clause.texts) > _MAX_SINGLE_TERMS:
         return Query.term_set_query(index.schema, clause.field, list(clause.texts))
     return _any([_term(index, clause.field, text) for text in clause.texts])
 
@@ -101,31 +101,31 @@ def _exact(index: OpenIndex, clause: Exact) -> Query | None:
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     if len(clause.text) <= SHORT_MAX:
         return _term(index, short_field(clause.field), clause.text)
-    if len(clause.text) > _LONG and not _begins_any(index, clause):
+    if len(clause.text) > _LONG_PREFIX and not _has_term(index, clause):
         return None
-    # Without an error allowed it is a plain walk through the part of the dictionary that begins so.
+    # With distance 0 this is a plain walk through the terms with this prefix.
     return Query.fuzzy_term_query(index.schema, clause.field, clause.text, distance=0, prefix=True)
 
 
-def _begins_any(index: OpenIndex, clause: Prefix) -> bool:
-    """Whether a document has a term that begins so.
+def _has_term(index: OpenIndex, clause: Prefix) -> bool:
+    """Whether a document has a term with this prefix.
 
-    A search for a beginning costs the square of its number of characters, 20 ms for 200 Han characters, and a plan has
-    a dozen of them. This query is a range of terms, but of the first fifty only: enough to see whether there are any.
+    A prefix search takes time quadratic in the number of characters, 20 ms for 200 Han characters, and a plan has a
+    dozen of them. This query reads a range of at most fifty terms instead, which is enough to see whether there is any.
     """
     query = Query.phrase_prefix_query(index.schema, clause.field, [clause.text])
     return bool(index.searcher.search(query, limit=1, count=False).hits)
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:
-    found = runs(clause.text)
-    if not found:
+    parts = runs(clause.text)
+    if not parts:
         return _term(index, short_field(clause.field), clause.text)
     column = runs_field(clause.field)
-    terms = [_term(index, column, run) for run in found]
+    terms = [_term(index, column, run) for run in parts]
     if len(terms) == 1 or None in terms:
         return terms[0] if len(terms) == 1 else None
-    return Query.phrase_query(index.schema, column, [(RUN_STEP * place, run) for place, run in enumerate(found)])
+    return Query.phrase_query(index.schema, column, [(RUN_STEP * index, run) for index, run in enumerate(parts)])
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:
@@ -134,32 +134,36 @@ def _below(index: OpenIndex, clause: Below) -> Query | None:
 
 
 def _none_of(index: OpenIndex, clause: NoneOf) -> Query | None:
-    refused = [query_of(index, part) for part in clause.clauses]
-    queries = [(Occur.MustNot, query) for query in refused if query is not None]
+    queries = [(Occur.MustNot, query) for query in _possible(index, clause.clauses)]
     return Query.boolean_query([(Occur.Must, Query.all_query()), *queries]) if queries else Query.all_query()
 
 
 def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
-    needed: list[Query] = []
+    required: list[Query] = []
     for part in clause.clauses:
         query = query_of(index, part)
         if query is None:
             return None
-        needed.append(query)
-    if not needed:
+        required.append(query)
+    if not required:
         return Query.all_query()
-    return needed[0] if len(needed) == 1 else Query.boolean_query([(Occur.Must, query) for query in needed])
+    return required[0] if len(required) == 1 else Query.boolean_query([(Occur.Must, query) for query in required])
 
 
 def _any_of(index: OpenIndex, clause: AnyOf) -> Query | None:
     return _any([query_of(index, part) for part in clause.clauses])
 
 
-def _any(found: Sequence[Query | None]) -> Query | None:
-    queries = [query for query in found if query is not None]
-    if len(queries) < 2:  # noqa: PLR2004 - one or none
-        return queries[0] if queries else None
-    return Query.boolean_query([(Occur.Should, query) for query in queries])
+def _possible(index: OpenIndex, clauses: Sequence[Clause]) -> list[Query]:
+    """The queries of those clauses that some document may meet."""
+    return [query for clause in clauses if (query := query_of(index, clause)) is not None]
+
+
+def _any(queries: Sequence[Query | None]) -> Query | None:
+    possible = [query for query in queries if query is not None]
+    if len(possible) < 2:  # noqa: PLR2004 - one or none
+        return possible[0] if possible else None
+    return Query.boolean_query([(Occur.Should, query) for query in possible])
 
 
 _COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {

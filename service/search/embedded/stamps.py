@@ -1,6 +1,6 @@
-"""The small files of an index directory: which generation is live, which was before, and what they say of themselves.
+"""Reads the small files of an index directory: the pointer file, stamps and operations documents.
 
-The pointer file is the only truth of what is live; a stamp that names another generation than its place is none.
+Only the pointer file determines the live generation; a stamp must name the generation in whose directory it is.
 """
 
 from pathlib import Path
@@ -17,8 +17,8 @@ def read_live(root: Path) -> Stamp:
     """The live generation's stamp.
 
     Raises:
-        NothingPublished: there is none yet.
-        BackendUnavailable: it can't be read.
+        NothingPublished: there is no live generation yet.
+        BackendUnavailable: a file cannot be read, or is damaged.
     """
     live, _ = _pointer(root)
     return read_stamp(root, live)
@@ -29,7 +29,7 @@ def read_generations(root: Path) -> Generations:
     live, previous = _pointer(root)
     return Generations(
         live=read_stamp(root, live),
-        previous=None if previous is None else _stamp_if_there(root, previous),
+        previous=None if previous is None else _stamp_if_present(root, previous),
         operations=_operations(root, live),
     )
 
@@ -52,19 +52,19 @@ def read_stamp(root: Path, generation: str) -> Stamp:
     """The stamp of a generation.
 
     Raises:
-        BackendUnavailable: it can't be read, or is damaged.
+        BackendUnavailable: it cannot be read, or is damaged.
     """
     try:
         stamp = from_stamp_json(stamp_path(root, generation).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
     if stamp.generation != generation:
-        raise BackendUnavailable(f"the stamp of generation {generation} is another one's")
+        raise BackendUnavailable(f"the stamp in the directory of generation {generation} names another generation")
     return stamp
 
 
-def _stamp_if_there(root: Path, generation: str) -> Stamp | None:
-    # The pointer goes on naming a previous generation that was pruned.
+def _stamp_if_present(root: Path, generation: str) -> Stamp | None:
+    # The pointer file may still name a previous generation that was removed.
     return read_stamp(root, generation) if stamp_path(root, generation).exists() else None
 
 

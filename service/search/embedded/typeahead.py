@@ -1,4 +1,4 @@
-"""The typeaheads of an index directory: the embedded engine's files lie in the generation itself."""
+"""Opens the typeaheads of an index directory, whose files are in the generation's directory."""
 
 import asyncio
 from pathlib import Path
@@ -20,14 +20,14 @@ _WATCHED: Final = 3
 
 
 class LocalTypeaheads:
-    """Opens typeaheads of an index directory."""
+    """Opens the typeaheads of an index directory."""
 
     def __init__(self, root: Path, checks: FileChecks) -> None:
-        """Name the index directory; nothing is read yet.
+        """Read nothing yet.
 
         Args:
-            root: it.
-            checks: read the files of open typeaheads again and again.
+            root: the index directory.
+            checks: verify the files of open typeaheads repeatedly.
         """
         self._root = root
         self._checks = checks
@@ -35,7 +35,7 @@ class LocalTypeaheads:
         self._watched: list[tuple[str, int]] = []
 
     async def open(self, stamp: Stamp) -> "Typeahead":
-        """The typeahead of a stamp, opened in a thread: all of it is read and checked.
+        """Open the typeahead of a stamp in a thread; all of its files are read and checked.
 
         Raises:
             BackendUnavailable: a file is missing or damaged.
@@ -44,7 +44,7 @@ class LocalTypeaheads:
         return await asyncio.to_thread(self._open, stamp)
 
     def _open(self, stamp: Stamp) -> "Typeahead":
-        # numpy and numba take a second to import, which is no time of the event loop.
+        # Importing numpy and numba takes a second, so it must not happen in the event loop.
         from service.search.typeahead.compiled import load_kernel  # noqa: PLC0415 - see above
         from service.search.typeahead.segments import DamagedSegmentError, SegmentPool  # noqa: PLC0415 - see above
         from service.search.typeahead.typeahead import open_typeahead  # noqa: PLC0415 - see above
@@ -75,7 +75,7 @@ class LocalTypeaheads:
             CheckedFile(path, f"typeahead/{path.name} of generation {stamp.generation}", FileSum(size, path.stem))
             for path, size in sizes.items()
         ]
-        # A stamp is opened when the one before is, at most, still answered from.
+        # When a stamp is opened, requests may still use the stamp before it.
         self._watched.append(stamp.key)
         self._checks.watch(typeahead_scope(stamp), ("typeahead", stamp.key), checked)
         while len(self._watched) > _WATCHED:
@@ -90,5 +90,5 @@ def _manifest(data: bytes, name: str) -> TypeaheadManifest:
 
 
 def typeahead_scope(stamp: Stamp) -> str:
-    """What a damaged file of a typeahead makes unreadable: another manifest's files were written from the index."""
+    """The scope of a damaged file of a typeahead: other manifests do not share the damage, as they name new files."""
     return f"{stamp.generation}/{stamp.typeahead}"

@@ -1,6 +1,6 @@
-"""The OpenSearch engine: one round trip a search, and only a whole answer counts.
+"""The OpenSearch engine: one round trip per search.
 
-A timed-out search, a failed shard or an inexact total comes with status 200 and is an error all the same (E3).
+A timed-out search, a failed shard and an inexact total have status 200, and are errors nevertheless (E3).
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Sequence
@@ -15,13 +15,12 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from index_mappings.generations import Stamp, index_name
 from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import time_left
-from service.search.engine import Ask, Hit, Page
+from service.search.engine import Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded_engine import GuardedEngine
-from service.search.opensearch.generations import generations_body, generations_of, live_body, live_of
+from service.search.opensearch.generations import generations_body, live_body, parse_generations, parse_live
 from service.search.opensearch.nodes import connect
-from service.search.opensearch.queries import every_body, search_body, tier_of
-from service.search.opensearch.requests import search_target, searches_body
+from service.search.opensearch.queries import scan_body, search_body, search_target, searches_body, tier_of
 from service.search.opensearch.typeahead import FetchedTypeaheads
 from service.search.plan import Plan
 from service.search.planned_backend import PlannedBackend
@@ -33,8 +32,8 @@ from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
-_EVERY_PAGE: Final = 5_000
-_STAMP_TRIES: Final = 3
+_SCAN_BATCH: Final = 5_000
+_STAMP_ATTEMPTS: Final = 3
 
 
 class OpenSearchBackend(PlannedBackend):
@@ -49,20 +48,20 @@ class OpenSearchBackend(PlannedBackend):
         metrics: Metrics = NOTHING_MEASURED,
         *,
         access: ClusterAccess = OPEN_ACCESS,
-        place: FolderLocation = DEFAULT_PLACE,
+        location: FolderLocation = DEFAULT_PLACE,
     ) -> None:
         """Connect lazily.
 
         Args:
-            urls: the cluster's nodes.
-            prefix: what all index names begin with.
-            category_cap: how many categories a word may mean (M5).
+            urls: of the cluster's nodes.
+            prefix: of all index names.
+            category_cap: the maximum number of categories that a word means (M5).
             timeout: seconds that one request may take.
-            metrics: are told of every request.
-            access: how the cluster lets us in.
-            place: where files of typeaheads are, and how large they may be.
+            metrics: count and time every request.
+            access: credentials and trusted certificates.
+            location: of the folder of typeahead files, and their maximum size.
         """
-        engine = OpenSearchEngine(urls, prefix, timeout, access, place=place, metrics=metrics)
+        engine = OpenSearchEngine(urls, prefix, timeout, access, location=location, metrics=metrics)
         super().__init__(GuardedEngine(engine, "opensearch", metrics), category_cap, metrics)
 
 
@@ -70,7 +69,7 @@ class OpenSearchEngine:
     """Runs plans on a cluster.
 
     Attributes:
-        shards_share: of a request's time, what a shard may take: it says that it ran out of it before nobody listens.
+        shards_share: the fraction of a request's time that a shard may take, so that shards time out before the client.
     """
 
     shards_share = 0.9
@@ -82,20 +81,20 @@ class OpenSearchEngine:
         timeout: float,
         access: ClusterAccess = OPEN_ACCESS,
         *,
-        place: FolderLocation = DEFAULT_PLACE,
+        location: FolderLocation = DEFAULT_PLACE,
         metrics: Metrics = NOTHING_MEASURED,
     ) -> None:
         self._prefix = prefix
         self._timeout = timeout
-        self._stamp_timeout = timeout / _STAMP_TRIES
+        self._stamp_timeout = timeout / _STAMP_ATTEMPTS
         self._client = connect(urls, timeout, access)
-        self._fetcher = TypeaheadFetcher(self._client, prefix, place.folder(prefix), place.most_bytes, metrics)
+        self._fetcher = TypeaheadFetcher(self._client, prefix, location.folder(prefix), location.most_bytes, metrics)
         self._typeaheads = FetchedTypeaheads(self._fetcher, metrics)
 
     async def live(self) -> Stamp:
-        """The stamp document behind the alias; what is announced next to it is fetched ahead."""
+        """The live stamp; the typeahead that is announced with it is fetched ahead."""
         try:
-            stamp, announced = live_of(await self._documents(live_body(self._prefix)), self._prefix)
+            stamp, announced = parse_live(await self._documents(live_body(self._prefix)), self._prefix)
         except OpenSearchException as error:
             raise BackendUnavailable("the stamp could not be read") from error
         if announced is not None:
@@ -105,61 +104,74 @@ class OpenSearchEngine:
     async def _documents(self, body: dict[str, Any]) -> dict[str, Any]:
         """Some small documents by their ids.
 
-        A copy on a node that hangs would hold up everybody, and small documents are had at once or not at all: the time
-        for them is that of several tries, of which another may meet another copy.
+        They are read fast unless their shard copy is on a hanging node. So the timeout is split into several attempts,
+        as the next one may read another copy.
         """
 
-        async def ask() -> dict[str, Any]:
+        async def read() -> dict[str, Any]:
             params = {"request_timeout": self._stamp_timeout}
-            found: dict[str, Any] = await self._client.mget(body=body, params=params)
-            return found
+            response: dict[str, Any] = await self._client.mget(body=body, params=params)
+            return response
 
-        again = retry_if_exception_type(ConnectionTimeout)
-        return await AsyncRetrying(retry=again, stop=stop_after_attempt(_STAMP_TRIES), reraise=True)(ask)
+        on_timeout = retry_if_exception_type(ConnectionTimeout)
+        return await AsyncRetrying(retry=on_timeout, stop=stop_after_attempt(_STAMP_ATTEMPTS), reraise=True)(read)
 
     async def generations(self) -> Generations:
-        """Both stamps and the operations document, in one request and so as of one moment."""
+        """Both stamps and the operations document, read by one request."""
         try:
-            return generations_of(await self._documents(generations_body(self._prefix)), self._prefix)
+            return parse_generations(await self._documents(generations_body(self._prefix)), self._prefix)
         except OpenSearchException as error:
             raise BackendUnavailable("the generations could not be read") from error
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
-        """Open the stamp's typeahead, once its files are in the folder."""
+        """Fetch the files of the stamp's typeahead, and open it."""
         return await self._typeaheads.open(stamp)
 
-    async def search(self, stamp: Stamp, asks: Sequence[Ask]) -> tuple[Page, ...]:
+    async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
         """Run searches in one request."""
         seconds = self._time_left()
-        bodies = [(ask.plan.kind, search_body(ask, timeout_ms=self._of_shards(seconds))) for ask in asks]
-        answers = await self._ask(stamp, bodies, seconds)
-        return tuple(_page(ask, answer) for ask, answer in zip(asks, answers, strict=True))
+        timeout_ms = _milliseconds(self.shards_share * seconds)
+        indices = [index_name(self._prefix, request.plan.kind, stamp.generation) for request in requests]
+        bodies = [search_body(request, timeout_ms=timeout_ms) for request in requests]
+        if len(requests) == 1:
+            target, body = search_target(indices[0], _milliseconds(seconds)), orjson.dumps(bodies[0])
+            responses = [await self._checked(stamp, indices[0], self._post(target, body, seconds))]
+        else:
+            body = searches_body(zip(indices, bodies, strict=True), _milliseconds(seconds))
+            responses = (await self._checked(stamp, indices[0], self._post("/_msearch", body, seconds)))["responses"]
+        return tuple(
+            [
+                _page(request, await self._complete(stamp, index, response))
+                for request, index, response in zip(requests, indices, responses, strict=True)
+            ]
+        )
 
-    async def every(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
-        """All hits in pages, as of one point in time."""
+    async def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
+        """All hits in batches, as of one point in time."""
         index = index_name(self._prefix, plan.kind, stamp.generation)
         params: dict[str, Any] = {
             "keep_alive": "1m",
             "request_timeout": self._time_left(),
-            # Otherwise it is opened without the shards that are away, and all that follows looks whole.
+            # The default opens it without unavailable shards, and later responses look complete.
             "allow_partial_pit_creation": "false",
         }
-        opened = await self._answered(stamp, index, self._client.create_pit(index=index, params=params))
+        opened = await self._checked(stamp, index, self._client.create_pit(index=index, params=params))
         point_in_time = opened["pit_id"]
         after: list[Any] | None = None
         try:
             while True:
-                body = every_body(plan, point_in_time, after, limit=_EVERY_PAGE)
+                body = orjson.dumps(scan_body(plan, point_in_time, after, limit=_SCAN_BATCH))
                 seconds = self._time_left()
-                asked = self._sent(search_target("", _milliseconds(seconds)), orjson.dumps(body), seconds)
-                hits = (await self._whole(stamp, index, await self._answered(stamp, index, asked)))["hits"]["hits"]
+                request = self._post(search_target("", _milliseconds(seconds)), body, seconds)
+                response = await self._complete(stamp, index, await self._checked(stamp, index, request))
+                hits = response["hits"]["hits"]
                 if hits:
                     yield tuple(Hit(plan.tiers[0][0], hit["_source"]) for hit in hits)
-                if len(hits) < _EVERY_PAGE:
+                if len(hits) < _SCAN_BATCH:
                     return
                 after = hits[-1]["sort"]
         finally:
-            # It would end by itself after a minute; a failure to end it now harms nobody.
+            # If this fails, it expires after a minute.
             with suppress(OpenSearchException):
                 await self._client.delete_pit(body={"pit_id": [point_in_time]})
 
@@ -168,60 +180,42 @@ class OpenSearchEngine:
         await self._typeaheads.close()
         await self._client.close()
 
-    async def _ask(
-        self, stamp: Stamp, bodies: Sequence[tuple[str, dict[str, Any]]], seconds: float
-    ) -> list[dict[str, Any]]:
-        """The whole answers to searches of a kind each, in one request of at most so many seconds."""
-        indices = [index_name(self._prefix, kind, stamp.generation) for kind, _ in bodies]
-        if len(bodies) == 1:
-            target, body = search_target(indices[0], _milliseconds(seconds)), orjson.dumps(bodies[0][1])
-            answers = [await self._answered(stamp, indices[0], self._sent(target, body, seconds))]
-        else:
-            several = zip(indices, (body for _, body in bodies), strict=True)
-            body = searches_body(several, _milliseconds(seconds))
-            answers = (await self._answered(stamp, indices[0], self._sent("/_msearch", body, seconds)))["responses"]
-        return [await self._whole(stamp, index, answer) for index, answer in zip(indices, answers, strict=True)]
-
-    async def _sent(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
-        # Past the client's own methods: what they do to a request costs more than the rest of its way.
+    async def _post(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
+        # The client's search methods take longer than all other parts of a request.
         transport = self._client.transport
-        answer: dict[str, Any] = await transport.perform_request("POST", target, body=body, timeout=seconds)
-        return answer
-
-    def _of_shards(self, seconds: float) -> int:
-        """Milliseconds that a shard may take of a request's seconds."""
-        return _milliseconds(self.shards_share * seconds)
+        response: dict[str, Any] = await transport.perform_request("POST", target, body=body, timeout=seconds)
+        return response
 
     def _time_left(self) -> float:
-        """Seconds that a request may take now."""
+        """Seconds that a request may take from now on."""
         seconds = time_left(self._timeout)
         if seconds <= 0:
-            raise BackendUnavailable("there was no time left to ask the engine")
+            raise BackendUnavailable("no time was left for a request to the engine")
         return seconds
 
-    async def _answered(self, stamp: Stamp, index: str, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
-        """The answer, however incomplete, or our own failure."""
+    async def _checked(self, stamp: Stamp, index: str, response: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+        """The response, which may be incomplete; errors of the client become BackendUnavailable."""
         try:
-            return await answer
+            return await response
         except OpenSearchException as error:
             status = error.status_code if isinstance(error, TransportError) else None
             raise await self._failure(stamp, index, status) from error
 
-    async def _whole(self, stamp: Stamp, index: str, answer: dict[str, Any]) -> dict[str, Any]:
-        """The answer, if nothing of it is missing."""
-        if "error" in answer:
-            raise await self._failure(stamp, index, answer.get("status")) from ValueError(str(answer["error"]))
-        if answer["timed_out"] or answer["_shards"]["failed"] or answer.get("terminated_early"):
-            raise BackendUnavailable(f"a search in {index} came back incomplete")
-        return answer
+    async def _complete(self, stamp: Stamp, index: str, response: dict[str, Any]) -> dict[str, Any]:
+        """The response of a search; BackendUnavailable if it is an error or incomplete."""
+        if "error" in response:
+            raise await self._failure(stamp, index, response.get("status")) from ValueError(str(response["error"]))
+        if response["timed_out"] or response["_shards"]["failed"] or response.get("terminated_early"):
+            raise BackendUnavailable(f"the response of a search in {index} is incomplete")
+        return response
 
     async def _failure(self, stamp: Stamp, index: str, status: object) -> BackendUnavailable:
-        """What the status of a failed search in a generation says."""
+        """The error for the status of a failed search."""
         if status == HTTPStatus.NOT_FOUND:
             return GenerationGone(f"{index} is no longer there")
-        # While an index is being deleted its shards go first: the status is then that of a cluster in trouble.
+        # While an index is being deleted its shards go first, and the status is that of unavailable shards.
         if status == HTTPStatus.SERVICE_UNAVAILABLE and (await self.live()).generation != stamp.generation:
-            return GenerationGone(f"{index} is on its way out")
+            return GenerationGone(f"{index} is being deleted")
         return BackendUnavailable(f"a search in {index} failed")
 
 
@@ -229,15 +223,15 @@ def _milliseconds(seconds: float) -> int:
     return max(1, int(seconds * 1000))
 
 
-def _page(ask: Ask, answer: dict[str, Any]) -> Page:
-    hits = tuple(Hit(tier_of(ask.plan, hit["_score"]), hit["_source"]) for hit in answer["hits"]["hits"])
+def _page(request: SearchRequest, response: dict[str, Any]) -> Page:
+    hits = tuple(Hit(tier_of(request.plan, hit["_score"]), hit["_source"]) for hit in response["hits"]["hits"])
     counts: tuple[int, ...] = ()
-    if ask.sorts:
-        buckets = answer["aggregations"]["sorts"]["buckets"]
-        counts = tuple(buckets[str(place)]["doc_count"] for place in range(len(ask.sorts)))
-    if not ask.total:
+    if request.buckets:
+        buckets = response["aggregations"]["buckets"]["buckets"]
+        counts = tuple(buckets[str(index)]["doc_count"] for index in range(len(request.buckets)))
+    if not request.total:
         return Page(hits, None, counts)
-    total = answer["hits"]["total"]
+    total = response["hits"]["total"]
     if total["relation"] != "eq":
-        raise BackendUnavailable("the engine counted only in part")
+        raise BackendUnavailable("the number of hits is not exact")
     return Page(hits, total["value"], counts)

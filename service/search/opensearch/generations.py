@@ -1,7 +1,7 @@
-"""What the cluster is asked about generations, and what it answers: stamps and other documents, by their ids.
+"""Requests for stamps and other documents of generations by their ids, and parsers of the responses.
 
-Getting a document by its id sees what was written last without any refresh. A part of the answer that failed is a
-failure; only what is plainly not there is taken for absent (E3).
+Reading a document by its id returns the newest version without a refresh. A failed part of the response is an error;
+only a document that the cluster reports as missing counts as absent (E3).
 """
 
 from collections.abc import Mapping
@@ -17,19 +17,19 @@ _NO_INDEX: Final = "index_not_found_exception"
 
 
 def live_body(prefix: str) -> dict[str, Any]:
-    """The body of a request for the live stamp and what is announced."""
+    """The body of a request for the live stamp and the announcement."""
     live = alias_name(prefix, STAMP)
     return {"docs": [{"_index": live, "_id": STAMP_ID}, {"_index": live, "_id": ANNOUNCED_ID}]}
 
 
-def live_of(answer: Mapping[str, Any], prefix: str) -> tuple[Stamp, Announcement | None]:
-    """What the answer to `live_body` says.
+def parse_live(response: Mapping[str, Any], prefix: str) -> tuple[Stamp, Announcement | None]:
+    """The live stamp and the announcement in the response to `live_body`.
 
     Raises:
         NothingPublished: there is no live generation.
         BackendUnavailable: its stamp could not be read.
     """
-    live, announced = answer["docs"]
+    live, announced = response["docs"]
     stamp = _stamp(live)
     if stamp is None:
         raise _nothing_published(prefix)
@@ -37,7 +37,7 @@ def live_of(answer: Mapping[str, Any], prefix: str) -> tuple[Stamp, Announcement
 
 
 def generations_body(prefix: str) -> dict[str, Any]:
-    """The body of a request for several documents."""
+    """The body of a request for both stamps and the operations document."""
     live = alias_name(prefix, STAMP)
     return {
         "docs": [
@@ -48,14 +48,14 @@ def generations_body(prefix: str) -> dict[str, Any]:
     }
 
 
-def generations_of(answer: Mapping[str, Any], prefix: str) -> Generations:
-    """What the answer to `generations_body` says.
+def parse_generations(response: Mapping[str, Any], prefix: str) -> Generations:
+    """The generations in the response to `generations_body`.
 
     Raises:
         NothingPublished: there is no live generation.
         BackendUnavailable: a stamp could not be read.
     """
-    live, previous, operations = answer["docs"]
+    live, previous, operations = response["docs"]
     stamp = _stamp(live)
     if stamp is None:
         raise _nothing_published(prefix)
@@ -65,7 +65,7 @@ def generations_of(answer: Mapping[str, Any], prefix: str) -> Generations:
 def _nothing_published(prefix: str) -> NothingPublished:
     return NothingPublished(
         f"nothing is published under the alias {alias_name(prefix, STAMP)} of the cluster of "
-        "SHOP_DIRECTORY_OPENSEARCH_URLS; SHOP_DIRECTORY_INDEX_PREFIX is what the alias begins with"
+        "SHOP_DIRECTORY_OPENSEARCH_URLS; SHOP_DIRECTORY_INDEX_PREFIX is the prefix of the alias"
     )
 
 

@@ -1,50 +1,56 @@
-"""Plans as OpenSearch query bodies: pure functions, held by golden files.
+"""Compiles plans to OpenSearch requests; golden files contain the results.
 
-The score is the tier and nothing else: constant scores under a dis_max, sorted by score, then by rank (M2).
+The score of a hit is its tier: constant scores under a dis_max, sorted by score, then by rank (M2). Every search
+requires a complete result (E3), and has a time limit after which the cluster cancels it, as the cluster may not notice
+a closed connection.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
+from urllib.parse import quote
+
+import orjson
 
 from index_mappings.opensearch import sort_field, suffixes_field
 from index_mappings.parts import SHORT_MAX, short_field
 from index_mappings.tiers import INFIX_MIN
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
-from service.search.engine import Ask
+from service.search.engine import SearchRequest
 from service.search.plan import Plan, exclusive
 
 
-def search_body(ask: Ask, *, timeout_ms: int) -> dict[str, Any]:
+def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
     """The body of a search.
 
-    It names no fields to return: the index keeps no others, and to pick them again costs an eighth of a page's time.
+    It has no list of fields to return: the index stores no others, and filtering them takes an eighth of a page's time.
 
     Args:
-        ask: what to look for.
-        timeout_ms: how long a shard may take; a search that took longer counts as failed.
+        request: the search.
+        timeout_ms: the time limit of a shard; a search that exceeds it counts as failed.
     """
-    plan = ask.plan
+    plan = request.plan
     rank = _rank(plan.kind)
     single = len(plan.tiers) == 1
     body: dict[str, Any] = {
         "query": whole_query(plan),
-        # One tier needs no score, and then the index's own order ends the search early.
+        # One tier needs no score; without scores the sorted index ends the search early.
         "sort": [rank] if single else [{"_score": "desc"}, rank],
-        "from": ask.offset,
-        "size": ask.limit,
-        "track_total_hits": ask.total,
+        "from": request.offset,
+        "size": request.limit,
+        "track_total_hits": request.total,
         "timeout": f"{timeout_ms}ms",
     }
-    if ask.sorts:
-        filters = {str(place): clause_body(clause) for place, clause in enumerate(exclusive(ask.sorts))}
-        # The hits are filtered after the counting, so one look at the index gives both.
-        body["post_filter"] = clause_body(NoneOf(ask.sorts))
-        body["aggs"] = {"sorts": {"filters": {"filters": filters}}}
+    if request.buckets:
+        filters = {str(index): clause_body(clause) for index, clause in enumerate(exclusive(request.buckets))}
+        # A post filter applies to the hits only, so that one search also counts the documents in the buckets.
+        body["post_filter"] = clause_body(NoneOf(request.buckets))
+        body["aggs"] = {"buckets": {"filters": {"filters": filters}}}
     return body
 
 
-def every_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit: int) -> dict[str, Any]:
-    """One page of all hits of a plan of one tier, as of a point in time."""
+def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit: int) -> dict[str, Any]:
+    """The body of one batch of a scan of a plan with one tier, as of a point in time."""
     body: dict[str, Any] = {
         "query": whole_query(plan),
         "sort": [_rank(plan.kind)],
@@ -56,12 +62,12 @@ def every_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit
 
 
 def tier_of(plan: Plan, score: float | None) -> int:
-    """The tier that a hit's score says; a plan of one tier is not scored."""
+    """The tier of a hit by its score; plans of one tier are not scored."""
     return plan.tiers[0][0] if score is None else round(score) - 1
 
 
 def clause_body(clause: Clause) -> dict[str, Any]:
-    """One clause as a query."""
+    """The query of a clause."""
     match clause:
         case NoneOf(clauses):
             return {"bool": {"must_not": [clause_body(part) for part in clauses]}}
@@ -76,10 +82,10 @@ def clause_body(clause: Clause) -> dict[str, Any]:
         case AnyOf(clauses):
             return {"bool": {"should": [clause_body(part) for part in clauses], "minimum_should_match": 1}}
         case _:
-            return _look_up(clause)
+            return _field_query(clause)
 
 
-def _look_up(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
+def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
     match clause:
         case Exact(field, (text,)):
             return {"term": {field: text}}
@@ -98,17 +104,41 @@ def _look_up(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
 
 
 def whole_query(plan: Plan) -> dict[str, Any]:
-    """The query of a whole plan."""
+    """The query of a plan, with filters and exclusions."""
     query: dict[str, Any] = {"filter": [clause_body(clause) for clause in plan.filters]}
     if plan.excluded:
         query["must_not"] = [clause_body(clause) for clause in plan.excluded]
     if len(plan.tiers) == 1:
         query["filter"].append(clause_body(plan.tiers[0][1]))
     else:
-        # Boosts start at one: a score of zero would be the lowest tier and no match alike.
+        # Boosts start at one: with a score of zero, a hit of the lowest tier would look like no match.
         tiers = [{"constant_score": {"filter": clause_body(c), "boost": tier + 1}} for tier, c in plan.tiers]
         query["must"] = [{"dis_max": {"queries": tiers}}]
     return {"bool": query}
+
+
+def search_target(index: str, milliseconds: int) -> str:
+    """The request target of one search.
+
+    Args:
+        index: concrete; empty if the body names a point in time instead.
+        milliseconds: after which the cluster cancels the search.
+    """
+    path = f"/{quote(index)}" if index else ""
+    return f"{path}/_search?allow_partial_search_results=false&cancel_after_time_interval={milliseconds}ms"
+
+
+def searches_body(searches: Iterable[tuple[str, dict[str, Any]]], milliseconds: int) -> bytes:
+    """The body of a multi-search of pairs of index and body, each with the limits of `search_target`."""
+    lines: list[bytes] = []
+    for index, body in searches:
+        header = {
+            "index": index,
+            "allow_partial_search_results": False,
+            "cancel_after_time_interval": f"{milliseconds}ms",
+        }
+        lines += [orjson.dumps(header), orjson.dumps(body)]
+    return b"\n".join([*lines, b""])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Typeaheads over OpenSearch: their files are fetched into a folder of the machine, and opened there."""
+"""Opens typeaheads over OpenSearch, after fetching their files into a local folder."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final
@@ -26,25 +26,25 @@ class FetchedTypeaheads:
         """Open nothing yet.
 
         Args:
-            fetcher: gets the files.
-            metrics: are given the sizes of what is open.
+            fetcher: fetches the files.
+            metrics: report the number and size of open files.
         """
         self._fetcher = fetcher
         self._metrics = metrics
         self._pool: SegmentPool | None = None
 
     async def open(self, stamp: Stamp) -> "Typeahead":
-        """The typeahead of a stamp, once its files are there.
+        """Fetch the files of a stamp's typeahead, and open it.
 
         Raises:
-            GenerationGone: the stamp's generation is not there (any more).
-            TypeaheadUnavailable: the files could not be had, or can't be used.
+            GenerationGone: the stamp's generation does not exist (any more).
+            TypeaheadUnavailable: the files cannot be fetched, or cannot be used.
         """
         manifest = await self._fetcher.fetch(stamp.generation, stamp.typeahead)
         try:
             return await self._opened(manifest)
         except (OSError, ValueError):
-            # The disk, or another process, changed what had been whole: fetch it again.
+            # The disk, or another process, changed a file after it was verified: fetch it again.
             await self._fetcher.remove_damaged(manifest)
         manifest = await self._fetcher.fetch(stamp.generation, stamp.typeahead)
         try:
@@ -53,11 +53,11 @@ class FetchedTypeaheads:
             raise TypeaheadUnavailable(UNUSABLE) from error
 
     async def close(self) -> None:
-        """End what is fetched in the background."""
+        """Cancel fetches in the background."""
         await self._fetcher.close()
 
     async def _opened(self, manifest: TypeaheadManifest) -> "Typeahead":
-        # Whole files are hashed, and imports take a second: not in the event loop.
+        # Hashing the files and importing numba take too long for the event loop.
         opened = await asyncio.to_thread(self._open, manifest)
         files = {use.name: use.size for use in manifest.coverings[0]}
         self._metrics.typeahead_open(len(files), sum(files.values()))

@@ -1,11 +1,12 @@
-"""The rules of matching and order written as plainly as possible over a list: the oracle of the other backends.
+"""The rules of matching and order in their simplest form, over lists: the oracle for the tests of the engines.
 
-It scans every shop for every query. It takes no part in production; the conformance suite and the property test hold
-the real engines against it.
+It scans every shop for every query, and is not used in production. The backend tests compare the engines with it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from rapidfuzz.distance import OSA
 
 from index_mappings.documents import (
     Category,
@@ -20,16 +21,12 @@ from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.text import fold
-from index_mappings.tiers import SUGGEST_CUT, SuggestTier
+from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
+from service.search.categories import CategoryTable
 from service.search.protocol import (
-    CouponQuery,
-    Coupons,
-    Facts,
     FindQuery,
     Found,
     Generations,
-    MergeEffects,
-    Offer,
     Suggested,
     SuggestedShop,
     Suggestion,
@@ -37,13 +34,32 @@ from service.search.protocol import (
     TypeaheadState,
     WordCount,
 )
-from service.search.reference.categories import PlainCategories
 from service.search.reference.shop_details import ReferenceShopDetails
 from service.search.reference.tiers import find_tier, overlap_tier, suggested_shops, typo_tier, word_tier
 
 
-class ReferenceBackend:
-    """A search backend and its only snapshot in one: the generation never changes."""
+class PlainCategories(CategoryTable):
+    """A category table that scans every word of every category for every query."""
+
+    def slugs_of(self, word: str) -> tuple[str, ...]:
+        """The slugs of categories with a word that equals this one or, from 3 characters up, begins with it (M5)."""
+        return tuple(entry.slug for entry in self.entries if any(_has_prefix(word, known) for known in entry.words))
+
+    def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
+        """The categories of a suggest request (M10)."""
+        if not query.texts:
+            return self.categories[:limit]
+        if not query.words:
+            return ()
+        word = query.words[-1]
+        found = [entry for entry in self.entries if any(known.startswith(word) for known in entry.words)]
+        if not found and len(word) >= CATEGORY_TYPO_MIN:
+            found = [entry for entry in self.entries if any(_begins_nearly(known, word) for known in entry.words)]
+        return tuple(entry.shown() for entry in found[:limit])
+
+
+class ReferenceBackend(ReferenceShopDetails):
+    """A search backend that is also its only snapshot, as its generation never changes."""
 
     def __init__(
         self,
@@ -52,23 +68,20 @@ class ReferenceBackend:
         category_cap: int = 50,
         operations: Operations | None = None,
     ) -> None:
-        """Take a generation.
+        """Store a generation.
 
         Args:
-            stamp: its stamp.
-            documents: its documents by kind; a kind may be left out.
-            category_cap: how many categories a word may mean (M5).
-            operations: what the indexer told beside it.
+            stamp: of the generation.
+            documents: its documents by kind; a missing kind has none.
+            category_cap: the maximum number of categories that a word means (M5).
+            operations: its operations document.
         """
+        super().__init__(documents)
         self.stamp = stamp
         self._operations = operations
-        self._shops: list[ShopDocument] = sorted(documents.get("shops", ()), key=lambda shop: shop.rank)
         categories = documents.get("categories", ())
         self._table = PlainCategories(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
-        self._related_records = ReferenceShopDetails(
-            self._shops, *(documents.get(kind, ()) for kind in ("coupons", "offers", "facts"))
-        )
 
     async def snapshot(self) -> "ReferenceBackend":
         """The generation."""
@@ -79,7 +92,7 @@ class ReferenceBackend:
         return self
 
     def typeahead_state(self) -> TypeaheadState:
-        """Every query is answered from the shops themselves."""
+        """Always ready, as suggestions come from the list of shops."""
         return TypeaheadState("ready")
 
     async def refresh(self) -> "ReferenceBackend":
@@ -87,52 +100,20 @@ class ReferenceBackend:
         return self
 
     async def generations(self) -> Generations:
-        """The generation; there never was another one."""
+        """The only generation."""
         return Generations(self.stamp, None, self._operations)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, as there is nothing to release."""
 
     async def categories(self) -> tuple[Category, ...]:
         """All categories (M11)."""
         return self._table.categories
 
-    async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
-        """The shop of an id or a reduced domain."""
-        return self._related_records.shop(reference, offers, offers_offset)
-
-    async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
-        """The shops of ids or reduced domains."""
-        return tuple(self._related_records.shop(reference, 0, 0) for reference in references)
-
-    async def coupons(self, query: CouponQuery) -> Coupons | None:
-        """The balance of coupons (A4)."""
-        return self._related_records.coupons(query)
-
-    async def facts(self, reference: str) -> Facts | None:
-        """Shipping (A7)."""
-        return self._related_records.facts(reference)
-
-    async def trust(self, reference: str) -> Facts | None:
-        """Trust (A8)."""
-        return self._related_records.trust(reference)
-
-    async def offer(self, offer_id: str) -> Offer | None:
-        """An offer (A10)."""
-        return self._related_records.offer(offer_id)
-
-    async def merge_candidates(self, shop: Shop, most: int) -> tuple[Shop, ...]:
-        """Merge candidates (A12)."""
-        return self._related_records.merge_candidates(shop, most)
-
-    async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
-        """What a merge would touch (A12)."""
-        return self._related_records.merge_effects(first, second)
-
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M6)."""
         whole = query_forms(query.text)
-        kept = whole
+        effective = whole
         ignored: tuple[str, ...] = ()
         counted = list(dict.fromkeys(whole.words))
         several = len(whole.words) > 1
@@ -140,11 +121,11 @@ class ReferenceBackend:
             missing = [word for word in counted if not self._with_evidence(word, self._shops, query, label=several)]
             ignored = as_typed(query.text, missing)
             if missing or not whole.words:
-                kept = forms_of_words(tuple(word for word in whole.words if word not in missing))
-        if whole.texts and not kept.texts and query.category is None:
+                effective = forms_of_words(tuple(word for word in whole.words if word not in missing))
+        if whole.texts and not effective.texts and query.category is None:
             shops: list[ShopDocument] = []
         else:
-            shops = self._matches(kept, query.country, query.category)
+            shops = self._matches(effective, query.country, query.category)
         passing = _passing(self._shops, query.country, query.category)
         counts = [len(self._with_evidence(word, passing, query, label=several)) for word in counted]
         page = shops[query.offset : query.offset + query.limit]
@@ -152,8 +133,8 @@ class ReferenceBackend:
             shops=tuple(_shop(shop) for shop in page),
             total=len(shops),
             ignored=ignored,
-            category_truncated=self._table.resolve(kept.words, self._cap, query.category).truncated,
-            did_you_mean=self._did_you_mean(query, kept, shops) if not shops or ignored else (),
+            category_truncated=self._table.resolve(effective.words, self._cap, query.category).truncated,
+            did_you_mean=self._did_you_mean(query, effective, shops) if not shops or ignored else (),
             word_counts=tuple(map(WordCount, as_typed(query.text, counted), counts)) if several and not shops else None,
         )
 
@@ -183,14 +164,14 @@ class ReferenceBackend:
     def _with_evidence(
         self, word: str, shops: Iterable[ShopDocument], query: FindQuery, *, label: bool
     ) -> list[ShopDocument]:
-        """The shops with evidence of a word: (a) to (d), or also (e), whatever other words there are (M6)."""
+        """The shops with evidence (a) to (d) of a word, or also (e), whatever the other words (M6)."""
         slugs = frozenset(self._table.resolve([word], self._cap, query.category).slugs[word])
         return [shop for shop in shops if word_tier(shop, word, slugs) is not None or (label and word in shop.labels)]
 
     def _did_you_mean(
         self,
         query: FindQuery,
-        kept: QueryForms,  # noqa: ARG002 - what a backend with a typeahead asks by instead of all that matches
+        effective: QueryForms,  # noqa: ARG002 - a subclass with a typeahead uses it instead of `matching`
         matching: Sequence[ShopDocument],
     ) -> tuple[SuggestedShop, ...]:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
@@ -213,7 +194,7 @@ def _passing(shops: Iterable[ShopDocument], country: str | None, category: str |
 
 
 def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:
-    """Words of the folded query as typed: the token that folds to that one word, else the folded word (M6)."""
+    """Folded words as typed: the token that folds to exactly that word, else the folded word (M6)."""
     typed: dict[str, str] = {}
     for token in text.split():
         typed.setdefault(fold(token), token)
@@ -226,3 +207,12 @@ def _suggested(shop: ShopDocument) -> SuggestedShop:
 
 def _shop(shop: ShopDocument) -> Shop:
     return shop_from_stored(stored_part(shop))
+
+
+def _has_prefix(word: str, known: str) -> bool:
+    return word == known or (len(word) >= CATEGORY_PREFIX_MIN and known.startswith(word))
+
+
+def _begins_nearly(known: str, text: str) -> bool:
+    """Whether some prefix of a known word is at most one typing error away from the text."""
+    return any(OSA.distance(text, known[:end], score_cutoff=1) <= 1 for end in range(len(known) + 1))

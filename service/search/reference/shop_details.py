@@ -1,6 +1,6 @@
-"""What belongs to shops, over plain lists: the oracle of coupons, facts, offers and merge audits."""
+"""Shops and their related records over plain lists: the oracle for coupons, facts, offers and merge audits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,35 +16,35 @@ from index_mappings.documents import (
 from index_mappings.forms import whole_names
 from index_mappings.hosts import domain_parts
 from index_mappings.stated_names import stated_names
-from service.search.protocol import REACHED_OFFERS, CouponQuery, Coupons, Facts, MergeEffects, Offer
+from service.search.protocol import OFFER_WINDOW
+from service.search.related_records import CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 
 class ReferenceShopDetails:
-    """Answers by looking at everything."""
+    """Scans the lists for every call."""
 
-    def __init__(
-        self,
-        shops: Sequence[ShopDocument],
-        coupons: Sequence[CouponDocument],
-        offers: Sequence[OfferDocument],
-        facts: Sequence[FactsDocument],
-    ) -> None:
-        self._shops = shops
-        self._coupons = sorted(coupons, key=lambda coupon: coupon.rank)
-        self._offers = sorted(offers, key=lambda offer: offer.rank)
-        self._facts = facts
+    def __init__(self, documents: Mapping[str, Sequence[Any]]) -> None:
+        """Store the documents of a generation by kind; a missing kind has none."""
+        self._shops: list[ShopDocument] = sorted(documents.get("shops", ()), key=lambda shop: shop.rank)
+        self._coupons: list[CouponDocument] = sorted(documents.get("coupons", ()), key=lambda coupon: coupon.rank)
+        self._offers: list[OfferDocument] = sorted(documents.get("offers", ()), key=lambda offer: offer.rank)
+        self._facts: Sequence[FactsDocument] = documents.get("facts", ())
 
-    def shop(self, reference: str, offers: int, offers_offset: int) -> Shop | None:
+    async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
         """The shop of a reference, with its newest offers from the offset on."""
         for shop in self._shops:
             if reference in shop.refs:
                 found = shop_from_stored(stored_part(shop))
-                own = [offer.view for offer in self._offers if reference in offer.shop_refs]
-                page = own[:REACHED_OFFERS][offers_offset:][:offers]
+                views = [offer.view for offer in self._offers if reference in offer.shop_refs]
+                page = views[:OFFER_WINDOW][offers_offset:][:offers]
                 return replace(found, offers=tuple(page)) if offers else found
         return None
 
-    def coupons(self, query: CouponQuery) -> Coupons | None:
+    async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
+        """The shops of references."""
+        return tuple([await self.shop(reference) for reference in references])
+
+    async def coupons(self, query: CouponQuery) -> Coupons | None:
         """The balance, coupon by coupon."""
         if query.shop is not None and not any(query.shop in shop.refs for shop in self._shops):
             return None
@@ -53,39 +53,39 @@ class ReferenceShopDetails:
         for coupon in self._coupons:
             if coupon.valid_from_us > query.now_us or (query.shop is not None and query.shop not in coupon.shop_refs):
                 continue
-            fate = _fate(coupon, query)
-            counts[fate] += 1
-            if fate == "usable":
+            bucket = _bucket(coupon, query)
+            counts[bucket] += 1
+            if bucket == "usable":
                 views.append(coupon.view)
-        too_many = query.most is not None and len(views) > query.most
+        too_many = query.list_limit is not None and len(views) > query.list_limit
         return Coupons(**counts, views=None if too_many else tuple(views))
 
-    def facts(self, reference: str) -> Facts | None:
+    async def facts(self, reference: str) -> Facts | None:
         """The facts of a reference."""
         return next((_facts(facts) for facts in self._facts if reference in facts.refs), None)
 
-    def trust(self, reference: str) -> Facts | None:
-        """The facts of a reference that has a present signal."""
+    async def trust(self, reference: str) -> Facts | None:
+        """The facts of a reference with a present signal."""
         return next((_facts(facts) for facts in self._facts if reference in facts.refs and facts.signals), None)
 
-    def offer(self, offer_id: str) -> Offer | None:
+    async def offer(self, offer_id: str) -> Offer | None:
         """The offer of an id."""
         for offer in self._offers:
             if offer.id == offer_id:
                 return Offer(offer.id, offer.shop, offer.checkout_url, offer.affiliate)
         return None
 
-    def merge_candidates(self, shop: Shop, most: int) -> tuple[Shop, ...]:
-        """Shops that have something in common, in M1's order."""
+    async def merge_candidates(self, shop: Shop, limit: int) -> tuple[Shop, ...]:
+        """Shops that may be the same, in M1's order."""
         found = [
             shop_from_stored(stored_part(other))
-            for other in sorted(self._shops, key=lambda other: other.rank)
-            if other.id != shop.id and _in_common(shop, other)
+            for other in self._shops
+            if other.id != shop.id and _may_be_same(shop, other)
         ]
-        return tuple(found[:most])
+        return tuple(found[:limit])
 
-    def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
-        """Counted one by one."""
+    async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
+        """What a merge would affect."""
         codes = {coupon.folded_code for coupon in self._coupons if first.id in coupon.shop_refs}
         others = {coupon.folded_code for coupon in self._coupons if second.id in coupon.shop_refs}
         both = {first.id, second.id}
@@ -109,7 +109,7 @@ class ReferenceShopDetails:
         )
 
 
-def _fate(coupon: CouponDocument, query: CouponQuery) -> str:
+def _bucket(coupon: CouponDocument, query: CouponQuery) -> str:
     if coupon.valid_until_us < query.now_us:
         return "expired"
     if coupon.status == "verified_rejected":
@@ -125,7 +125,7 @@ def _facts(facts: FactsDocument) -> Facts:
     return Facts(facts.shop, facts.shipping, facts.signals, facts.pipeline_gaps)
 
 
-def _in_common(shop: Shop, other: ShopDocument) -> bool:
+def _may_be_same(shop: Shop, other: ShopDocument) -> bool:
     parts, others = domain_parts(shop.domain), domain_parts(other.domain)
     ends = {end for redirect in shop.redirects for end in (redirect["from_domain"], redirect["to_domain"])}
     return (

@@ -1,4 +1,4 @@
-"""The tiers of one shop for one query, written as plainly as possible: what the reference backend orders by."""
+"""The tiers of one shop for one query, in their simplest form, for the reference backend."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ from index_mappings.tiers import (
     is_part_evidence,
 )
 
-# The slugs of the categories that each word means.
+# By word, the slugs of the categories that it means.
 Slugs = dict[str, frozenset[str]]
 
 
@@ -31,8 +31,8 @@ def suggested_shops(
 
     Args:
         shops: all of the generation, in order of rank.
-        query: the query, folded and cut.
-        slugs: the categories that each word says.
+        query: folded and cut.
+        slugs: by word, the categories that it means.
         country: an upper-case ISO code, or None.
     """
     passing = [shop for shop in shops if sells_in(shop, country)]
@@ -44,10 +44,10 @@ def suggested_shops(
         if tier is not None:
             ranked.append((tier, shop))
     if query.words and all(tier < SuggestTier.ONE_TYPO for tier, _ in ranked):
-        # Two typing errors count only where all that is found shares a part of the query.
-        twice = [shop for shop in passing if typo_tier(shop, query)]
-        others = [(tier, shop) for tier, shop in ranked if shop not in twice]
-        ranked = [*((SuggestTier.TWO_TYPOS, shop) for shop in twice), *others]
+        # Two typing errors count only if every found shop matches just a part of the query.
+        two_typos = [shop for shop in passing if typo_tier(shop, query)]
+        others = [(tier, shop) for tier, shop in ranked if shop not in two_typos]
+        ranked = [*((SuggestTier.TWO_TYPOS, shop) for shop in two_typos), *others]
     ranked.sort(key=lambda found: (-found[0], found[1].rank))
     return ranked
 
@@ -55,14 +55,14 @@ def suggested_shops(
 def suggest_tier(
     shop: ShopDocument, query: QueryForms, slugs: Slugs, country: str | None = None, *, may_lead: bool = True
 ) -> int | None:
-    """The tier of /suggest (M9) where two typing errors do not count; of a shop that passes the country's filter.
+    """The tier of /suggest (M9), without that of two typing errors.
 
     Args:
-        shop: the shop.
-        query: the query, folded and cut.
-        slugs: the categories that each word says.
+        shop: passes the filter by country.
+        query: folded and cut.
+        slugs: by word, the categories that it means.
         country: an upper-case ISO code, or None.
-        may_lead: whether the shop may be in the first tier; False for all but one shop where a query is short.
+        may_lead: whether the shop may be in the first tier; for a short query only one shop may.
     """
     known = is_known_to_sell_in(shop, country)
     if not query.texts:
@@ -74,10 +74,10 @@ def suggest_tier(
         _begins_by_half(name, text) for name in shop.leading for text in query.texts
     ):
         return SuggestTier.BEGINS_NAME if known else SuggestTier.BEGINS_FORM
-    keys = _may_be_begun(shop.keys, shop, query)
+    keys = _prefix_candidates(shop.keys, shop, query)
     if known and (
         any(text in keys for text in query.texts)
-        or any(full.startswith(query.texts) for full in _may_be_begun(shop.full, shop, query))
+        or any(full.startswith(query.texts) for full in _prefix_candidates(shop.full, shop, query))
     ):
         return SuggestTier.BEGINS_FORM
     if any(key.startswith(query.texts) for key in keys):
@@ -92,12 +92,12 @@ def suggest_tier(
 
 
 def _leads(shop: ShopDocument, query: QueryForms, country: str | None) -> bool:
-    """Whether a shop is one of those of which a short query has only the best in its first tier (M9)."""
+    """Whether a shop is a candidate for the first tier of a short query, which has only the best one (M9)."""
     return is_known_to_sell_in(shop, country) and any(text in shop.names for text in query.texts)
 
 
-def _may_be_begun(texts: Iterable[str], shop: ShopDocument, query: QueryForms) -> tuple[str, ...]:
-    """Full forms or keys without those of labels left of the main one, unless the query has a dot (M9)."""
+def _prefix_candidates(texts: Iterable[str], shop: ShopDocument, query: QueryForms) -> tuple[str, ...]:
+    """Full forms or keys that may match by prefix; those of left labels only if the query has a dot (M9)."""
     return tuple(text for text in texts if query.dotted or text not in shop.dotted)
 
 
@@ -123,7 +123,7 @@ def _word_order_tier(shop: ShopDocument, words: tuple[str, ...], slugs: Slugs) -
 
 
 def _is_whole_name(shop: ShopDocument, words: tuple[str, ...]) -> bool:
-    """Whether these words of a longer query are a name: one word behind an article is none."""
+    """Whether these words of a longer query are a name; a single word after an article is none."""
     return any(text in shop.full and text not in shop.rests for text in (" ".join(words), "".join(words)))
 
 
@@ -149,7 +149,7 @@ def find_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None
 
 
 def word_tier(shop: ShopDocument, word: str, slugs: frozenset[str]) -> int | None:
-    """The best evidence of one word: (a) or (b), else (d), else (c) of M3."""
+    """The tier of the best evidence of one word: (a) or (b), else (d), else (c) of M3."""
     if any(known.startswith(word) for known in shop.words):
         return FindTier.WORDS
     long_enough = is_part_evidence(word, ideographic=is_ideographic(word))
@@ -165,43 +165,43 @@ def typo_tier(shop: ShopDocument, query: QueryForms) -> int | None:
         (SuggestTier.TWO_TYPOS, 2, TWO_TYPOS_MIN),
     ):
         texts = [text for text in query.texts if len(text) >= shortest]
-        keys = _may_be_begun(shop.keys, shop, query)
+        keys = _prefix_candidates(shop.keys, shop, query)
         if any(_begins_nearly(key, text, distance) for text in texts for key in keys):
             return tier
     return None
 
 
 def _begins_nearly(key: str, text: str, distance: int) -> bool:
-    """Whether some beginning of the key is at most `distance` edits away from the text.
+    """Whether some prefix of the key is at most `distance` edits away from the text.
 
-    Of two edits none is in the first character, and none touches a character of the key from FIXED_FROM on.
+    Two edits never change the first character, nor a character of the key from FIXED_FROM on.
     """
     if distance > 1 and key[0] != text[0]:
         return False
-    beginnings = [key[:end] for end in range(max(1, len(text) - distance), min(len(key), len(text) + distance) + 1)]
-    near = any(OSA.distance(text, begin, score_cutoff=distance) <= distance for begin in beginnings)
+    prefixes = [key[:end] for end in range(max(1, len(text) - distance), min(len(key), len(text) + distance) + 1)]
+    near = any(OSA.distance(text, prefix, score_cutoff=distance) <= distance for prefix in prefixes)
     if near and distance > 1 and any(map(_is_fixed, key)):
-        return any(_distance_around_fixed(begin, text) <= distance for begin in beginnings)
+        return any(_distance_around_fixed(prefix, text) <= distance for prefix in prefixes)
     return near
 
 
 def _distance_around_fixed(key: str, text: str) -> int:
-    """The optimal string alignment distance in which each fixed character of the key equals one of the text."""
+    """The optimal string alignment distance that only matches, and never edits, the fixed characters of the key."""
     never = len(key) + len(text) + 1
     rows = [list(range(len(text) + 1))]
     for end, letter in enumerate(key, 1):
         above, fixed = rows[-1], _is_fixed(letter)
         row = [never if fixed else above[0] + 1]
-        for column, asked in enumerate(text, 1):
+        for column, typed in enumerate(text, 1):
             best = row[-1] + 1
-            if letter == asked:
+            if letter == typed:
                 best = min(best, above[column - 1])
             elif not fixed:
                 best = min(best, above[column - 1] + 1)
             if not fixed:
                 best = min(best, above[column] + 1)
-                if end > 1 and column > 1 and (key[end - 2], letter) == (asked, text[column - 2]):
-                    best = best if _is_fixed(asked) else min(best, rows[-2][column - 2] + 1)
+                if end > 1 and column > 1 and (key[end - 2], letter) == (typed, text[column - 2]):
+                    best = best if _is_fixed(typed) else min(best, rows[-2][column - 2] + 1)
             row.append(best)
         rows.append(row)
     return rows[-1][-1]
@@ -212,7 +212,7 @@ def _is_fixed(letter: str) -> bool:
 
 
 def overlap_tier(shop: ShopDocument, words: tuple[str, ...]) -> int | None:
-    """The tier of loosely shared words (2, 1 and 0 of M9)."""
+    """The tier of shared words (2, 1 and 0 of M9)."""
     counted = words[:OVERLAP_WORDS]
     letters = sum(len(word) for word in words)
     shared = sum(len(word) for word in counted if word in shop.words)

@@ -117,7 +117,7 @@ async def world(opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
         options = TypeaheadOptions(tmp_path / "states" / "typeahead", readers=1)
         sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters", typeahead=options)
         place = FolderLocation(tmp_path / "fetched")
-        backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, place=place)
+        backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, location=place)
         states = States(tmp_path / "states", sink.location)
         yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
         await backend.close()
@@ -230,7 +230,7 @@ async def test_a_local_file_that_changed_is_fetched_again_at_the_next_start(worl
     await world.backend.close()
     (path,) = world.folder.glob("*.segment")
     path.write_bytes(bytes(path.stat().st_size))
-    backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, place=FolderLocation(world.folder))
+    backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, location=FolderLocation(world.folder))
     suggested = (await backend.snapshot()).suggest(SuggestQuery("ha", None, 20))
     assert [suggestion.shop.name for suggestion in suggested.shops] == ["Harbour"]
     await backend.close()

@@ -54,7 +54,7 @@ async def opensearch_engine(opensearch_place: OpenSearchLocation, tmp_path: Path
     letters = tmp_path / "dead-letters.ndjson"
     sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix, letters=letters)
     folder = FolderLocation(tmp_path / "fetched")
-    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0, place=folder)
+    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0, location=folder)
     backend = PlannedBackend(reader)
     yield Engine(sink, backend, reader)
     await backend.close()

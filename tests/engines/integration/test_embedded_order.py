@@ -20,11 +20,11 @@ from index_mappings.rank import rank_key
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
-from service.search.clauses import EVERYTHING, Clause, Exact, Prefix
+from service.search.clauses import MATCH_ALL, Clause, Exact, Prefix
 from service.search.embedded.engine import TantivyEngine
-from service.search.embedded.order import Documents as Cached
+from service.search.embedded.order import DocumentCache
 from service.search.embedded.queries import OpenIndex
-from service.search.engine import Ask
+from service.search.engine import SearchRequest
 from service.search.plan import Plan
 from tests.engines.integration.generations import Documents, publish
 from tests.support.catalogues import shop
@@ -53,7 +53,7 @@ def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_
     directory = index_directory(tmp_path, world.stamp.generation, "shops")
     opened = tantivy.Index.open(str(directory))
     searcher = opened.searcher()
-    cached = Cached(OpenIndex("shops", "rank", opened.schema, searcher), most=20)
+    cached = DocumentCache(OpenIndex("shops", "rank", opened.schema, searcher), size=20)
     addresses = [address for _, address in searcher.search(tantivy.Query.all_query(), limit=40).hits]
     right = {rank_key(None, document.id): document.id for document in built}
 
@@ -95,7 +95,7 @@ class _World:
 
         async def ask() -> list[str]:
             engine = TantivyEngine(self._root)
-            (page,) = await engine.search(self.stamp, (Ask(plan, limit, offset),))
+            (page,) = await engine.search(self.stamp, (SearchRequest(plan, limit, offset),))
             await engine.close()
             return [hit.stored["id"] for hit in page.hits]
 
@@ -134,7 +134,7 @@ def test_after_any_builds_and_changes_the_order_is_that_of_the_ranks(
         for documents, removed in changes:
             taken = {document.id for document in documents}
             world.change(documents, [shop_id for shop_id in removed if shop_id not in taken])
-        for tiers in ((EVERYTHING,), (BEGINS,), (EVEN, BEGINS), (EVEN, BEGINS, EVERYTHING)):
+        for tiers in ((MATCH_ALL,), (BEGINS,), (EVEN, BEGINS), (EVEN, BEGINS, MATCH_ALL)):
             expected = world.expected(even_first=len(tiers) > 1)
             assert world.found(tiers, offset, limit) == expected[offset : offset + limit]
             assert world.found(tiers, 0, limit) == expected[:limit]

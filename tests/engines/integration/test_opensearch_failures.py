@@ -14,14 +14,15 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS, Shop
 from index_mappings.generations import STAMP, alias_name, index_name
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.search.clauses import EVERYTHING
-from service.search.engine import Ask
+from service.search.clauses import MATCH_ALL
+from service.search.engine import SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded_engine import GuardedEngine
 from service.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
 from service.search.plan import Plan
 from service.search.planned_backend import snapshot_of
-from service.search.protocol import CouponQuery, SearchBackend, Snapshot
+from service.search.protocol import SearchBackend, Snapshot
+from service.search.related_records import CouponQuery
 from tests.engines.integration.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish
 from tests.rules.backends.asking import find, names, suggest
@@ -30,8 +31,8 @@ from tests.support.real.plugin import NodeFactory
 
 _BOUND_S: Final = 2.0
 _LAMP: Final = Shop("lamp", "Lamp", (), "lamp.internal", ("light",), (), None)
-_BROWSE: Final = Plan("shops", ((0, EVERYTHING),))
-_COUNT: Final = Ask(_BROWSE, 0, total=True)
+_BROWSE: Final = Plan("shops", ((0, MATCH_ALL),))
+_COUNT: Final = SearchRequest(_BROWSE, 0, total=True)
 _QUESTIONS: Final[Mapping[str, Callable[[Snapshot], Awaitable[object]]]] = {
     "find": lambda directory: find(directory, "lamp"),
     "find nothing": lambda directory: find(directory, "qqxx"),
@@ -241,7 +242,7 @@ async def test_a_request_past_the_time_limit_is_a_failure(
     hasty = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=0.000_1)
     questions: list[Awaitable[Any]] = [
         hasty.live(),
-        hasty.search(stamp, (Ask(_BROWSE, 1, total=True),)),
+        hasty.search(stamp, (SearchRequest(_BROWSE, 1, total=True),)),
         hasty.search(stamp, (_COUNT, _COUNT)),
     ]
     for question in questions:

@@ -11,8 +11,8 @@ import pytest
 
 from index_mappings.documents import DOCUMENTS
 from indexer.sinks.embedded.sink import EmbeddedSink
-from service.search.clauses import EVERYTHING
-from service.search.engine import Ask
+from service.search.clauses import MATCH_ALL
+from service.search.engine import SearchRequest
 from service.search.failures import GenerationGone
 from service.search.plan import Plan
 from service.search.protocol import SearchBackend, Snapshot
@@ -196,12 +196,12 @@ async def test_a_generation_that_was_removed_before_it_was_read_is_gone(engine: 
     stale = publish(engine.sink, documents["red"])
     for _ in range(2):
         publish(engine.sink, documents["blue"])
-    browse = Plan("shops", ((0, EVERYTHING),))
+    browse = Plan("shops", ((0, MATCH_ALL),))
     for kind in DOCUMENTS:
         with pytest.raises(GenerationGone):
-            await engine.reader.search(stale, (Ask(Plan(kind, browse.tiers), 1, total=True),))
+            await engine.reader.search(stale, (SearchRequest(Plan(kind, browse.tiers), 1, total=True),))
         with pytest.raises(GenerationGone):
-            await engine.reader.search(stale, (Ask(Plan(kind, browse.tiers), 0, total=True),) * 2)
+            await engine.reader.search(stale, (SearchRequest(Plan(kind, browse.tiers), 0, total=True),) * 2)
     live = await engine.reader.live()
-    (page,) = await engine.reader.search(live, (Ask(browse, 1, total=True),))
+    (page,) = await engine.reader.search(live, (SearchRequest(browse, 1, total=True),))
     assert page.total == _SHOPS["blue"]

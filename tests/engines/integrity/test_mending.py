@@ -15,10 +15,10 @@ from indexer.reconcile.findings import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError
 from service.app import create_app
-from service.search.clauses import EVERYTHING
+from service.search.clauses import MATCH_ALL
 from service.search.embedded.checks import FileChecks
 from service.search.embedded.engine import TantivyEngine
-from service.search.engine import Ask
+from service.search.engine import SearchRequest
 from service.search.failures import GenerationDamaged, GenerationGone
 from service.search.plan import Plan
 from service.settings.service import Settings
@@ -26,7 +26,7 @@ from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, ans
 from tests.support.served import get, served
 
 _BOUND_S: Final = 30.0
-_BROWSE: Final = Ask(Plan("offers", ((0, EVERYTHING),)), 3)
+_BROWSE: Final = SearchRequest(Plan("offers", ((0, MATCH_ALL),)), 3)
 
 
 @pytest.fixture

@@ -57,12 +57,12 @@ class _BySegments(ReferenceBackend):
         return self._typeahead.suggest(query)
 
     def _did_you_mean(
-        self, query: FindQuery, kept: QueryForms, matching: Sequence[ShopDocument]
+        self, query: FindQuery, effective: QueryForms, matching: Sequence[ShopDocument]
     ) -> tuple[SuggestedShop, ...]:
         if not matching:
             return self._typeahead.did_you_mean(query)
-        slugs = self._table.resolve(kept.words, self._cap, query.category).slugs
-        return self._typeahead.did_you_mean(query, kept, slugs) if kept.texts else ()
+        slugs = self._table.resolve(effective.words, self._cap, query.category).slugs
+        return self._typeahead.did_you_mean(query, effective, slugs) if effective.texts else ()
 
 
 @asynccontextmanager

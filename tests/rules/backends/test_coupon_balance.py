@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.timestamps import microseconds
-from service.search.protocol import CouponQuery
+from service.search.related_records import CouponQuery
 from tests.rules.backends.backends import Opener, embedded, opensearch_at, reference
 from tests.support.catalogues import shop
 
@@ -67,7 +67,7 @@ _queries = st.builds(
     now_us=_clocks,
     channel=st.sampled_from(("rest", "mcp", "stdio")),
     country=st.sampled_from((None, "AT", "DE", "FR")),
-    most=st.sampled_from((None, None, None, 0, 3)),
+    list_limit=st.sampled_from((None, None, None, 0, 3)),
 )
 
 
@@ -99,8 +99,8 @@ async def _assert_balance(
             withheld = found.expired + found.rejected + found.reserved + found.policy
             assert found.usable + withheld == _taking_part(catalogue, query), query
             if found.views is None:
-                assert query.most is not None
-                assert found.usable > query.most
+                assert query.list_limit is not None
+                assert found.usable > query.list_limit
             else:
                 assert len(found.views) == found.usable, query
 

@@ -8,7 +8,7 @@ from index_mappings.category_words import category_words
 from index_mappings.documents import CategoryEntry
 from index_mappings.forms import query_forms
 from service.search.categories import CategoryTable
-from service.search.reference.categories import PlainCategories
+from service.search.reference.backend import PlainCategories
 
 _TEXTS = st.sampled_from(("book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x"))
 # Words that are near to each other, of few characters, so that errors and swaps meet often.

@@ -9,7 +9,7 @@ import pytest
 from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import ConnectionTimeout, NotFoundError
 
-from service.search.opensearch.connection import KeptConnections
+from service.search.opensearch.connection import NodeConnection
 
 TIMEOUT_S = 2.0
 FINE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
@@ -50,7 +50,7 @@ class Node:
 
 
 @asynccontextmanager
-async def node(talk: Talk, most: int = 10) -> AsyncIterator[tuple[Node, KeptConnections]]:
+async def node(talk: Talk, most: int = 10) -> AsyncIterator[tuple[Node, NodeConnection]]:
     """A node that talks like this on each connection, and the client's connections to it."""
     seen = Node()
 
@@ -63,7 +63,7 @@ async def node(talk: Talk, most: int = 10) -> AsyncIterator[tuple[Node, KeptConn
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     seen.port = server.sockets[0].getsockname()[1]
-    kept = KeptConnections(host="127.0.0.1", port=seen.port, timeout=TIMEOUT_S, pool_maxsize=most)
+    kept = NodeConnection(host="127.0.0.1", port=seen.port, timeout=TIMEOUT_S, pool_maxsize=most)
     try:
         yield seen, kept
     finally:

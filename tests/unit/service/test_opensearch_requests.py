@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.search.opensearch.requests import search_target, searches_body
+from service.search.opensearch.queries import search_target, searches_body
 
 
 @pytest.mark.rule("E3")
