@@ -18,8 +18,7 @@ from service.errors import MAX_BODY_BYTES, RouteNotFoundError
 from service.http.access_log import ObservedCalls, route_words
 from service.http.bounded_endpoint import Gated
 from service.http.compression import Compression
-from service.http.front_door import SUGGEST_PATH, FrontDoor, suggest_headers
-from service.http.last_resort import last_resort
+from service.http.front_door import SUGGEST_PATH, FrontDoor, last_resort, suggest_headers
 from service.http.responses import problem_answer
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
@@ -39,7 +38,6 @@ from service.rest.report_readiness import ReportsCheck
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.addresses import Proxies, proxies
 from service.runtime.build_stamp import stamp_of_build
-from service.runtime.draining import Draining
 from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
 from service.search.protocol import SearchBackend
@@ -74,7 +72,7 @@ def create_app(
     prometheus = PrometheusMetrics(words.values())
     metrics = SafeMetrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
-    draining = Draining()
+    draining = asyncio.Event()
     parts = open_parts(settings, search, metrics)
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     dispatcher = parts.dispatcher
@@ -115,7 +113,7 @@ def create_app(
         cors_origins=settings.cors_origins,
         draining=draining,
         hsts_seconds=settings.hsts_seconds,
-        straight=calls,
+        direct_routes=calls,
     )
     # What answers on the fast path is the same on any other.
     app.add_middleware(Compression, untouched=[SUGGEST_PATH])
@@ -182,7 +180,7 @@ def _calls(parts: Parts, trusted: Proxies, gated: Callable[[ASGIApp], Gated]) ->
     return {**tools, SUGGEST_PATH: gated(suggest_endpoint(parts.responder, trusted))}
 
 
-def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]:
+def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[Route]:
     """What may be asked at any time, however much there is to do."""
     reports = ReportsCheck(parts.limiter, parts.reports)
     build = stamp_of_build(settings.commit, settings.built_at)

@@ -96,7 +96,7 @@ class RedisTokenStore:
     async def _asked(self, ask: Callable[[], Awaitable[T]]) -> T:
         try:
             # Every step may be done twice.
-            return await self._redis.asked(ask, twice=True)
+            return await self._redis.execute(ask, retry=True)
         except RedisAway as away:
             raise TokensUnavailable(f"Redis: {away}") from None
 

@@ -136,8 +136,8 @@ class RedisLimiter:
         arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), units, least, now]
         try:
             # Twice: units that were counted before their connection died count twice.
-            allowed, remaining, reset, retry, taken = await redis.asked(
-                lambda: self._scripts[redis]([self._prefix + key], arguments), twice=True
+            allowed, remaining, reset, retry, taken = await redis.execute(
+                lambda: self._scripts[redis]([self._prefix + key], arguments), retry=True
             )
         except RedisAway as away:
             kind = LimiterNotWaitedFor if away.late else LimiterUnavailable

@@ -20,8 +20,8 @@ from service.mcp_server.spans import begin_span
 from service.runtime.call_log import NO_ROUTE, REFUSED, call_ended
 from service.runtime.caller import Caller
 from service.runtime.metrics import NOTHING_MEASURED
-from service.runtime.request_context import LEFT, RequestContext, begun, bind_request, current
-from service.runtime.tracing import UNTRACED, Transport
+from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
+from service.runtime.tracing import UNTRACED, CallTracer
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class Working:
     """Does the work of messages for those who sent them."""
 
     def __init__(
-        self, dispatcher: Dispatcher, call_of: CallOf, timeout: float = _TIMEOUT, traces: Transport = UNTRACED
+        self, dispatcher: Dispatcher, call_of: CallOf, timeout: float = _TIMEOUT, traces: CallTracer = UNTRACED
     ) -> None:
         """Make ready.
 
@@ -121,9 +121,9 @@ class Working:
         # The SDK's task outlives the request's: without a word of ours it would work on for a caller who has left.
         with (
             CancelScope() as scope,
-            bind_request(call.request or begun(call.caller.request_id, self._timeout)) as request,
+            bind_request(call.request or new_request_context(call.caller.request_id, self._timeout)) as request,
         ):
-            request.left.append(scope.cancel)
+            request.on_disconnect.append(scope.cancel)
             if call.request is None:
                 begin_span(self._traces, request, context.method, tool, meta=context.meta)
             try:

@@ -22,6 +22,7 @@ from prometheus_client.utils import floatToGoString
 from service.errors import ServiceError
 from service.observability.label_values import Words
 from service.runtime.call_log import NO_ROUTE, OK, REFUSED
+from service.runtime.metrics import Metrics
 from service.runtime.request_context import LEFT
 
 MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -130,7 +131,7 @@ class _Timed:
         return list(zip(map(floatToGoString, (*BUCKETS, math.inf)), accumulate(self._counts), strict=True))
 
 
-class PrometheusMetrics:
+class PrometheusMetrics(Metrics):
     """Counts and times in a registry of its own."""
 
     def __init__(self, routes: Iterable[str]) -> None:

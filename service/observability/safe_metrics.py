@@ -8,7 +8,7 @@ from service.runtime.metrics import Metrics
 _LOG: Final = logging.getLogger(__name__)
 
 
-class SafeMetrics:
+class SafeMetrics(Metrics):
     """Metrics around measures."""
 
     def __init__(self, metrics: Metrics) -> None:

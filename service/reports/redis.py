@@ -126,7 +126,7 @@ class RedisReports:
     async def _asked(self, ask: Callable[[], Awaitable[_Answer]], *, twice: bool = False) -> _Answer:
         """The answer, within the deadline, or our own failure; where `twice`, a lost connection is not the end."""
         try:
-            return await self._redis.asked(ask, twice=twice)
+            return await self._redis.execute(ask, retry=twice)
         except RedisAway as away:
             raise ReportsUnavailable(f"Redis did not confirm: {away}") from None
 
