@@ -1,10 +1,11 @@
-"""HTTP requests and responses as values, and the ASGI endpoints between them. Errors are RFC 9457 problems (E1)."""
+"""HTTP responses as values, and the ASGI endpoints that send them. Errors are RFC 9457 problem documents (E1)."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from index_mappings.generations import Stamp
@@ -62,24 +63,10 @@ class Answer:
         return b"%b%b\r\n%b" % (status_line(self.status), lines, self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """An HTTP request as an endpoint receives it."""
-
-    scope: Scope
-    receive: Receive
-
-    @property
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers as received, with names in lower case."""
-        headers: list[tuple[bytes, bytes]] = self.scope["headers"]
-        return headers
-
-
 class Endpoint:
     """The ASGI endpoint of one path: checks the method, and sends an answer."""
 
-    def __init__(self, methods: tuple[str, ...], answer: Callable[[HttpRequest], Awaitable[Answer]]) -> None:
+    def __init__(self, methods: tuple[str, ...], answer: Callable[[Request], Awaitable[Answer]]) -> None:
         self._methods = methods
         self._answer = answer
 
@@ -88,7 +75,7 @@ class Endpoint:
         if scope["method"] not in self._methods:
             await method_not_allowed(self._methods).send(send)
             return
-        answer = await self._answer(HttpRequest(scope, receive))
+        answer = await self._answer(Request(scope, receive))
         await answer.send(send, head_only=scope["method"] == "HEAD")
 
 

@@ -13,11 +13,12 @@ from hashlib import sha256
 from typing import Final
 
 from pydantic import SecretStr
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, OpsKeyRequiredError, ServiceError
-from service.http.responses import Answer, Endpoint, Headers, HttpRequest, http_caller, json_answer, problem_answer
+from service.http.responses import Answer, Endpoint, Headers, http_caller, json_answer, problem_answer
 from service.limits.policy import Bucket
 from service.observability.exposition import exposed
 from service.observability.processes import process_families
@@ -28,9 +29,8 @@ from service.operations.health import Away, Questions
 from service.operations.state_document import About, ops_state
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
-from service.runtime.wire import header
 
-OPS_KEY_HEADER: Final = b"x-ops-key"
+OPS_KEY_HEADER: Final = "x-ops-key"
 STATE_PATH: Final = "/api/ops/state"
 RESOURCES_PATH: Final = "/metrics/resources"
 METRICS_PATH: Final = "/metrics"
@@ -55,7 +55,7 @@ class OpsKey:
         self._admission = admission
         self._trusted = trusted
 
-    async def check(self, request: HttpRequest) -> Headers:
+    async def check(self, request: Request) -> Headers:
         """Check the key of a request, or count the request where no key is configured.
 
         Returns:
@@ -68,7 +68,7 @@ class OpsKey:
         caller = http_caller(request.scope, Channel.REST, self._trusted)
         if self._key is None:
             return (await self._admission.admit(caller, Bucket.READS)).headers
-        given = header(request.headers, OPS_KEY_HEADER)
+        given = request.headers.get(OPS_KEY_HEADER)
         if given is not None and hmac.compare_digest(sha256(given.encode("latin-1")).digest(), self._key):
             return ()
         await self._admission.count_refused(caller)
@@ -78,7 +78,7 @@ class OpsKey:
 def state_endpoint(key: OpsKey, questions: Questions, about: About) -> Endpoint:
     """GET /api/ops/state: 200 also when parts are unavailable, each of which is reported as such."""
 
-    async def answer(_: HttpRequest) -> Answer:
+    async def answer(_: Request) -> Answer:
         state = ops_state(about, await questions.situation(), datetime.now(UTC))
         return json_answer(state.model_dump(mode="json"))
 
@@ -88,11 +88,11 @@ def state_endpoint(key: OpsKey, questions: Questions, about: About) -> Endpoint:
 def resources_endpoint(key: OpsKey, questions: Questions) -> Endpoint:
     """GET /metrics/resources: 503 when the engine is unavailable, as an empty exposition would mean no accounts."""
 
-    async def answer(request: HttpRequest) -> Answer:
+    async def answer(request: Request) -> Answer:
         found = await questions.generations()
         if isinstance(found, Away):
             raise BackendUnavailableError(_NO_ACCOUNTS)
-        exposition = exposed(resource_families(found.operations), header(request.headers, b"accept"))
+        exposition = exposed(resource_families(found.operations), request.headers.get("accept"))
         return Answer(200, exposition.body, exposition.media_type)
 
     return _protected(key, answer)
@@ -101,9 +101,9 @@ def resources_endpoint(key: OpsKey, questions: Questions) -> Endpoint:
 def metrics_endpoint(key: OpsKey, questions: Questions, about: About, metrics: PrometheusMetrics) -> Endpoint:
     """GET /metrics: counters and current gauges; `up` is 0 for a part that is unavailable."""
 
-    async def answer(request: HttpRequest) -> Answer:
+    async def answer(request: Request) -> Answer:
         gauges = standing_families(about.service, await questions.situation())
-        accept = header(request.headers, b"accept")
+        accept = request.headers.get("accept")
         # In a thread, as it reads files of other workers and of the system.
         exposition = await asyncio.to_thread(
             lambda: exposed([*metrics.families(), *gauges, *process_families(metrics.workers())], accept)
@@ -122,8 +122,8 @@ def operations_routes(key: OpsKey, questions: Questions, about: About, metrics: 
     ]
 
 
-def _protected(key: OpsKey, answer: Callable[[HttpRequest], Awaitable[Answer]]) -> Endpoint:
-    async def checked(request: HttpRequest) -> Answer:
+def _protected(key: OpsKey, answer: Callable[[Request], Awaitable[Answer]]) -> Endpoint:
+    async def checked(request: Request) -> Answer:
         quota: Headers = ()
         try:
             quota = await key.check(request)

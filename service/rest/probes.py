@@ -3,9 +3,11 @@
 from asyncio import Event
 from typing import Final
 
+from starlette.requests import Request
+
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
-from service.http.responses import Answer, Endpoint, HttpRequest, json_answer, problem_answer, stamp_headers
+from service.http.responses import Answer, Endpoint, json_answer, problem_answer, stamp_headers
 from service.rest.report_readiness import ReportsCheck
 from service.runtime.build_stamp import BuildStamp
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
@@ -30,7 +32,7 @@ _UNAVAILABLE: Final = "search: the search engine does not answer."
 def health_endpoint() -> Endpoint:
     """The process is alive: a constant answer."""
 
-    async def answer(_: HttpRequest) -> Answer:
+    async def answer(_: Request) -> Answer:
         return _HEALTHY
 
     return Endpoint(_READS, answer)
@@ -42,7 +44,7 @@ def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Event) -> En
     The service is degraded while no report can be taken (O1). A process that is being stopped is not ready.
     """
 
-    async def answer(_: HttpRequest) -> Answer:
+    async def answer(_: Request) -> Answer:
         if draining.is_set():
             return problem_answer(NotReadyError(_DRAINING))
         try:
@@ -82,7 +84,7 @@ def version_endpoint(stamp: BuildStamp | None) -> Endpoint:
     else:
         constant = json_answer({"service": SERVICE, "commit": stamp.commit, "builtAt": stamp.built_at})
 
-    async def answer(_: HttpRequest) -> Answer:
+    async def answer(_: Request) -> Answer:
         return constant
 
     return Endpoint(_READS, answer)

@@ -3,19 +3,21 @@
 from functools import partial
 from urllib.parse import parse_qsl
 
+from starlette.requests import Request
+
 from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, InvalidInputError, UnsupportedMediaTypeError
-from service.http.responses import Answer, Endpoint, HttpRequest, http_caller, problem_answer, stamp_headers
+from service.http.responses import Answer, Endpoint, http_caller, problem_answer, stamp_headers
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
-from service.runtime.wire import JSON, decode_object, header, is_json, read_body
+from service.runtime.wire import JSON, decode_object, is_json, read_body
 from service.tools.request import invalid, shown_name
 
 
 def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoint:
     """The endpoint of one tool; the caller's address is read from headers of `trusted` proxies."""
 
-    async def answer(request: HttpRequest) -> Answer:
+    async def answer(request: Request) -> Answer:
         caller = http_caller(request.scope, Channel.REST, trusted)
         outcome = await dispatcher.call(name, partial(_arguments, request), caller)
         headers = (*stamp_headers(outcome.stamp), *outcome.headers)
@@ -26,10 +28,10 @@ def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoi
     return Endpoint(("POST",), answer)
 
 
-async def _arguments(request: HttpRequest) -> object:
-    if not is_json(header(request.headers, b"content-type")):
+async def _arguments(request: Request) -> object:
+    if not is_json(request.headers.get("content-type")):
         raise UnsupportedMediaTypeError
-    body = await read_body(request.headers, request.receive)
+    body = await read_body(request.headers.raw, request.receive)
     if query_string := request.scope["query_string"]:
         raise _query_string_error(query_string)
     return decode_object(body)

@@ -2,12 +2,12 @@
 
 from typing import Final
 
+from starlette.requests import Request
 from starlette.types import Scope
 
 from service.http.responses import (
     Answer,
     Endpoint,
-    HttpRequest,
     http_caller,
     problem_answer,
     requests_in_flight_of,
@@ -26,7 +26,7 @@ SUGGEST_REQUEST: Final = "shop_directory.suggest_request"
 def suggest_endpoint(responder: SuggestResponder, trusted: Proxies) -> Endpoint:
     """The endpoint of a responder; the caller's address is read from headers of `trusted` proxies."""
 
-    async def answer(http_request: HttpRequest) -> Answer:
+    async def answer(http_request: Request) -> Answer:
         scope = http_request.scope
         request: SuggestRequest = scope.get(SUGGEST_REQUEST) or _request_of(scope, trusted)
         try:

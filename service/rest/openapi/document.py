@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from starlette.requests import Request
+
 from service.errors import (
     BackendUnavailableError,
     InternalError,
@@ -17,7 +19,7 @@ from service.errors import (
     VersionUnknownError,
 )
 from service.http.compression import accepts_gzip, compressed
-from service.http.responses import Answer, Endpoint, HttpRequest, json_answer
+from service.http.responses import Answer, Endpoint, json_answer
 from service.rest.openapi.examples import recorded, with_examples
 from service.rest.openapi.inputs import input_schema
 from service.rest.openapi.links import links
@@ -109,8 +111,8 @@ def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
     plain = json_answer(document)
     packed = compressed(plain) or plain
 
-    async def answer(request: HttpRequest) -> Answer:
-        return packed if accepts_gzip(request.headers) else plain
+    async def answer(request: Request) -> Answer:
+        return packed if accepts_gzip(request.headers.raw) else plain
 
     return Endpoint(("GET", "HEAD"), answer)
 
