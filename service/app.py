@@ -18,7 +18,7 @@ from service.errors import MAX_BODY_BYTES, RouteNotFoundError
 from service.http.access_log import ObservedCalls, route_words
 from service.http.bounded_endpoint import Gated
 from service.http.compression import Compression
-from service.http.front_door import SUGGEST_PATH, FrontDoor, last_resort, suggest_headers
+from service.http.middleware import SUGGEST_PATH, HttpMiddleware, suggest_headers, uncaught_exception_handler
 from service.http.responses import problem_answer
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
@@ -109,7 +109,7 @@ def create_app(
     ]
     app.router.default = _nothing_here
     app.add_middleware(
-        FrontDoor,
+        HttpMiddleware,
         cors_origins=settings.cors_origins,
         draining=draining,
         hsts_seconds=settings.hsts_seconds,
@@ -157,7 +157,7 @@ def _bare(
         redirect_slashes=False,
         # Its own spans would come beside ours.
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        exception_handlers={Exception: last_resort(settings.hsts_seconds)},
+        exception_handlers={Exception: uncaught_exception_handler(settings.hsts_seconds)},
     )
 
 

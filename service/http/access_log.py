@@ -9,7 +9,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.http.front_door import SUGGEST_PATH
+from service.http.middleware import SUGGEST_PATH
 from service.http.responses import requests_in_flight_of
 from service.runtime.call_log import NO_ROUTE, call_ended
 from service.runtime.caller import Channel

@@ -54,7 +54,7 @@ class Gated:
         try:
             self._gate.check()
             if scope["method"] == "POST" and not declares_too_large(scope["headers"]):
-                receive = await _received(receive)
+                receive = await _receive_body(receive)
             slot = request.slot = GateSlot(self._gate)
         except OverloadedError as error:
             request.outcome = error.code
@@ -75,7 +75,7 @@ class Gated:
             slot.leave()
 
 
-async def _received(receive: Receive) -> Receive:
+async def _receive_body(receive: Receive) -> Receive:
     """Receive the body, or as much of it as exceeds the limit, and return a callable that replays the messages."""
     messages: list[Message] = []
     size = 0

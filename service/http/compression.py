@@ -52,7 +52,7 @@ class Compression:
         elif scope["method"] == "HEAD":
 
             async def send_head(message: Message) -> None:
-                await send(_as_of_get(message))
+                await send(_head_of_get(message))
 
             await self._app(scope, receive, send_head)
         else:
@@ -72,16 +72,16 @@ def compressed(answer: Answer) -> Answer | None:
     """A constant answer, compressed; None where it is too short."""
     if len(answer.body) < MIN_BYTES:
         return None
-    return replace(answer, body=_compressed(answer.body), headers=(*answer.headers, _GZIP, VARY))
+    return replace(answer, body=_gzip(answer.body), headers=(*answer.headers, _GZIP, VARY))
 
 
 @lru_cache(maxsize=64)
-def _compressed(body: bytes) -> bytes:
+def _gzip(body: bytes) -> bytes:
     compressor = compressobj(_LEVEL_OF_CONSTANTS, DEFLATED, _GZIP_FORMAT)
     return compressor.compress(body) + compressor.flush()
 
 
-def _as_of_get(message: Message) -> Message:
+def _head_of_get(message: Message) -> Message:
     """The head of an answer to HEAD as it would be for GET, without content-length where GET is compressed."""
     if message["type"] != "http.response.start":
         return message

@@ -39,7 +39,7 @@ def stamp_of_build(commit: str | None, built_at: str | None, file: Path = STAMP_
         file: written by the build hook; it may be missing.
     """
     if commit is None and built_at is None:
-        commit, built_at = _stored(file)
+        commit, built_at = _read_stamp(file)
     return checked(commit, built_at)
 
 
@@ -65,7 +65,7 @@ def is_time(text: str) -> bool:
         return False
 
 
-def _stored(file: Path) -> tuple[Any, Any]:
+def _read_stamp(file: Path) -> tuple[Any, Any]:
     try:
         document = json.loads(file.read_bytes())
         return document["commit"], document["built_at"]

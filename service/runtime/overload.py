@@ -27,14 +27,14 @@ class Gate:
         """
         self._slots = slots
         self._metrics = metrics
-        self._under_way = 0
-        self._given_back = 0
+        self._in_flight = 0
+        self._suspended = 0
         self._in_tick = 0
 
     @property
     def under_way(self) -> int:
         """How many requests are in flight."""
-        return self._under_way
+        return self._in_flight
 
     def admits_in_tick(self) -> bool:
         """Count a request that is answered within this event-loop tick; whether it may cause work.
@@ -45,7 +45,7 @@ class Gate:
         if not self._in_tick:
             asyncio.get_running_loop().call_soon(self._end_tick)
         self._in_tick += 1
-        return self._under_way + self._in_tick <= self._slots
+        return self._in_flight + self._in_tick <= self._slots
 
     def _end_tick(self) -> None:
         self._in_tick = 0
@@ -56,7 +56,7 @@ class Gate:
         Raises:
             OverloadedError: there is none.
         """
-        if self._under_way >= self._slots:
+        if self._in_flight >= self._slots:
             raise OverloadedError
 
     def enter(self) -> None:
@@ -66,26 +66,26 @@ class Gate:
             OverloadedError: none is free.
         """
         self.check()
-        self._under_way += 1
+        self._in_flight += 1
         self._metrics.under_way(1)
 
     def leave(self) -> None:
         """Return a slot."""
-        self._under_way -= 1
+        self._in_flight -= 1
         self._metrics.under_way(-1)
 
-    def give_back(self) -> bool:
-        """Return a slot for a while, until `take_again`; False where too many have done so already."""
-        if self._given_back >= _WAITING_PER_SLOT * self._slots:
+    def suspend(self) -> bool:
+        """Return a slot for a while, until `resume`; False where too many have done so already."""
+        if self._suspended >= _WAITING_PER_SLOT * self._slots:
             return False
-        self._given_back += 1
+        self._suspended += 1
         self.leave()
         return True
 
-    def take_again(self) -> None:
-        """Take a slot again after `give_back`, even if none is free: a request in flight is not refused."""
-        self._given_back -= 1
-        self._under_way += 1
+    def resume(self) -> None:
+        """Take a slot again after `suspend`, even if none is free: a request in flight is not refused."""
+        self._suspended -= 1
+        self._in_flight += 1
         self._metrics.under_way(1)
 
 
@@ -113,16 +113,16 @@ class GateSlot:
             self._gate.leave()
 
     @contextmanager
-    def given_back(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Within, other requests may use the slot, as this one only waits."""
-        if not self._held or not self._gate.give_back():
+        if not self._held or not self._gate.suspend():
             yield
             return
         self._held = False
         try:
             yield
         finally:
-            self._gate.take_again()
+            self._gate.resume()
             self._held = True
             if self._left:
                 self.leave()

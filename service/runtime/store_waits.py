@@ -29,7 +29,7 @@ def store_wait_budget() -> float:
 
 
 async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
-    """Wait until a store has answered; after 50 ms the request's slot at the gate is given back meanwhile.
+    """Wait until a store has answered; after 50 ms the request's slot at the gate is free for others meanwhile.
 
     Args:
         task: the call of the store; it is neither cancelled nor is its result read.
@@ -45,7 +45,7 @@ async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = No
         done, _ = await asyncio.wait({task}, timeout=brief)
         if done or (seconds is not None and seconds <= brief):
             return bool(done)
-        with nullcontext() if request is None or request.slot is None else request.slot.given_back():
+        with nullcontext() if request is None or request.slot is None else request.slot.suspended():
             done, _ = await asyncio.wait({task}, timeout=None if seconds is None else seconds - brief)
         return bool(done)
     finally:

@@ -174,13 +174,13 @@ class ConnectionTable:
                 self._addresses.pop(address.name, None)
 
     def reserve_refusal(self) -> bool:
-        """Whether a refused connection may stay open for a short time; if so, `forget_refused` must be called later."""
+        """Whether a refused connection may stay open for a short time; if so, `release_refusal` must be called later."""
         if self._refused >= _MAX_REFUSED:
             return False
         self._refused += 1
         return True
 
-    def forget_refused(self) -> None:
+    def release_refusal(self) -> None:
         """Note that a refused connection has closed."""
         self._refused -= 1
 

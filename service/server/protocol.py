@@ -46,7 +46,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # The entry in the table of connections; None for a refused connection.
     _connection: Connection | None = None
     _connection_refused = False
-    _messages_begun = 0
+    _messages_started = 0
     _message_complete = False
     _reading_head = False
     _head_bytes = 0
@@ -75,7 +75,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._connection is not None:
             self._table.remove(self._connection)
         elif self._connection_refused:
-            self._table.forget_refused()
+            self._table.release_refusal()
         self.resume_writing()
         super().connection_lost(exc)
         if self.timeout_keep_alive_task is not None:
@@ -114,25 +114,25 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _parse(self, data: bytes) -> None:
         """Parse bytes that are no more than one whole head may have."""
-        begun_before = self._messages_begun
-        between_messages = self._message_complete or not begun_before
+        started_before = self._messages_started
+        between_messages = self._message_complete or not started_before
         self._message_complete = False
         super().data_received(data)
         if not self._message_complete and not self._refusal_pending:
             self._start_receive_timer()
-        begun = self._messages_begun - begun_before
-        if not begun:
+        started = self._messages_started - started_before
+        if not started:
             self._head_bytes += len(data)
         else:
             # The parser does not say where in `data` a later head began: its bytes count from the next read on, its
             # complete fields always.
-            self._head_bytes = len(data) if between_messages and begun == 1 else 0
+            self._head_bytes = len(data) if between_messages and started == 1 else 0
 
     def on_message_begin(self) -> None:
         """Start to count a new head."""
         super().on_message_begin()
         self._message_complete = False
-        self._messages_begun += 1
+        self._messages_started += 1
         self._reading_head, self._head_bytes, self._field_bytes = True, 0, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -164,10 +164,10 @@ class SuggestFastPath:
                 scope[REQUEST_CONTEXT], scope[SUGGEST_REQUEST] = context, request
                 return None
             self._snapshot = snapshot
-            return self._raw(context, response, default_headers)
-        except Exception:  # noqa: BLE001 - an unforeseen fault becomes an answer, as in the front door (E5)
+            return self._encode(context, response, default_headers)
+        except Exception:  # noqa: BLE001 - an unforeseen fault becomes an answer, as in the middleware (E5)
             _LOG.exception("request=%s the fast path of /suggest failed", context.request_id)
-            return self._problem(context, problem_answer(InternalError()), default_headers)
+            return self._encode_problem(context, problem_answer(InternalError()), default_headers)
 
     def send(self, loop: AbstractEventLoop, transport: Transport, response: RawResponse) -> None:
         """Send a response at the end of the event-loop tick, and log it then."""
@@ -182,30 +182,30 @@ class SuggestFastPath:
         self._responder.flush_metrics()
         log_calls(self._metrics, calls, channel=Channel.REST.value, route=Bucket.SUGGEST.value)
 
-    def _raw(
+    def _encode(
         self, context: RequestContext, response: Suggestions | Refused, default_headers: DefaultHeaders
     ) -> RawResponse:
         if isinstance(response, Refused):
             # A refusal at a full gate must be cheap, so its bytes are made once.
             overloaded = isinstance(response.error, OverloadedError)
             answer = self._overloaded if overloaded else http_answer(response)
-            return self._problem(context, answer, default_headers, self._overloaded_tail if overloaded else None)
+            return self._encode_problem(context, answer, default_headers, self._overloaded_tail if overloaded else None)
         template = self._template_of(response.snapshot, default_headers)
         own = header_lines((*response.quota, (b"x-request-id", context.request_id.encode())))
         if (cached := response.cached) is None:
             wire = b"".join((_NOT_MODIFIED, template.lines, own, b"etag: %b\r\n\r\n" % response.tag))
-            return RawResponse(wire, _completed(context, 304))
+            return RawResponse(wire, _completed_call(context, 304))
         wire = b"".join((_OK, template.lines, own, cached.head, cached.results))
-        return RawResponse(wire, _completed(context, 200))
+        return RawResponse(wire, _completed_call(context, 200))
 
-    def _problem(
+    def _encode_problem(
         self, context: RequestContext, answer: Answer, default_headers: DefaultHeaders, tail: bytes | None = None
     ) -> RawResponse:
         context.outcome = answer.outcome
         own = header_lines((*default_headers, (b"x-request-id", context.request_id.encode())))
         return RawResponse(
             b"".join((status_line(answer.status), own, tail or self._problem_tail(answer))),
-            _completed(context, answer.status),
+            _completed_call(context, answer.status),
         )
 
     def _problem_tail(self, answer: Answer) -> bytes:
@@ -224,5 +224,5 @@ class SuggestFastPath:
         return template
 
 
-def _completed(context: RequestContext, status: int) -> CompletedCall:
+def _completed_call(context: RequestContext, status: int) -> CompletedCall:
     return CompletedCall.of(context, context.outcome or OK, status)

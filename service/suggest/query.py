@@ -62,11 +62,11 @@ def parse(query_string: bytes) -> ParsedQuery:
     errors: dict[str, FieldError] = {}
     for pair in filter(None, query_string.split(b"&")):
         name_part, _, value_part = pair.partition(b"=")
-        name = _decoded(name_part)
+        name = _decode(name_part)
         if name is not None and name.startswith(_IGNORED_PREFIXES):
             continue
         shown = shown_name(name or "")
-        value = _decoded(value_part)
+        value = _decode(value_part)
         if name not in _PARAMETERS:
             allowed = ", ".join(_PARAMETERS)
             errors[shown] = FieldError(shown, f"is not a parameter of /suggest; it takes {allowed}")
@@ -75,10 +75,10 @@ def parse(query_string: bytes) -> ParsedQuery:
         elif value is None:
             errors[shown] = FieldError(shown, "must be UTF-8 with valid percent-escapes")
         given[name or ""] = value or ""
-    return _checked(given, errors)
+    return _validate(given, errors)
 
 
-def _checked(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQuery:
+def _validate(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQuery:
     def add_error(name: str, message: str) -> None:
         errors.setdefault(name, FieldError(name, message))
 
@@ -106,7 +106,7 @@ def _checked(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQuer
     return ParsedQuery(echo=echo or "", query=SuggestQuery(text=text, country=country, limit=limit))
 
 
-def _decoded(part: bytes) -> str | None:
+def _decode(part: bytes) -> str | None:
     """Form-decoded text; None when it is not UTF-8 or an escape is malformed."""
     if _BAD_ESCAPE.search(part):
         return None

@@ -150,7 +150,7 @@ class SuggestResponder:
         try:
             quota = request.quota
             if quota is None:
-                quota = request.quota = await self._counted(request)
+                quota = request.quota = await self._admit(request)
             snapshot = None if request.generation_gone else self.current()
             if snapshot is not None and (response := self.respond_now(request, snapshot)) is not None:
                 return response
@@ -182,7 +182,7 @@ class SuggestResponder:
             self._hits = 0
         self._quota.flush_metrics()
 
-    async def _counted(self, request: SuggestRequest) -> Headers:
+    async def _admit(self, request: SuggestRequest) -> Headers:
         if request.token is None and (quota := self._quota.admit(request.address)) is not None:
             return quota
         caller = Caller(Channel.REST, request.context.request_id, request.token, request.address)
@@ -199,7 +199,7 @@ class SuggestResponder:
         """
         if cached is not None:
             request.context.generation = snapshot.stamp.generation
-            if self._matches(request.tags, cached.tag):
+            if self._has_tag(request.tags, cached.tag):
                 return Suggestions(snapshot, quota, cached.tag, None)
             self._hits += 1
             return Suggestions(snapshot, quota, cached.tag, cached)
@@ -207,11 +207,11 @@ class SuggestResponder:
             request.parsed = parse(request.raw)
         request.context.generation = snapshot.stamp.generation
         tag = entity_tag(snapshot.stamp, request.parsed)
-        if self._matches(request.tags, tag):
+        if self._has_tag(request.tags, tag):
             return Suggestions(snapshot, quota, tag, None)
-        return Suggestions(snapshot, quota, tag, self._searched(snapshot, request, request.parsed, tag))
+        return Suggestions(snapshot, quota, tag, self._search(snapshot, request, request.parsed, tag))
 
-    def _matches(self, tags: frozenset[str], tag: bytes) -> bool:
+    def _has_tag(self, tags: frozenset[str], tag: bytes) -> bool:
         """Whether the caller has the response with this tag already."""
         if not tags:
             return False
@@ -219,7 +219,7 @@ class SuggestResponder:
         self._metrics.cache("etag", hit=hit)
         return hit
 
-    def _searched(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
+    def _search(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
         cache, stamp = self._cache, snapshot.stamp.key
         key = _results_key(parsed.query) if cache.enabled else None
         results = cache.results(stamp, key)

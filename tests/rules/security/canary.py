@@ -182,7 +182,7 @@ _FUNCTIONS: Final = {
     "service.mcp_server.fast_path.meta_of": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
     "service.http.bounded_endpoint.requests_in_flight_of": Layer.GATE,
-    "service.http.front_door.with_defaults": Layer.DOOR,
+    "service.http.middleware.with_defaults": Layer.DOOR,
     "service.http.access_log.requests_in_flight_of": Layer.OBSERVER,
 }
 

@@ -1,4 +1,4 @@
-"""What every answer tells browsers, whoever made it: the endpoints, the front door, or the HTTP server alone."""
+"""What every answer tells browsers, whoever made it: the endpoints, the middleware, or the HTTP server alone."""
 
 import json
 import socket

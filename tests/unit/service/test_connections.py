@@ -114,7 +114,7 @@ def test_the_log_says_once_in_ten_seconds_which_bound_is_reached(caplog: pytest.
 def test_only_so_many_refused_connections_stay_open() -> None:
     table = ConnectionTable(ConnectionBounds())
     assert [table.reserve_refusal() for _ in range(65)] == [True] * 64 + [False]
-    table.forget_refused()
+    table.release_refusal()
     assert table.reserve_refusal()
 
 

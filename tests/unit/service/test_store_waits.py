@@ -58,14 +58,14 @@ async def test_only_so_many_requests_wait_outside() -> None:
     gate = Gate(1)
     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     with a_request_inside(gate):
-        assert [gate.give_back() for _ in range(4)] == [True] * 4
+        assert [gate.suspend() for _ in range(4)] == [True] * 4
         before = gate.under_way
         waiting = asyncio.create_task(wait_for_store(never, 0.1))
         await asyncio.sleep(0.07)
         meanwhile = gate.under_way
         assert not await waiting
         for _ in range(4):
-            gate.take_again()
+            gate.resume()
     assert (meanwhile, gate.under_way) == (before, 0)
 
 

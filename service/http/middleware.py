@@ -36,7 +36,7 @@ _NO_ROUTES: Final[Mapping[str, ASGIApp]] = MappingProxyType({})
 _LOG: Final = logging.getLogger(__name__)
 
 
-class FrontDoor:
+class HttpMiddleware:
     """Middleware around the whole application."""
 
     def __init__(
@@ -121,17 +121,17 @@ class FrontDoor:
         )
 
 
-def last_resort(hsts_seconds: int) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
-    """The framework's handler of exceptions that even the front door raised: an internal error as a problem document.
+def uncaught_exception_handler(hsts_seconds: int) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
+    """The framework's handler of exceptions of the middleware itself: an internal error as a problem document.
 
     Args:
-        hsts_seconds: as for `FrontDoor`.
+        hsts_seconds: as for `HttpMiddleware`.
     """
     headers = [*security_headers(hsts_seconds), NO_STORE, (b"content-type", PROBLEM_JSON)]
 
     async def handle(_: Request, fault: Exception) -> Response:
         request_id = new_request_id()
-        _LOG.error("request=%s the front door failed", request_id, exc_info=fault)
+        _LOG.error("request=%s the middleware failed", request_id, exc_info=fault)
         error = InternalError()
         response = Response(encode(error.problem()), error.status)
         response.raw_headers += [*headers, (b"x-request-id", request_id.encode())]
