@@ -174,7 +174,7 @@ class ConnectionTable:
                 self._addresses.pop(address.name, None)
 
     def reserve_refusal(self) -> bool:
-        """Whether a refused connection may stay open for a short time; if so, `release_refusal` must be called later."""
+        """Whether a refused connection may stay open for a short time; then `release_refusal` must follow."""
         if self._refused >= _MAX_REFUSED:
             return False
         self._refused += 1
