@@ -53,13 +53,13 @@ class CompletedCall:
     engine_seconds: float = 0.0
 
     @classmethod
-    def of(cls, request: RequestContext, outcome: str, status: int | None) -> "CompletedCall":
-        """The completed call of a request."""
+    def of(cls, request: RequestContext, status: int | None) -> "CompletedCall":
+        """The completed call of a request; without an outcome it is `ok`."""
         return cls(
             request.request_id,
             request.began,
             status,
-            outcome,
+            request.outcome or OK,
             request.generation,
             request.engine_calls,
             request.engine_seconds,
@@ -87,7 +87,7 @@ def call_ended(
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
     if not _LOG.isEnabledFor(level):
         return
-    _write(level, [_line(CompletedCall.of(request, outcome, status), channel, route, seconds)])
+    _write(level, [_line(CompletedCall.of(request, status), channel, route, seconds)])
 
 
 def log_calls(metrics: Metrics, calls: Sequence[CompletedCall], *, channel: str, route: str) -> None:

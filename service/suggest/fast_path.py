@@ -25,7 +25,7 @@ from service.http.responses import (
 )
 from service.limits.policy import Bucket
 from service.runtime.addresses import Proxies, origin_of
-from service.runtime.call_log import OK, CompletedCall, log_calls
+from service.runtime.call_log import CompletedCall, log_calls
 from service.runtime.caller import Channel, new_request_id
 from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
@@ -194,9 +194,9 @@ class SuggestFastPath:
         own = header_lines((*response.quota, (b"x-request-id", context.request_id.encode())))
         if (cached := response.cached) is None:
             wire = b"".join((_NOT_MODIFIED, template.lines, own, b"etag: %b\r\n\r\n" % response.tag))
-            return RawResponse(wire, _completed_call(context, 304))
+            return RawResponse(wire, CompletedCall.of(context, 304))
         wire = b"".join((_OK, template.lines, own, cached.head, cached.results))
-        return RawResponse(wire, _completed_call(context, 200))
+        return RawResponse(wire, CompletedCall.of(context, 200))
 
     def _encode_problem(
         self, context: RequestContext, answer: Answer, default_headers: DefaultHeaders, tail: bytes | None = None
@@ -205,7 +205,7 @@ class SuggestFastPath:
         own = header_lines((*default_headers, (b"x-request-id", context.request_id.encode())))
         return RawResponse(
             b"".join((status_line(answer.status), own, tail or self._problem_tail(answer))),
-            _completed_call(context, answer.status),
+            CompletedCall.of(context, answer.status),
         )
 
     def _problem_tail(self, answer: Answer) -> bytes:
@@ -222,7 +222,3 @@ class SuggestFastPath:
         if template is None or template.default_headers is not default_headers or template.snapshot is not snapshot:
             template = self._template = HeadTemplate(snapshot, default_headers, self._suggestion_lines)
         return template
-
-
-def _completed_call(context: RequestContext, status: int) -> CompletedCall:
-    return CompletedCall.of(context, context.outcome or OK, status)
