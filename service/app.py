@@ -18,8 +18,7 @@ from service.errors import MAX_BODY_BYTES, RouteNotFoundError
 from service.http.access_log import ObservedCalls, route_words
 from service.http.bounded_endpoint import Gated
 from service.http.compression import Compression
-from service.http.front_door import SUGGEST_PATH, FrontDoor, suggest_headers
-from service.http.last_resort import last_resort
+from service.http.middleware import SUGGEST_PATH, HttpMiddleware, suggest_headers, uncaught_exception_handler
 from service.http.responses import problem_answer
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
@@ -39,7 +38,6 @@ from service.rest.report_readiness import ReportsCheck
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.addresses import Proxies, proxies
 from service.runtime.build_stamp import stamp_of_build
-from service.runtime.draining import Draining
 from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
 from service.search.protocol import SearchBackend
@@ -77,7 +75,7 @@ def create_app(
     parts = open_parts(settings, search, metrics)
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     sessions = _mcp_sessions(settings, parts, trusted)
-    draining, gate = Draining(), Gate(settings.max_concurrency, metrics)
+    draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, parts.dispatcher, trusted, hosts, origins, traces=traces.transport)
     calls = _calls(parts, mcp, trusted, partial(Gated, gate=gate, timeout=settings.request_timeout))
@@ -94,7 +92,7 @@ def create_app(
     app.router.default = _not_found
     # The one that is added last is the outermost: it sees what the caller gets.
     cors, hsts = settings.cors_origins, settings.hsts_seconds
-    app.add_middleware(FrontDoor, cors_origins=cors, draining=draining, hsts_seconds=hsts, straight=calls)
+    app.add_middleware(HttpMiddleware, cors_origins=cors, draining=draining, hsts_seconds=hsts, direct_routes=calls)
     # /suggest is not compressed, so that its fast path need not do it either.
     app.add_middleware(Compression, untouched=[SUGGEST_PATH])
     app.add_middleware(ObservedCalls, routes=labels, metrics=metrics, traces=traces.transport)
@@ -169,7 +167,7 @@ def _calls(parts: Parts, mcp: McpEndpoint, trusted: Proxies, gated: Callable[...
     }
 
 
-def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]:
+def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[Route]:
     """The endpoints that answer also under overload."""
     reports = ReportsCheck(parts.limiter, parts.reports)
     build = stamp_of_build(settings.commit, settings.built_at)
@@ -183,8 +181,8 @@ def _probes(settings: Settings, parts: Parts, draining: Draining) -> list[Route]
 def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: PrometheusMetrics) -> list[BaseRoute]:
     """The endpoints for the operators of the service."""
     key = OpsKey(settings.ops_key, parts.admission, trusted)
-    questions = HealthProbe(parts.search, parts.reports, settings.request_timeout)
-    return operations_routes(key, questions, _about(settings), prometheus)
+    probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
+    return operations_routes(key, probe, _about(settings), prometheus)
 
 
 def _empty_app(
@@ -210,7 +208,7 @@ def _empty_app(
         redirect_slashes=False,
         # The framework's spans would duplicate ours.
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        exception_handlers={Exception: last_resort(settings.hsts_seconds)},
+        exception_handlers={Exception: uncaught_exception_handler(settings.hsts_seconds)},
     )
 
 

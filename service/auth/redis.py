@@ -97,7 +97,7 @@ class RedisTokenStore:
     async def _call(self, command: Callable[[], Awaitable[T]]) -> T:
         try:
             # Repeating any of the commands is safe.
-            return await self._redis.asked(command, twice=True)
+            return await self._redis.execute(command, retry=True)
         except RedisAway as away:
             raise TokensUnavailable(f"Redis: {away}") from None
 

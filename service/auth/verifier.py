@@ -19,7 +19,7 @@ from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailab
 from service.auth.secrets import hash_of, is_token_text
 from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import detached_from_request, time_left
-from service.runtime.store_waits import patience, wait_for_store
+from service.runtime.store_waits import store_wait_budget, wait_for_store
 
 BELIEVED_SECONDS: Final = 1.5
 GRACE_SECONDS: Final = 600.0
@@ -155,7 +155,7 @@ class TokenVerifier:
             return task.result() if await wait_for_store(task, time_left(_NO_LIMIT_SECONDS)) else None
         if self._is_unavailable:
             return None
-        seconds = patience()
+        seconds = store_wait_budget()
         remaining = time_left(seconds)
         if await wait_for_store(task, remaining):
             return task.result()

@@ -15,7 +15,7 @@ from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, Limi
 from service.runtime.circuit_breaker import Circuit, CircuitOpen
 from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import time_left
-from service.runtime.store_waits import patience, store_answer, wait_for_store
+from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
 
 _RETRY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class FallbackLimiter:
             return await self._report_hit(key, quota, cost)
         if not self._unavailable:
             task = self._start(key, quota, cost)
-            if await wait_for_store(task, time_left(patience())) and (decision := task.result()) is not None:
+            if await wait_for_store(task, time_left(store_wait_budget())) and (decision := task.result()) is not None:
                 return decision
         elif self._clock() >= self._retry_at:
             # In the background; no other call retries in this interval.

@@ -136,8 +136,8 @@ class RedisLimiter:
         arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), units, least, now]
         try:
             # A retry after a lost connection may count the units twice.
-            allowed, remaining, reset, retry, granted = await redis.asked(
-                lambda: self._scripts[redis]([self._prefix + key], arguments), twice=True
+            allowed, remaining, reset, retry, granted = await redis.execute(
+                lambda: self._scripts[redis]([self._prefix + key], arguments), retry=True
             )
         except RedisAway as away:
             kind = LimiterNotWaitedFor if away.late else LimiterUnavailable

@@ -24,8 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.calls.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
-from service.http.callers import http_caller
-from service.http.responses import Answer, Headers, method_not_allowed, requests_in_flight_of
+from service.http.responses import Answer, Headers, http_caller, method_not_allowed, requests_in_flight_of
 from service.limits.policy import Bucket
 from service.mcp_server.error_rewriting import ErrorRewriter
 from service.mcp_server.fast_path import PlainCall, ToolCallFastPath
@@ -34,7 +33,7 @@ from service.mcp_server.messages import MessageId, RpcError, called_tool, check_
 from service.mcp_server.spans import COMPLETION_COMPLETE, TOOLS_CALL, begin_span
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
-from service.runtime.tracing import UNTRACED, Transport
+from service.runtime.tracing import UNTRACED, CallTracer
 from service.runtime.wire import is_json, read_body
 
 _BAD_REQUEST: Final = 400
@@ -56,7 +55,7 @@ class McpEndpoint:
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
         *,
-        traces: Transport = UNTRACED,
+        traces: CallTracer = UNTRACED,
     ) -> None:
         """Set up the endpoint.
 
@@ -74,7 +73,7 @@ class McpEndpoint:
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
         self._traces = traces
-        self._fast_path = ToolCallFastPath(dispatcher.knows, sessions.app.server_info_stamp)
+        self._fast_path = ToolCallFastPath(dispatcher.has_tool, sessions.app.server_info_stamp)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -87,7 +86,7 @@ class McpEndpoint:
             return
         body, message = read
         tool = called_tool(message)
-        known = tool if tool is not None and self._dispatcher.knows(tool) else None
+        known = tool if tool is not None and self._dispatcher.has_tool(tool) else None
         meta = (message.get("params") or {}).get("_meta")
         begin_span(
             self._traces, requests_in_flight_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
@@ -117,7 +116,7 @@ class McpEndpoint:
         """Answer a plain call; nothing is sent to a caller who has left."""
         request = call.request
         if request is not None and (task := asyncio.current_task()) is not None:
-            request.left.append(task.cancel)
+            request.on_disconnect.append(task.cancel)
 
         async def arguments() -> object:
             return plain.arguments

@@ -20,8 +20,8 @@ from service.mcp_server.spans import begin_span
 from service.runtime.call_log import NO_ROUTE, REFUSED, call_ended
 from service.runtime.caller import Caller
 from service.runtime.metrics import NOTHING_MEASURED
-from service.runtime.request_context import LEFT, RequestContext, begun, bind_request, current
-from service.runtime.tracing import UNTRACED, Transport
+from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
+from service.runtime.tracing import UNTRACED, CallTracer
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class RequestRunner:
     """Runs the work of a message in the context of its request."""
 
     def __init__(
-        self, dispatcher: Dispatcher, make_call: CallFactory, timeout: float = _TIMEOUT, traces: Transport = UNTRACED
+        self, dispatcher: Dispatcher, make_call: CallFactory, timeout: float = _TIMEOUT, traces: CallTracer = UNTRACED
     ) -> None:
         """Set up the runner.
 
@@ -124,9 +124,9 @@ class RequestRunner:
         # The SDK's task outlives the request's, so it must be cancelled when the caller leaves.
         with (
             CancelScope() as scope,
-            bind_request(call.request or begun(call.caller.request_id, self._timeout)) as request,
+            bind_request(call.request or new_request_context(call.caller.request_id, self._timeout)) as request,
         ):
-            request.left.append(scope.cancel)
+            request.on_disconnect.append(scope.cancel)
             if call.request is None:
                 begin_span(self._traces, request, context.method, tool, meta=context.meta)
             try:

@@ -45,7 +45,7 @@ from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
 from service.mcp_server.schemas import input_schema, output_schema
 from service.runtime.request_context import current
-from service.runtime.tracing import UNTRACED, Transport
+from service.runtime.tracing import UNTRACED, CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.tool import Tool
 
@@ -79,7 +79,7 @@ def build_server(
     make_call: CallFactory,
     *,
     timeout: float = 1.8,
-    traces: Transport = UNTRACED,
+    traces: CallTracer = UNTRACED,
     public_url: str | None = None,
 ) -> Server[Any]:
     """Make the server of one transport.
@@ -136,7 +136,7 @@ def _tool_caller(
     """The handler of tools/call."""
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        if not dispatcher.knows(params.name):
+        if not dispatcher.has_tool(params.name):
             raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_TOOL)
 
         async def arguments() -> object:

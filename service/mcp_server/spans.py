@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from service.runtime.request_context import RequestContext
-from service.runtime.tracing import Transport, of_headers
+from service.runtime.tracing import CallTracer, of_headers
 
 TOOLS_CALL: Final = "tools/call"
 COMPLETION_COMPLETE: Final = "completion/complete"
@@ -29,7 +29,7 @@ _METHODS: Final = frozenset(
 
 
 def begin_span(
-    traces: Transport,
+    traces: CallTracer,
     request: RequestContext,
     method: str,
     tool: str | None,

@@ -19,6 +19,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from service.errors import ServiceError
 from service.runtime.call_log import NO_ROUTE, OK, REFUSED
+from service.runtime.metrics import Metrics
 from service.runtime.request_context import LEFT
 
 OTHER: Final = "other"
@@ -74,7 +75,7 @@ class _Bounded(Generic[M]):
         return self._metric.labels(*(values(label) for values, label in zip(self._allowed, labels, strict=True)))
 
 
-class PrometheusMetrics:
+class PrometheusMetrics(Metrics):
     """Counters, gauges and histograms in a registry of their own."""
 
     def __init__(self, routes: Iterable[str]) -> None:

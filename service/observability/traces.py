@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from service.runtime.tracing import UNTRACED, TracedTransport, Transport
+from service.runtime.tracing import UNTRACED, CallTracer, TracedTransport
 
 _FLUSH_MS: Final = 2_000
 
@@ -27,7 +27,7 @@ class Traces:
         provider: the tracer provider; None where nothing is traced.
     """
 
-    transport: Transport
+    transport: CallTracer
     provider: TracerProvider | None
 
     def close(self) -> None:

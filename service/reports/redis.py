@@ -125,7 +125,7 @@ class RedisReports:
     async def _call(self, command: Callable[[], Awaitable[_Answer]], *, twice: bool = False) -> _Answer:
         """The answer within the deadline; with `twice`, the command is retried once after a lost connection."""
         try:
-            return await self._redis.asked(command, twice=twice)
+            return await self._redis.execute(command, retry=twice)
         except RedisAway as away:
             raise ReportsUnavailable(f"Redis did not confirm: {away}") from None
 

@@ -14,7 +14,7 @@ from index_mappings.generations import Stamp
 from service.runtime.circuit_breaker import Circuit, CircuitOpen
 from service.runtime.metrics import NOTHING_MEASURED, Metrics
 from service.runtime.request_context import current
-from service.runtime.tracing import asking
+from service.runtime.tracing import client_span
 from service.search.engine import Engine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
 from service.search.plan import Plan
@@ -104,7 +104,7 @@ class _EngineCall:
         except CircuitOpen:
             self._metrics.engine_call(self._operation, "refused", time.perf_counter() - self._started)
             raise BackendUnavailable("the engine failed less than a second ago and is not called meanwhile") from None
-        self._span = asking(self._system, self._operation)
+        self._span = client_span(self._system, self._operation)
         self._span.__enter__()
 
     def __exit__(

@@ -9,14 +9,15 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
+from starlette.requests import Request
 from starlette.routing import Route
 
 from index_mappings.countries import COUNTRY_CODES
 from service.http.compression import VARY, accepts_gzip, compressed
-from service.http.responses import Answer, Asked, Endpoint, Headers
+from service.http.responses import Answer, Endpoint, Headers
 from service.http.security_headers import CONTENT_SECURITY_POLICY, RESOURCE_POLICY
 from service.mcp_server.server import ICON_PATH
-from service.runtime.wire import entity_tags, header
+from service.runtime.wire import entity_tags
 from service.web.bundling import bundled, compact_lines, compact_style
 
 POLICY: Final = (
@@ -113,11 +114,11 @@ def _endpoint(file: PageFile) -> Endpoint:
         headers = (*headers, VARY)
     plain = Answer(200, file.body, file.media_type, (*headers, (b"etag", file.tag.encode())))
 
-    async def answer(asked: Asked) -> Answer:
+    async def answer(request: Request) -> Answer:
         whole, tag = plain, file.tag
-        if packed is not None and accepts_gzip(asked.headers):
+        if packed is not None and accepts_gzip(request.headers.raw):
             whole, tag = packed, packed_tag
-        known = entity_tags(header(asked.headers, b"if-none-match"))
+        known = entity_tags(request.headers.get("if-none-match"))
         unchanged = tag in known or "*" in known
         return Answer(304, b"", None, (*headers, (b"etag", tag.encode()))) if unchanged else whole
 

@@ -11,7 +11,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
-from service.http.front_door import FrontDoor
+from service.http.middleware import HttpMiddleware
 from service.http.responses import request_id_of, requests_in_flight_of
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
 from service.mcp_server.fast_path import PlainCall
@@ -117,7 +117,7 @@ async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Messag
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await FrontDoor(endpoint)(scope, receive, send)
+    await HttpMiddleware(endpoint)(scope, receive, send)
     return sent
 
 

@@ -16,7 +16,7 @@ from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from service.runtime.request_context import RequestContext, bind_request
 from tests.engines.redis_access.using import AWAY, READS, WIDGET, Stores, opened
 from tests.rules.reports.stores import exported, report
@@ -40,7 +40,7 @@ ASKED: Final[dict[str, Ask]] = {
 
 
 @dataclass
-class Told(NoMetrics):
+class Told(Metrics):
     """What was measured, without the times."""
 
     caches: list[tuple[str, bool]] = field(default_factory=list)

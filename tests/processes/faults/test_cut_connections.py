@@ -56,7 +56,7 @@ def test_a_connection_that_is_cut_at_any_moment_is_a_redis_that_is_away(cutting:
 
         async def ask() -> None:
             try:
-                await connection.asked(lambda: connection.client.xlen("anything"), twice=True)
+                await connection.execute(lambda: connection.client.xlen("anything"), retry=True)
             except Exception as error:  # noqa: BLE001 - which kinds there are is the question
                 told[type(error).__name__] += 1
 

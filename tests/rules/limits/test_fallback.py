@@ -13,7 +13,7 @@ from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, LimiterNotWaitedFor, LimiterUnavailable
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.relay import relay_to
 
@@ -21,7 +21,7 @@ READS = Quota(Bucket.READS, 3, 60)
 REPORTS = Quota(Bucket.REPORTS, 3, 3600)
 
 
-class Counter(NoMetrics):
+class Counter(Metrics):
     """Counts the local decisions of each bucket, and how the shared limiter answered."""
 
     def __init__(self) -> None:

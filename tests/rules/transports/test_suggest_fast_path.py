@@ -210,7 +210,7 @@ def test_the_fast_path_ends_when_the_process_is_draining(index: Path) -> None:
         get(base, "/suggest?q=b")
         get(base, "/suggest?q=b")
         before = fast_path.answered
-        app.state.draining.begin()
+        app.state.draining.set()
         last = get(base, "/suggest?q=b")
     assert (last.status, last.headers["connection"], fast_path.answered - before) == (200, "close", 0)
 

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 
 
 class Away(Exception):  # noqa: N818
@@ -17,7 +17,7 @@ class NoSuchThing(Exception):  # noqa: N818
     """An answer, if not a welcome one."""
 
 
-class States(NoMetrics):
+class States(Metrics):
     """Keeps what it is told of circuits."""
 
     def __init__(self) -> None:

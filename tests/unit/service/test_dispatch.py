@@ -18,7 +18,7 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
 from service.reports.sqlite import SqliteReports
 from service.runtime.caller import Caller, Channel, new_request_id
-from service.runtime.request_context import begun, bind_request
+from service.runtime.request_context import bind_request, new_request_context
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
 from service.search.reference.backend import ReferenceBackend
@@ -132,7 +132,7 @@ async def test_the_door_learns_tool_and_outcome_and_nothing_of_what_was_asked(
             ("get_shop", {"shop_domain": "hunter2.example"}),
             ("hunter2", {}),
         ):
-            with bind_request(begun(CALLER.request_id)) as request:
+            with bind_request(new_request_context(CALLER.request_id)) as request:
                 await dispatcher.call(name, partial(_given, given), CALLER)
             told.append((request.tool, request.outcome))
     assert told == [("find_shop", "ok"), ("get_shop", "shop_not_found"), (None, "not_found")]

@@ -3,11 +3,11 @@
 import pytest
 
 from service.errors import OverloadedError
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
 
 
-class Counted(NoMetrics):
+class Counted(Metrics):
     """Adds up what enters and leaves."""
 
     def __init__(self) -> None:

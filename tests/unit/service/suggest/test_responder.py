@@ -12,7 +12,7 @@ from service.errors import InvalidInputError, OverloadedError, QuotaExceededErro
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
 from service.runtime.overload import Gate
-from service.runtime.request_context import begun
+from service.runtime.request_context import new_request_context
 from service.search.failures import GenerationGone
 from service.search.protocol import Suggested, SuggestQuery
 from service.search.reference.backend import ReferenceBackend
@@ -45,7 +45,7 @@ def responder_of(folder: Path, search: ReferenceBackend) -> SuggestResponder:
 
 
 def request_of(raw: bytes, *tags: str) -> SuggestRequest:
-    return SuggestRequest(raw, begun("the request", 5.0), "192.0.2.1", tags=frozenset(tags))
+    return SuggestRequest(raw, new_request_context("the request", 5.0), "192.0.2.1", tags=frozenset(tags))
 
 
 def left(quota: tuple[tuple[bytes, bytes], ...]) -> bytes:

@@ -1,22 +1,24 @@
-"""What every HTTP answer has in common, whatever made it: a request id, no-store, CORS, security headers.
+"""Middleware for what all HTTP responses share: a request id, no-store, CORS and security headers.
 
-Plain ASGI, outermost: nothing of an exception passes it but the request id (E5).
+It also turns exceptions into problem documents, which have the request id and nothing of the exception (E5).
 """
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import InternalError
-from service.http.responses import Answer, Headers, problem_answer, requests_in_flight_of
-from service.http.security_headers import completed, security_headers
-from service.runtime.draining import Draining
+from service.http.responses import NO_STORE, PROBLEM_JSON, Answer, Headers, problem_answer, requests_in_flight_of
+from service.http.security_headers import security_headers, with_defaults
+from service.runtime.caller import new_request_id
 from service.runtime.request_context import LEFT, bind_request
-from service.runtime.wire import header
+from service.runtime.wire import encode, header
 
 SUGGEST_PATH: Final = "/suggest"
 
@@ -24,45 +26,44 @@ _EXPOSED: Final = b"x-request-id, x-generation, x-data-as-of, retry-after, ratel
 _ALLOWED_HEADERS: Final = (
     b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
 )
-_OPEN_TO_ANY: Final[Headers] = (
+_ANY_ORIGIN: Final[Headers] = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", _EXPOSED),
 )
 _PREFLIGHT_SECONDS: Final = b"600"
-NO_STORE: Final = (b"cache-control", b"no-store")
 _VARY: Final = (b"vary", b"origin")
-_NONE: Final[Mapping[str, ASGIApp]] = MappingProxyType({})
+_NO_ROUTES: Final[Mapping[str, ASGIApp]] = MappingProxyType({})
 _LOG: Final = logging.getLogger(__name__)
 
 
-class FrontDoor:
-    """Wraps the whole application."""
+class HttpMiddleware:
+    """Middleware around the whole application."""
 
     def __init__(
         self,
         app: ASGIApp,
         cors_origins: Iterable[str] = (),
-        draining: Draining | None = None,
+        draining: asyncio.Event | None = None,
         hsts_seconds: int = 0,
-        straight: Mapping[str, ASGIApp] = _NONE,
+        direct_routes: Mapping[str, ASGIApp] = _NO_ROUTES,
     ) -> None:
         """Wrap an application.
 
         Args:
-            app: what answers.
-            cors_origins: origins that may read answers other than those of /suggest, which any may (C3).
-            draining: says when the process is on its way out; then each answer is its connection's last.
-            hsts_seconds: for how long browsers shall come by TLS only; 0 says nothing of it.
-            straight: what answers these paths instead; between the door and it the application would do nothing but
-                look for it, which costs more than the rest of the way.
+            app: the application.
+            cors_origins: origins that may read answers other than those of /suggest, which all may read (C3).
+            draining: set when the process is stopping; each answer is then the last one of its connection.
+            hsts_seconds: max-age of Strict-Transport-Security; 0 omits the header.
+            direct_routes: endpoints by path that are called without the application, whose routing would cost more
+                than everything else around them.
         """
         self._app = app
-        self._straight = straight
+        self._direct_routes = direct_routes
         self._origins = frozenset(cors_origins)
-        # Where an endpoint says nothing else, nobody keeps its answer (C1).
+        # Answers are not cached unless the endpoint allows it (C1).
         self._private = (*security_headers(hsts_seconds), NO_STORE)
         self._public = (*security_headers(hsts_seconds, any_origin=True), NO_STORE)
-        self._draining = draining or Draining()
+        self._draining = draining or asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -72,7 +73,7 @@ class FrontDoor:
         request = requests_in_flight_of(scope)
         request_id = request.request_id
         common: Headers = ((b"x-request-id", request_id.encode()),)
-        if self._draining.begun:
+        if self._draining.is_set():
             common += ((b"connection", b"close"),)
         cors = self._cors(scope)
         defaults = self._public if scope["path"] == SUGGEST_PATH else self._private
@@ -82,7 +83,7 @@ class FrontDoor:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message = {**message, "headers": completed((*message["headers"], *common, *cors), defaults)}
+                message = {**message, "headers": with_defaults((*message["headers"], *common, *cors), defaults)}
             await send(message)
 
         if _allows(cors) and _is_preflight(scope):
@@ -90,29 +91,29 @@ class FrontDoor:
             return
         try:
             with bind_request(request):
-                await self._straight.get(scope["path"], self._app)(scope, receive, send_with_common)
+                await self._direct_routes.get(scope["path"], self._app)(scope, receive, send_with_common)
         except asyncio.CancelledError:
-            if not request.gone:
+            if not request.disconnected:
                 raise
-            # Its caller has left: there is nobody to be told anything.
+            # There is no client to send a response to.
             request.outcome = LEFT
         except Exception:
             _LOG.exception("request=%s path failed", request_id)
             if started:
-                # The caller has a part of an answer: only a broken connection says that it is not whole.
+                # The client has received part of an answer: only a broken connection shows that it is incomplete.
                 raise
             await problem_answer(InternalError()).send(send_with_common)
 
     def _cors(self, scope: Scope) -> Headers:
         if scope["path"] == SUGGEST_PATH:
-            return _OPEN_TO_ANY
+            return _ANY_ORIGIN
         if not self._origins:
             return ()
         origin = header(scope["headers"], b"origin")
         if origin not in self._origins:
-            # Another origin is told something else: no cache may take the one answer for the other.
+            # The answer depends on the origin: a cache must not serve it to another one.
             return (_VARY,)
-        # Credentials are never allowed: no cookie means anything here, and a page sends a token only on purpose.
+        # Credentials are never allowed: the service uses no cookies, and a page sends a token explicitly.
         return (
             (b"access-control-allow-origin", origin.encode("latin-1")),
             (b"access-control-expose-headers", _EXPOSED),
@@ -120,9 +121,28 @@ class FrontDoor:
         )
 
 
+def uncaught_exception_handler(hsts_seconds: int) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
+    """The framework's handler of exceptions of the middleware itself: an internal error as a problem document.
+
+    Args:
+        hsts_seconds: as for `HttpMiddleware`.
+    """
+    headers = [*security_headers(hsts_seconds), NO_STORE, (b"content-type", PROBLEM_JSON)]
+
+    async def handle(_: Request, fault: Exception) -> Response:
+        request_id = new_request_id()
+        _LOG.error("request=%s the middleware failed", request_id, exc_info=fault)
+        error = InternalError()
+        response = Response(encode(error.problem()), error.status)
+        response.raw_headers += [*headers, (b"x-request-id", request_id.encode())]
+        return response
+
+    return handle
+
+
 def suggest_headers(hsts_seconds: int) -> Headers:
-    """What every answer of /suggest carries beside what its endpoint says."""
-    return (*_OPEN_TO_ANY, *security_headers(hsts_seconds, any_origin=True))
+    """The headers that all answers of /suggest have besides those of the endpoint."""
+    return (*_ANY_ORIGIN, *security_headers(hsts_seconds, any_origin=True))
 
 
 def _allows(cors: Headers) -> bool:
