@@ -14,9 +14,9 @@ from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
 from service.search.plan import Slugs, whole_query_match
 from service.search.protocol import FindQuery, Suggested, SuggestedShop, Suggestion, SuggestQuery
-from service.search.typeahead.kernel.arrays import Array
+from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.request import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
-from service.search.typeahead.segments import NOTHING, Segment, SegmentPool, read_only
+from service.search.typeahead.segments import Segment, SegmentPool
 
 _DID_YOU_MEAN: Final = 3
 # The end of a text. Folding leaves none in a text itself.
