@@ -134,7 +134,7 @@ def test_the_first_covering_of_which_all_files_are_there_is_used(tmp_path: Path,
     segment_path(tmp_path, small.name).unlink()
     assert "other" not in found()
     segment_path(tmp_path, use.name).unlink()
-    with pytest.raises(ValueError, match="not there as a whole"):
+    with pytest.raises(ValueError, match="files of the typeahead are missing"):
         found()
 
 
