@@ -6,8 +6,8 @@ The score is the tier and nothing else: constant scores under a dis_max, sorted 
 from functools import cache
 from typing import Any
 
+from index_mappings.ngrams import SHORT_MAX, short_field
 from index_mappings.opensearch import sort_field, suffixes_field
-from index_mappings.parts import SHORT_MAX, short_field
 from index_mappings.tiers import INFIX_MIN
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 from service.search.engine import Ask
