@@ -251,9 +251,8 @@ def _spells_label(name: str, label: str) -> bool:
 
 
 def _label_forms(label: str) -> set[str]:
-    spellings = {label, unicode_host(label)}
-    folded = {fold(spelling) for spelling in spellings}
-    return spellings | folded | {joined(form) for form in folded}
+    forms = _domain_forms(label)
+    return forms | {joined(form) for form in forms}
 
 
 def _tails(text: str, forms: Iterable[str]) -> Iterator[str]:

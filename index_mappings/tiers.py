@@ -49,9 +49,7 @@ class SuggestTier(IntEnum):
     TWO_TYPOS = PART_IS_NAME  # none in the first character, and only if no shop is in a better tier
     ONE_TYPO = 3
     WORDS_AND_CATEGORY = 4
-    WORDS = (
-        5  # or q is a prefix of a key; or its first words are a whole name, and the others mean the shop's categories
-    )
+    WORDS = 5  # or q is a prefix of a key; or the first words are a whole name, and the others mean its categories
     BEGINS_FORM = 6  # or q equals a key; or as below, of a shop that is not known to sell in the country
     BEGINS_NAME = 7  # with at least half of the name (HALF_MIN); or q equals the main label
     EQUALS_NAME = 8  # or the domain

@@ -24,12 +24,7 @@ _WORD_BITS: Final = 32
 
 
 def heads_of(counts: Items, dtype: type[np.integer[Any]] = np.int32) -> Items:
-    """The heads of some lists: the start of each list, and the end of the last one.
-
-    Args:
-        counts: the number of items of each list.
-        dtype: the type of the result.
-    """
+    """The heads of lists with these numbers of items: the start of each list, and the end of the last one."""
     heads = np.zeros(len(counts) + 1, dtype)
     np.cumsum(counts, out=heads[1:])
     return heads
@@ -54,12 +49,7 @@ def lengths_of(texts: Sequence[str]) -> Ints:
 
 
 def firsts_of(letters: Ints, heads: Items) -> Longs:
-    """The first characters of each text, packed as `FIRSTS` describes.
-
-    Args:
-        letters: the code points of the texts.
-        heads: the heads of the texts in these.
-    """
+    """The first characters of each text, packed as `FIRSTS` describes; `heads` are those of the texts in `letters`."""
     starts, lengths = heads[:-1], np.diff(heads)
     firsts = np.zeros(len(starts), np.int64)
     for position in range(FIRSTS):
@@ -70,13 +60,7 @@ def firsts_of(letters: Ints, heads: Items) -> Longs:
 
 
 def best_postings(postings: Ints, heads: Items, mark: int) -> Ints:
-    """The best posting with a mark of each text, NO_POSTING for a text without any.
-
-    Args:
-        postings: the postings of some texts, at least one for each.
-        heads: the heads of each text's postings.
-        mark: the mark.
-    """
+    """The best posting with a mark of each text; NO_POSTING for a text without any. Each text has some posting."""
     if len(heads) == 1:
         return np.zeros(0, np.int32)
     marked = np.where(postings & mark, postings, np.int32(NO_POSTING))
@@ -84,11 +68,7 @@ def best_postings(postings: Ints, heads: Items, mark: int) -> Ints:
 
 
 def best_tree(best: Ints) -> Ints:
-    """A tree over whole blocks of texts: the best posting below each node, the root as second item.
-
-    Args:
-        best: the best posting of each text.
-    """
+    """A tree over whole blocks of texts: the best of `best`, one for each text, below each node; item 1 is the root."""
     blocks = len(best) // BLOCK
     tree = np.full(2 * blocks, NO_POSTING, np.int32)
     tree[blocks:] = best[: blocks * BLOCK].reshape(blocks, BLOCK).min(axis=1, initial=NO_POSTING)

@@ -154,7 +154,7 @@ class TypeaheadEditor:
     def _adopted(self, fold: Fold, covering: Covering, start: int) -> tuple[Covering, ...]:
         """The coverings with the result of a merge and with its inputs, which begin at `start` of a covering."""
         end = start + len(fold.inputs)
-        gone = [
+        removed = [
             shop_id
             for before, now in zip(fold.inputs, covering[start:end], strict=True)
             for shop_id in self._segment(now.name).ids(_added(before.removed, now.removed))
@@ -162,7 +162,7 @@ class TypeaheadEditor:
         name = fold.result.name
         self._store.put(segment_path(self._store.directory, name))
         others = [use for use in (*covering[:start], *covering[end:]) if use.name != name]
-        folded = (*others[:start], self._without(fold.result, gone), *others[start:])
+        folded = (*others[:start], self._without(fold.result, removed), *others[start:])
         # If the result is one of its inputs, because all shops of the others were removed, every reader has it.
         return (folded,) if any(use.name == name for use in covering) else (folded, covering)
 

@@ -87,14 +87,7 @@ class _MergedTexts:
     def __init__(
         self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill], most: int
     ) -> None:
-        """Prepare.
-
-        Args:
-            sources: the arrays of each input.
-            shops: for each input the new number of each shop.
-            spill: creates an array in a file.
-            most: the maximum number of texts.
-        """
+        # For each input its arrays, and the new number of each shop.
         self._sources, self._shops, self._spill, self._most = sources, shops, spill, most
         self.numbers = [np.full(len(arrays["firsts"]), GONE, np.int32) for arrays in sources]
         self._best_key: Ints = np.zeros(0, np.int32)
@@ -133,11 +126,7 @@ class _MergedTexts:
         }
 
     def _round(self, blocks: list[Block], before: int) -> tuple[list[str], Longs, Ints, Ints]:
-        """Merge the blocks of one round, and store the new numbers of their texts.
-
-        Args:
-            blocks: the blocks.
-            before: the number of texts of earlier rounds.
+        """Merge the blocks of one round, and store the new numbers of their texts, of which `before` came earlier.
 
         Returns:
             The texts, their first characters, their postings, and the heads of each text's postings.

@@ -70,12 +70,7 @@ class Run:
         return Contents(len(ranked), countries, categories, typed)
 
     def _texts(self, owners: Longs, shops: int) -> dict[str, Items]:
-        """The arrays of texts.
-
-        Args:
-            owners: the shop's number of each occurrence of a text, in the order in which they were added.
-            shops: the number of shops.
-        """
+        """The arrays of texts; `owners` are the shops' numbers of all occurrences of texts, as they were added."""
         texts = sorted(self._codes)
         numbers = np.empty(len(texts), np.int64)
         numbers[[self._codes[text] for text in texts]] = np.arange(len(texts))

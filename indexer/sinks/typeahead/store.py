@@ -39,11 +39,11 @@ class TypeaheadStore(Protocol):
     def put(self, path: Path) -> None:
         """Make a file of `directory` durable where readers find it, so that a stamp may refer to it."""
 
-    def tidy(self, keep: Collection[str]) -> None:
+    def tidy(self, needed: Collection[str]) -> None:
         """Remove files, except those younger than GRACE_S.
 
         Args:
-            keep: names, without suffixes, of the files to retain.
+            needed: names, without suffixes, of the files to retain.
         """
 
 
@@ -64,22 +64,22 @@ class LocalStore:
     def put(self, path: Path) -> None:
         """Do nothing, because a named file is durable."""
 
-    def tidy(self, keep: Collection[str]) -> None:
+    def tidy(self, needed: Collection[str]) -> None:
         """Remove files of the folder."""
-        remove_files(self.directory, keep)
+        remove_files(self.directory, needed)
 
 
-def remove_files(directory: Path, keep: Collection[str], grace: float = GRACE_S) -> None:
+def remove_files(directory: Path, needed: Collection[str], grace: float = GRACE_S) -> None:
     """Remove segments, manifests and temporary files of killed writers.
 
     Args:
         directory: the folder.
-        keep: names, without suffixes, of the files to retain.
+        needed: names, without suffixes, of the files to retain.
         grace: files younger than so many seconds are retained as well.
     """
     newest = time.time() - grace
     for path in directory.iterdir():
-        if path.suffix in _SUFFIXES and path.stem not in keep:
+        if path.suffix in _SUFFIXES and path.stem not in needed:
             with suppress(OSError):  # another process may have removed it
                 if path.stat().st_mtime <= newest:
                     path.unlink()

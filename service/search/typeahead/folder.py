@@ -68,11 +68,7 @@ class TypeaheadFolder:
     """A folder that only this user writes; its methods block, and raise OSError if the disk fails."""
 
     def __init__(self, path: Path) -> None:
-        """Prepare; the folder is created before the first write.
-
-        Args:
-            path: the folder, private to this user.
-        """
+        """Prepare; the folder is created before the first write."""
         self.path = path
 
     def has(self, name: str, suffix: str, size: int | None = None) -> bool:

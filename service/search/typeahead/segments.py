@@ -88,14 +88,7 @@ class Segment:
     ) -> list[Suggestion]:
         """The best shops for a suggest request.
 
-        Args:
-            removed: bitmap of the removed shops, as int32 words.
-            query: as of the kernel's `suggest`, like all that follow but the country.
-            forms: see above.
-            meant: see above.
-            limit: see above.
-            country: an upper-case ISO code, or None.
-            flags: see above.
+        `country` is an upper-case ISO code or None; all other arguments are those of the kernel's `suggest`.
         """
         number = ANY_COUNTRY if country is None else self._countries.get(country, 0)
         entries = self._suggest(removed, query, forms, meant, NOTHING, limit, number, flags).tolist()
@@ -103,25 +96,11 @@ class Segment:
         return [cache.get(entry) or read(entry) for entry in entries]
 
     def near(  # noqa: PLR0917 - the kernel's arguments, in its order
-        self,
-        removed: Array,
-        query: Array,
-        forms: int,
-        passing: Array,
-        limit: int,
-        flags: int,
-        matched: Clause | None,
+        self, removed: Array, query: Array, forms: int, passing: Array, limit: int, flags: int, matched: Clause | None
     ) -> list[Suggestion]:
-        """The best shops of the tiers 3 and 2 (M6).
+        """The best shops of the tiers 3 and 2 (M6), without those that meet the clause `matched`.
 
-        Args:
-            removed: as of the kernel's `suggest`, like all that follow but the last one.
-            query: see above.
-            forms: see above.
-            passing: see above.
-            limit: see above.
-            flags: see above.
-            matched: shops that meet this clause are left out; None for none.
+        All other arguments are those of the kernel's `suggest`.
         """
         most = limit
         while True:
