@@ -99,11 +99,7 @@ def stored_fields(document: type) -> tuple[str, ...]:
 def _declared(name: str, hint: object) -> DeclaredField:
     if get_origin(hint) is not Annotated:
         raise TypeError(f"field {name} of a document declares no role")
-    kind, *notes = get_args(hint)
-    roles = Role(0)
-    for note in notes:
-        if isinstance(note, Role):
-            roles |= note
+    kind, roles = get_args(hint)
     return DeclaredField(name, roles, _form({kind, *get_args(kind)}, roles))
 
 

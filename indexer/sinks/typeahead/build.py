@@ -14,7 +14,7 @@ from index_mappings.documents import (
 from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from indexer.sinks.protocol import GenerationReader
-from indexer.sinks.typeahead.merging import MOST_NUMBERED, Input, merge
+from indexer.sinks.typeahead.merging import MAX_NUMBERED, Input, merge
 from indexer.sinks.typeahead.reading import open_segment
 from indexer.sinks.typeahead.run import Run
 from indexer.sinks.typeahead.segment_file import write_segment
@@ -29,7 +29,7 @@ _RUN_LETTERS: Final = 10_000_000
 class TypeaheadBuild:
     """A typeahead that is being built; the context removes the files of an unfinished one."""
 
-    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MOST_NUMBERED) -> None:
+    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
         """Start without shops.
 
         Args:

@@ -37,7 +37,7 @@ from indexer.sinks.typeahead.rounds import Block, rest_reader, rounds, text_read
 from indexer.sinks.typeahead.segment_file import Spill, write_segment
 
 # The maximum number of shops and of texts: they are numbered by the bits of an int32 above a posting's marks.
-MOST_NUMBERED: Final = 1 << 31 - POSTING_BITS
+MAX_NUMBERED: Final = 1 << 31 - POSTING_BITS
 
 
 class Input(NamedTuple):
@@ -52,7 +52,7 @@ class Input(NamedTuple):
     removed: bytes = b""
 
 
-def merge(directory: Path, inputs: Sequence[Input], most: int = MOST_NUMBERED) -> SegmentUse:
+def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) -> SegmentUse:
     """Write the segment of all current shops of some segments.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 from indexer.sinks.typeahead.arrays import Items, heads_of, spans
 
 # The maximum number of texts in memory, of all inputs together.
-_MOST_TEXTS: Final = 100_000
+_MAX_TEXTS: Final = 100_000
 
 # Reads the texts of a half-open range of positions.
 Reader = Callable[[int, int], list[str]]
@@ -31,7 +31,7 @@ class Block(NamedTuple):
     texts: list[str]
 
 
-def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MOST_TEXTS) -> Iterator[list[Block]]:
+def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TEXTS) -> Iterator[list[Block]]:
     """Read sorted texts in rounds of ascending texts; equal texts are in the same round.
 
     Args:

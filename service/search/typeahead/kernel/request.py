@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from index_mappings.tiers import SUGGEST_CUT
 from service.search.typeahead.kernel.arrays import Array, Carried, Firsts, Lookup, Ranges, Scratch, Texts, inner
-from service.search.typeahead.kernel.two_typos import CELLS, MOST_ERRORS
+from service.search.typeahead.kernel.two_typos import CELLS, MAX_ERRORS
 
 # Flags of a request: its best tier has one shop only; the query has a dot; it has no word; search only the tiers from
 # two errors down; search only for what a misspelt query may mean (M6).
@@ -17,7 +17,7 @@ NEAR: Final = 16
 # Capacity of `Scratch.ranges`.
 _RANGES: Final = 192
 # Rows of the edit distance to the longest query.
-_DEPTH: Final = SUGGEST_CUT + MOST_ERRORS + 1
+_DEPTH: Final = SUGGEST_CUT + MAX_ERRORS + 1
 SCRATCH: Final = 5 * _RANGES + (CELLS + 3) * _DEPTH
 
 

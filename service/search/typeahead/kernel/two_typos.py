@@ -23,10 +23,10 @@ from service.search.typeahead.kernel.lookup import (
 )
 from service.search.typeahead.kernel.ranges import add_range, collect_ranges
 
-MOST_ERRORS: Final = 2
-# Cell `k` of row `d` is the distance of d characters of a key to d + k - MOST_ERRORS characters of the query.
-CELLS: Final = 2 * MOST_ERRORS + 1
-_FAR: Final = MOST_ERRORS + 1
+MAX_ERRORS: Final = 2
+# Cell `k` of row `d` is the distance of d characters of a key to d + k - MAX_ERRORS characters of the query.
+CELLS: Final = 2 * MAX_ERRORS + 1
+_FAR: Final = MAX_ERRORS + 1
 # The maximum number of ranges that are added between two checks of the capacity: two for each cell of a row.
 _MAX_ADDED: Final = 2 * CELLS
 
@@ -44,7 +44,7 @@ def collect_two_typos(
     size = len(query)
     # For each depth: the row, the character that led there, and the range of texts that is not visited yet.
     for cell in range(CELLS):
-        rows[0, cell] = cell - MOST_ERRORS if cell >= MOST_ERRORS else _FAR
+        rows[0, cell] = cell - MAX_ERRORS if cell >= MAX_ERRORS else _FAR
     path[1] = query[0]
     _fill_row(rows, path, query, 1)
     walk[1, 0], walk[1, 1] = prefix_range(texts.lookup, IN_ORDER, query, 0, 1)
@@ -71,13 +71,13 @@ def collect_two_typos(
         below = depth + 1
         path[below] = letter
         least = _fill_row(rows, path, query, below)
-        end = size - below + MOST_ERRORS
-        if 0 <= end < CELLS and rows[below, end] <= MOST_ERRORS:
+        end = size - below + MAX_ERRORS
+        if 0 <= end < CELLS and rows[below, end] <= MAX_ERRORS:
             # The whole query is matched, so all texts with this prefix are.
             range_count = add_range(ranges, range_count, (low, after), IN_ORDER)
-        elif least == MOST_ERRORS:
+        elif least == MAX_ERRORS:
             range_count = _add_exact_rests(offsets, letters, rows, path, query, below, low, after, ranges, range_count)
-        elif least < MOST_ERRORS:
+        elif least < MAX_ERRORS:
             walk[below, 0], walk[below, 1] = low, after
             depth = below
         if range_count > len(ranges) - _MAX_ADDED:
@@ -90,7 +90,7 @@ def collect_two_typos(
 def _next_in_query(query: Array, depth: int, letter: int) -> int:
     """The least character of the query near `depth` that is not less than this one; MAX_INT where there is none."""
     least = MAX_INT
-    for position in range(max(0, depth - MOST_ERRORS), min(len(query), depth + CELLS - MOST_ERRORS)):
+    for position in range(max(0, depth - MAX_ERRORS), min(len(query), depth + CELLS - MAX_ERRORS)):
         if letter <= query[position] < least:
             least = query[position]
     return least
@@ -104,7 +104,7 @@ def _fill_row(rows: Ranges, path: Array, query: Array, depth: int) -> int:
     swappable = open_to_errors and depth > 1 and path[depth - 1] < FIXED_FROM
     least = _FAR
     for cell in range(CELLS):
-        column = depth + cell - MOST_ERRORS
+        column = depth + cell - MAX_ERRORS
         best = _FAR
         if column == 0:
             best = rows[depth - 1, cell + 1] + 1 if open_to_errors else _FAR
@@ -141,14 +141,14 @@ def _add_exact_rests(
     """
     size = len(query)
     for cell in range(CELLS):
-        column = depth + cell - MOST_ERRORS
-        if 0 <= column < size and rows[depth, cell] == MOST_ERRORS:
+        column = depth + cell - MAX_ERRORS
+        if 0 <= column < size and rows[depth, cell] == MAX_ERRORS:
             bounds = narrow_range(offsets, letters, offsets, IN_ORDER, query, column, size, depth, low, high)
             range_count = add_range(ranges, range_count, bounds, IN_ORDER)
         # A swap of query[start:start + 2] ends with the next character.
         start = column - 1
         if (
-            rows[depth - 1, cell] < MOST_ERRORS
+            rows[depth - 1, cell] < MAX_ERRORS
             and 0 <= start < size - 1
             and path[depth] == query[start + 1]
             and max(path[depth], query[start]) < FIXED_FROM
