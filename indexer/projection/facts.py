@@ -2,9 +2,8 @@
 
 from typing import Any, Protocol
 
-from index_mappings.documents import FactsDocument
+from index_mappings.documents import TRUST_KINDS, FactsDocument
 from index_mappings.timestamps import optional_moment
-from index_mappings.trust import TRUST_KINDS
 from indexer.records.related import ShippingRecord, TrustRecord
 
 

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from index_mappings.category_words import category_words
 from index_mappings.documents import CategoryDocument, ShopDocument, markets_of
-from index_mappings.forms import shop_forms
+from index_mappings.forms import category_words, shop_forms
 from index_mappings.hosts import domain_parts
 from index_mappings.rank import rank_key
 from index_mappings.timestamps import optional_moment

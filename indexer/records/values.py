@@ -20,9 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from index_mappings.countries import COUNTRY_CODES
+from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, is_destination_group
 from index_mappings.coupon_codes import ALLOWED, PATTERN, normal_code
-from index_mappings.regions import GROUPS, WORLDWIDE, is_destination_group
 from indexer.records.shop import ONE, SEVERAL, Name, StrictModel, assigned_countries, clean, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)

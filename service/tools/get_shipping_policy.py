@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from index_mappings.regions import covers
+from index_mappings.countries import covers
 from service.errors import ShopNotFoundError
 from service.tools.fields import CountryCode
 from service.tools.request import ShopRequest

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from index_mappings.trust import TRUST_KINDS
+from index_mappings.documents import TRUST_KINDS
 from service.search.related_records import Facts
 from service.tools.request import ShopRequest
 from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse

@@ -10,9 +10,8 @@ from typing import Final, Literal
 from rapidfuzz import fuzz
 
 from index_mappings.documents import WORLDWIDE, Shop
-from index_mappings.forms import whole_names
+from index_mappings.forms import shared_names, whole_names
 from index_mappings.hosts import domain_parts
-from index_mappings.stated_names import shared_names
 from index_mappings.text import fold
 
 Kind = Literal[

@@ -11,7 +11,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from index_mappings.embedded import RUN_STEP, runs_field
-from index_mappings.parts import SHORT_MAX, runs, short_field
+from index_mappings.ngrams import SHORT_MAX, short_field, trigrams
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -118,7 +118,7 @@ def _has_term(index: OpenIndex, clause: Prefix) -> bool:
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:
-    parts = runs(clause.text)
+    parts = trigrams(clause.text)
     if not parts:
         return _term(index, short_field(clause.field), clause.text)
     column = runs_field(clause.field)

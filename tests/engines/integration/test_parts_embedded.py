@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.parts import rows_of_runs, runs, short_parts
+from index_mappings.ngrams import rows_of_runs, short_parts, trigrams
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import is_part_evidence
 from indexer.projection.shops import project_shop
@@ -25,8 +25,8 @@ _TEXTS: Final = st.text("ab緑", min_size=1, max_size=9)
 
 
 def test_a_text_is_cut_into_overlapping_runs_and_texts_are_kept_apart() -> None:
-    assert runs("abcde") == ["abc", "bcd", "cde"]
-    assert runs("ab") == []
+    assert trigrams("abcde") == ["abc", "bcd", "cde"]
+    assert trigrams("ab") == []
     assert rows_of_runs(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", "xyz"]
 
 

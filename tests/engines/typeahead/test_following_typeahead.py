@@ -253,7 +253,7 @@ def test_a_fold_that_is_killed_is_logged_and_begun_again(
     with caplog.at_level(logging.WARNING):
         world.change([named("n4", "Wren")])
     assert [record.getMessage() for record in caplog.records] == [
-        f"a fold of the typeahead ended with code {-kind} and is tried again"
+        f"merging segments of the typeahead ended with code {-kind} and is retried"
     ]
     assert world.shape == [[20, 2, 2, 1]]
     assert folding.process_id not in {None, first}

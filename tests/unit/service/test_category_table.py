@@ -4,9 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index_mappings.category_words import category_words
 from index_mappings.documents import CategoryEntry
-from index_mappings.forms import query_forms
+from index_mappings.forms import category_words, query_forms
 from service.search.categories import CategoryTable
 from service.search.reference.backend import PlainCategories
 
