@@ -1,7 +1,7 @@
-"""JSON Schemas of the records of a catalogue and of a change, made from the models that the indexer reads by.
+"""JSON Schemas of the records of a catalogue and of a change, made from the models of the indexer.
 
-A schema can say less than a model: it accepts every record that the indexer accepts, and a few that the indexer refuses
-(two letters that are no country, a `discount` of kind `percent` without a value).
+A schema is less strict than its model: it accepts every record that the indexer accepts, and a few that the indexer
+rejects (two letters that are no country, a `discount` of kind `percent` without a value).
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +37,7 @@ _TEXT: Final = {"type": "string"}
 
 
 def catalogue_schema() -> dict[str, Any]:
-    """One document that has the schema of each kind of record, and of a change, below `$defs`."""
+    """One document with the schema of each kind of record, and of a change, below `$defs`."""
     return {
         "$schema": DIALECT,
         "title": "The records of a catalogue",
@@ -75,7 +75,7 @@ def _definitions() -> dict[str, Any]:
 
 
 def _tidy(schema: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - any part of a JSON document
-    """The schema without generated titles, and with references by the names of kinds."""
+    """The schema without generated titles, with references by the names of kinds."""
     if isinstance(schema, list):
         return [_tidy(part, names) for part in schema]
     if not isinstance(schema, dict):
@@ -88,7 +88,7 @@ def _tidy(schema: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - any part
 
 
 def _change(stated: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a change with what its fields demand of each other."""
+    """The schema of a change, with the rules between its fields."""
     fields = {**stated["properties"], "type": {"enum": list(RECORDS)}}
     is_upsert = {"op": {"const": "upsert"}}
     upsert = {"properties": is_upsert, "required": ["op"]}
