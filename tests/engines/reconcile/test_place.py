@@ -60,7 +60,7 @@ def test_a_stamp_of_another_generation_is_found_and_written_anew(tmp_path: Path)
 
     assert found == Verified(None, Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),)))
     assert (repaired.generation, repaired.found.faults) == (before.generation, found.found.faults)
-    assert repaired.found.left == 0
+    assert repaired.found.remaining == 0
     after = world.sink.live()
     assert after is not None
     # Above any sequence that this generation can have had, so that no cache takes it for what it knows.
@@ -104,7 +104,7 @@ class TestOpenSearch:
             FaultCount(Fault.WRONG_GENERATION, "offers", 1),
             FaultCount(Fault.WRONG_GENERATION, "shops", 1),
         )
-        assert (repaired.generation, repaired.found.faults, repaired.found.left) == (new, found.found.faults, 0)
+        assert (repaired.generation, repaired.found.faults, repaired.found.remaining) == (new, found.found.faults, 0)
         for kind in (*DOCUMENTS, STAMP):
             assert list(client.indices.get_alias(name=alias_name(prefix, kind))) == [index_name(prefix, kind, new)]
         assert verify_live(world.sink, world.states).found.faults == ()
@@ -170,7 +170,7 @@ class TestOpenSearch:
         repaired = world.reconcile(repair=True)
 
         assert found.faults == (FaultCount(Fault.GHOST, "shops", 2),)
-        assert (repaired.faults, repaired.left) == (found.faults, 0)
+        assert (repaired.faults, repaired.remaining) == (found.faults, 0)
         assert world.documents() == world.built_anew()
 
 
@@ -189,7 +189,7 @@ def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
     repaired = world.reconcile(repair=True)
 
     assert found.faults == (FaultCount(Fault.STALE, "facts", 1),)
-    assert (repaired.faults, repaired.left) == (found.faults, 0)
+    assert (repaired.faults, repaired.remaining) == (found.faults, 0)
     assert world.documents() == world.built_anew()
     with world.editing() as (_, editor):
         assert editor.count("facts") == 10
@@ -205,7 +205,7 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
     found = verify_live(world.sink, world.states, world.source, tick=ticks.append)
     repaired = verify_live(world.sink, world.states, world.source, _REPAIR)
 
-    assert (found.generation, found.found.left) == (world.generation, 5)
+    assert (found.generation, found.found.remaining) == (world.generation, 5)
     assert found.found.faults == (
         FaultCount(Fault.NOT_PUBLIC, "shops", 1),
         FaultCount(Fault.MISSING, "coupons", 1),
@@ -213,7 +213,7 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
         FaultCount(Fault.LOST_DELETE, "shops", 2),
     )
     assert sum(ticks) == DOCUMENTS_OF_THE_WORLD + 1
-    assert (repaired.found.faults, repaired.found.left) == (found.found.faults, 0)
+    assert (repaired.found.faults, repaired.found.remaining) == (found.found.faults, 0)
     assert world.documents() == world.built_anew()
     assert verify_live(world.sink, world.states, world.source).found.faults == ()
 
@@ -230,7 +230,7 @@ def test_another_job_has_the_lease_between_two_pages(tmp_path: Path) -> None:
         clock.sleep(seconds)
 
     verified = verify_live(
-        world.sink, world.states, options=VerifyOptions(rate=5.0), passing=replace(clock.time, sleep=sleep)
+        world.sink, world.states, options=VerifyOptions(rate=5.0), timer=replace(clock.timer, sleep=sleep)
     )
 
     assert verified.found.checked == DOCUMENTS_OF_THE_WORLD
@@ -265,8 +265,8 @@ def test_another_generation_in_between_ends_a_verification(tmp_path: Path) -> No
         if not stamps:
             stamps.append(build(world.source, world.sink, world.states).stamp)
 
-    passing = replace(Clock().time, sleep=publish)
+    timer = replace(Clock().timer, sleep=publish)
     with pytest.raises(SinkError, match="another generation was published"):
-        verify_live(world.sink, world.states, options=VerifyOptions(rate=1.0), passing=passing)
+        verify_live(world.sink, world.states, options=VerifyOptions(rate=1.0), timer=timer)
 
     assert world.sink.live() == stamps[0]
