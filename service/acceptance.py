@@ -1,4 +1,4 @@
-"""Golden queries answered by the search itself, on a generation that may not be live yet.
+"""Acceptance queries answered by the search itself, on a generation that may not be live yet.
 
 A query is passed only by a whole answer: an engine that fails is asked again for a while, and is then an error (E3).
 """
@@ -74,7 +74,7 @@ class GenerationAnswers:
             snapshot = await self._answered(partial(snapshot_of, engine, self.stamp))
             for query in queries:
                 reasons = await self._answered(partial(_wrong, snapshot, query))
-                failures += [AcceptanceFailure(query.place, reason) for reason in reasons]
+                failures += [AcceptanceFailure(query.location, reason) for reason in reasons]
         return tuple(failures)
 
     async def _answered(self, ask: Callable[[], Awaitable[T]]) -> T:

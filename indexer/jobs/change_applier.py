@@ -1,6 +1,6 @@
-"""Taking changes from where a state stands: into the state alone, or through it into a generation (G3).
+"""Applies changes from a state's position on: to the state alone, or through it to a generation (G3).
 
-The position is saved in the transaction of the changes, so none is lost or forgotten, wherever it ends.
+The position is saved in the transaction of the changes, so an interruption at any point loses none.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ from indexer.state.state import State
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """What came of some changes.
+    """The outcome of some changes.
 
     Attributes:
-        applied: how many changed something.
-        older: how many were no news, repeated ones included.
-        refused: how many can't be applied, or whose documents the engine refused; they are dead letters.
+        applied: changes that changed the state.
+        older: changes that the state had already, in this version or a newer one.
+        refused: changes that can't be applied, or whose documents the engine refused; they are dead letters.
         written, removed: documents.
-        updates: how often the stamp rose.
-        more: whether more changes are there already.
+        updates: how often the stamp's sequence rose.
+        more: whether more changes are available already.
     """
 
     applied: int
@@ -55,13 +55,13 @@ NOTHING: Final = CaughtUp(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """What takes changes into a generation.
+    """Applies changes to a generation, in micro-batches.
 
     Attributes:
         state: of the generation.
         editor: of the same generation.
-        changes: where they come from; None when only what is pending is to be done.
-        letters: takes those that can't be applied.
+        changes: their source; None when only pending documents are to be written.
+        letters: takes changes that can't be applied.
         check: raises when the lease is lost.
     """
 
@@ -73,40 +73,39 @@ class Follower:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def step(self, most: int = MICRO_BATCH) -> CaughtUp:
-        """One micro-batch: all that is there, up to `most` changes.
+        """Apply one micro-batch: all available changes, up to `most`.
 
         Raises:
             CatalogueError: the changes can't be read now.
-            SinkError: the engine failed; what was taken is pending, and the next step does it.
+            SinkError: the engine failed; what was taken into the state is pending, and the next step writes it.
         """
-        taken = NOTHING if self.changes is None else take(self.state, self.changes, self.letters, most)
+        applied = NOTHING if self.changes is None else _apply_batch(self.state, self.changes, self.letters, most)
         done = update(self.state, self.editor, self.check, self.clock)
         rose = int(bool(done.written or done.removed or done.refused))
-        return taken + CaughtUp(0, 0, done.refused, done.written, done.removed, rose, more=taken.more)
+        return applied + CaughtUp(0, 0, done.refused, done.written, done.removed, rose, more=applied.more)
 
     def drain(self) -> CaughtUp:
-        """Steps until nothing more is there. Errors as in `step`."""
+        """Apply all available changes. Errors as in `step`."""
         total = self.step()
         while total.more:
             total += self.step()
         return total
 
 
-def take(state: State, changes: ChangeSource, letters: DeadLetters, most: int) -> CaughtUp:
-    """Take some changes into a state; their documents are pending then."""
+def replay(state: State, changes: ChangeSource, letters: DeadLetters) -> CaughtUp:
+    """Apply all available changes to a state; their documents are pending then."""
+    total = _apply_batch(state, changes, letters, MICRO_BATCH)
+    while total.more:
+        total += _apply_batch(state, changes, letters, MICRO_BATCH)
+    return total
+
+
+def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most: int) -> CaughtUp:
     batch = changes.read(state.position, most)
     with state.transaction():
-        # A dead letter may come twice, after a crash; it must not be missing.
+        # After a crash a dead letter may be written twice; it must never be missing.
         for refused in batch.refused:
             letters.add_change(refused)
         applied = apply_changes(state, batch.changes)
         state.position = batch.position
     return CaughtUp(applied.applied, applied.older, len(batch.refused), more=batch.more)
-
-
-def replay(state: State, changes: ChangeSource, letters: DeadLetters) -> CaughtUp:
-    """Take all changes that are there into a state."""
-    total = take(state, changes, letters, MICRO_BATCH)
-    while total.more:
-        total += take(state, changes, letters, MICRO_BATCH)
-    return total

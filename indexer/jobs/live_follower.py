@@ -1,4 +1,4 @@
-"""Keeping the live generation up to date while the next one is built: the builder has the lease, so it does it (V3).
+"""Keeps the live generation up to date while a job with the lease prepares the next one, and announces that one (V3).
 
 A shop that goes under review during a long build must not stay visible until the build ends.
 """
@@ -11,8 +11,8 @@ from typing import Final
 
 from index_mappings.generations import Stamp
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.catching_up import NOTHING, Follower
-from indexer.jobs.operations import StatusTeller
+from indexer.jobs.change_applier import NOTHING, Follower
+from indexer.jobs.follower_status import StatusTeller
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
@@ -22,7 +22,8 @@ from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State
 from indexer.state.states import States
 
-_EVERY_S: Final = 1.0
+_INTERVAL_S: Final = 1.0
+_ANNOUNCED_STEP_S: Final = 0.5
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -32,7 +33,7 @@ class KeptLive:
 
     Attributes:
         sink, states: where they are.
-        live: the stamp; None when nothing is live yet.
+        live: the stamp; None when no generation is live yet.
         letters: takes changes that can't be applied.
         check: raises when the lease is lost.
     """
@@ -43,11 +44,11 @@ class KeptLive:
     letters: DeadLetters
     check: Callable[[], None]
 
-    def following(self, changes: ChangeSource | None, *, shared: bool = False) -> "LiveFollower":
-        """Follow these changes; does nothing where there are none, or the state is lost.
+    def follow(self, changes: ChangeSource | None, *, shared: bool = False) -> "LiveFollower":
+        """Follow these changes; the follower does nothing without changes, or when the state is lost.
 
         Args:
-            changes: where changes come from.
+            changes: the source of changes.
             shared: whether the caller needs them later, and closes them.
         """
         closed = None if shared else changes
@@ -61,14 +62,14 @@ class KeptLive:
         return LiveFollower(self._step(self.live.generation, state, changes), closed, state)
 
     def _step(self, generation: str, state: State, changes: ChangeSource) -> Callable[[], None]:
-        teller = StatusTeller(changes, only_known=True)
+        status = StatusTeller(changes, only_known=True)
 
         def step() -> None:
-            # Opened for each micro-batch: an embedded index has room for one writer's memory only.
+            # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
             editor = self.sink.edit(generation)
             try:
                 done = Follower(state, editor, changes, self.letters, self.check).step()
-                teller.tell(state, editor, self.check, busy=done != NOTHING, behind=done.more)
+                status.write(state, editor, self.check, busy=done != NOTHING, behind=done.more)
             finally:
                 editor.close()
 
@@ -76,7 +77,7 @@ class KeptLive:
 
 
 class LiveFollower:
-    """Follows now and then, when it is told that time has passed."""
+    """Applies a micro-batch from time to time, when its owner calls `tick`."""
 
     def __init__(
         self, step: Callable[[], None] | None, changes: ChangeSource | None, state: State | None = None
@@ -87,10 +88,10 @@ class LiveFollower:
         self._next = 0.0
 
     def tick(self) -> None:
-        """Take one micro-batch, if a second has passed since the last one.
+        """Apply one micro-batch, if a second has passed since the last one.
 
         Raises:
-            LeaseLostError: another job may have begun.
+            LeaseLostError: another job may have started.
         """
         if self._step is None or time.monotonic() < self._next:
             return
@@ -100,13 +101,36 @@ class LiveFollower:
         except LeaseLostError:
             raise
         except (CatalogueError, SinkError, DiskFullError) as error:
-            # The build goes on: it reads the same changes by itself, and the next tick tries again.
+            # The build goes on: it reads the same changes itself, and the next tick tries again.
             _LOG.warning("the live generation could not follow: %s", type(error).__name__)
-        self._next = time.monotonic() + _EVERY_S
+        self._next = time.monotonic() + _INTERVAL_S
 
     def close(self) -> None:
-        """Let go of the state and the changes."""
+        """Close the state and the changes."""
         if self._state is not None:
             self._state.close()
         if self._changes is not None:
             self._changes.close()
+
+
+def announce(sink: Sink, generation: str, check: Callable[[], None], live: LiveFollower) -> None:
+    """Announce a sealed generation, and give readers the time to fetch its typeahead before it is published.
+
+    No answer depends on it, so a failure is logged and the publication goes on.
+
+    Args:
+        sink: where the generation is.
+        generation: its name.
+        check: raises when the lease is lost; called while waiting.
+        live: follows the live generation while waiting.
+    """
+    try:
+        seconds = sink.announce(generation)
+    except SinkError as error:
+        _LOG.warning("the next generation could not be announced, so readers fetch it when it is live: %s", error)
+        return
+    end = time.monotonic() + seconds
+    while (remaining := end - time.monotonic()) > 0:
+        check()
+        live.tick()
+        time.sleep(min(_ANNOUNCED_STEP_S, remaining))
