@@ -34,8 +34,6 @@ def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO |
         with _bar(stream, bounded=total is not None) as bar:
             task = bar.add_task(title, total=total)
             yield lambda done: bar.advance(task, done)
-    elif total is None:
-        yield from _unbounded(title, stream)
     else:
         yield from _lines(title, total, unit, stream)
 
@@ -48,22 +46,7 @@ def _bar(stream: TextIO, *, bounded: bool) -> Progress:
     return Progress(text, bar, TaskProgressColumn(show_speed=True), TimeRemainingColumn(), console=console)
 
 
-def _unbounded(title: str, stream: TextIO) -> Iterator[Advance]:
-    started = printed = time.monotonic()
-
-    def advance(_: int) -> None:
-        nonlocal printed
-        now = time.monotonic()
-        if now - printed >= _INTERVAL_S:
-            printed = now
-            print(f"{title}: for {now - started:.0f} s", file=stream, flush=True)
-
-    yield advance
-    if (took := time.monotonic() - started) >= _SHORTEST_S:
-        print(f"{title}: done in {took:.1f} s", file=stream, flush=True)
-
-
-def _lines(title: str, total: int, unit: str, stream: TextIO) -> Iterator[Advance]:
+def _lines(title: str, total: int | None, unit: str, stream: TextIO) -> Iterator[Advance]:
     started = printed = time.monotonic()
     done = 0
 
@@ -71,13 +54,19 @@ def _lines(title: str, total: int, unit: str, stream: TextIO) -> Iterator[Advanc
         nonlocal done, printed
         done += more
         now = time.monotonic()
-        if now - printed >= _INTERVAL_S:
-            printed = now
-            rate = done / (now - started)
-            remaining = (total - done) / rate if rate else 0.0
-            print(
-                f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s, {remaining:.0f} s left", file=stream, flush=True
-            )
+        if now - printed < _INTERVAL_S:
+            return
+        printed = now
+        if total is None:
+            print(f"{title}: for {now - started:.0f} s", file=stream, flush=True)
+            return
+        rate = done / (now - started)
+        remaining = (total - done) / rate if rate else 0.0
+        print(f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s, {remaining:.0f} s left", file=stream, flush=True)
 
     yield advance
-    print(f"{title}: {done:,} {unit} in {time.monotonic() - started:.1f} s", file=stream, flush=True)
+    took = time.monotonic() - started
+    if total is not None:
+        print(f"{title}: {done:,} {unit} in {took:.1f} s", file=stream, flush=True)
+    elif took >= _SHORTEST_S:
+        print(f"{title}: done in {took:.1f} s", file=stream, flush=True)

@@ -53,25 +53,25 @@ def record_schema(kind: str) -> dict[str, Any]:
     Args:
         kind: one of KINDS.
     """
-    definitions = _definitions()
-    wanted = definitions[kind]
-    needed = _needed(wanted, definitions)
-    schema = {"$schema": DIALECT, **wanted}
-    if needed:
-        schema["$defs"] = {name: made for name, made in definitions.items() if name in needed}
+    definitions = _definitions() if kind == CHANGE else _definitions(kind)
+    schema = {"$schema": DIALECT, **definitions.pop(kind)}
+    if definitions:
+        schema["$defs"] = definitions
     return schema
 
 
-def _definitions() -> dict[str, Any]:
-    models: dict[str, type[BaseModel]] = {**RECORDS, CHANGE: StatedChange}
+def _definitions(*kinds: str) -> dict[str, Any]:
+    """The schemas of these kinds, by default of all, and then those of their parts."""
+    kinds = kinds or KINDS
+    models: dict[str, type[BaseModel]] = {kind: RECORDS.get(kind, StatedChange) for kind in kinds}
     _, made = models_json_schema([(model, "validation") for model in models.values()], ref_template=_REF)
     names = {model.__name__: kind for kind, model in models.items()}
     definitions = {names.get(name, name): _tidy(schema, names) for name, schema in made["$defs"].items()}
-    for kind in KINDS:
+    for kind in kinds:
         definitions[kind]["description"] = ABOUT[kind]
-    definitions[CHANGE] = _change(definitions[CHANGE])
-    parts = sorted(definitions.keys() - set(KINDS))
-    return {name: definitions[name] for name in (*KINDS, *parts)}
+    if CHANGE in kinds:
+        definitions[CHANGE] = _change(definitions[CHANGE])
+    return {name: definitions[name] for name in (*kinds, *sorted(definitions.keys() - set(kinds)))}
 
 
 def _tidy(schema: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - any part of a JSON document
@@ -121,16 +121,3 @@ def _versions() -> list[dict[str, Any]]:
         {"required": ["version"], "properties": {"version": _WHOLE_NUMBER}},
         {"required": ["updated_at"], "properties": {"updated_at": _TEXT}},
     ]
-
-
-def _needed(schema: Any, definitions: dict[str, Any]) -> set[str]:  # noqa: ANN401 - any part of a JSON document
-    """The names of the definitions that a schema refers to, directly or through others."""
-    if isinstance(schema, list):
-        return {name for part in schema for name in _needed(part, definitions)}
-    if not isinstance(schema, dict):
-        return set()
-    found = {name for part in schema.values() for name in _needed(part, definitions)}
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        found |= {name, *_needed(definitions[name], definitions)}
-    return found

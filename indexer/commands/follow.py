@@ -30,9 +30,9 @@ from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
 from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from indexer.jobs.change_applier import CaughtUp
     from indexer.jobs.following import FollowSummary
-    from indexer.reconcile.findings import Found
+    from indexer.jobs.update import CaughtUp
+    from indexer.reconcile.findings import FaultReport
     from indexer.settings import IndexerSettings
     from indexer.sources.protocol import ChangeSource
 
@@ -94,7 +94,7 @@ def follow_command(
     refused, 2 wrong usage, 3 the engine failed, 4 another job is running.
     """
     from indexer.jobs.following import Following, FollowOptions
-    from indexer.reconcile.findings import Found
+    from indexer.reconcile.findings import FaultReport
     from indexer.reconcile.slices import Reconciler
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
@@ -111,7 +111,7 @@ def follow_command(
                 summary = following.run(stop_event)
         finally:
             source.close()
-    found = Found() if reconciler is None else reconciler.total
+    found = FaultReport() if reconciler is None else reconciler.total
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:
         stop(
@@ -166,7 +166,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _as_wire(summary: "FollowSummary", found: "Found") -> dict[str, object]:
+def _as_wire(summary: "FollowSummary", found: "FaultReport") -> dict[str, object]:
     changes = summary.changes
     return {
         "generation": summary.generation,
@@ -183,7 +183,7 @@ def _as_wire(summary: "FollowSummary", found: "Found") -> dict[str, object]:
     }
 
 
-def _as_text(summary: "FollowSummary", found: "Found") -> str:
+def _as_text(summary: "FollowSummary", found: "FaultReport") -> str:
     changes = summary.changes
     return (
         f"Followed for {summary.seconds:.1f} s: {changes.applied:,} changes applied, {changes.older:,} older,"

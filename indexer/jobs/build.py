@@ -23,13 +23,14 @@ from indexer.jobs.build_summary import (
     build_notes,
     disputed_categories,
 )
-from indexer.jobs.change_applier import CaughtUp, Follower
+from indexer.jobs.change_applier import Follower
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.generation_writing import GenerationWriting
-from indexer.jobs.live_follower import KeptLive, LiveFollower, announce
+from indexer.jobs.live_follower import LiveFollower, announce
 from indexer.jobs.reading import ReadCounts, Reading, read_catalogue
 from indexer.jobs.retention import prune, remove_remains
 from indexer.jobs.unchanged import find_unchanged, record_source, source_digest
+from indexer.jobs.update import CaughtUp
 from indexer.jobs.verification import verify_counts
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
@@ -126,8 +127,8 @@ class _Build:
         self._letters = DeadLetters(self._states.dead_letters)
         self._changes = self._source.changes()
         self._state = self._states.create(self._generation)
-        live = KeptLive(self._sink, self._states, self._previous, self._letters, self._lease.check)
-        self._live = LiveFollower(None, None) if dry_run else live.follow(self._source.changes())
+        live_changes = None if dry_run else self._source.changes()
+        self._live = LiveFollower(self._sink, self._states, self._letters, self._lease.check, live_changes)
         self._writing = GenerationWriting(
             self._sink, self._state, self._lease.check, self._live.tick, self._clock, self._options.acceptance
         )

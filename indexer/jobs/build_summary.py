@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from index_mappings.generations import Stamp
-from indexer.jobs.change_applier import NOTHING, CaughtUp
 from indexer.jobs.reading import NOTED, ReadCounts
+from indexer.jobs.update import NOTHING, CaughtUp
 from indexer.records.problems import ProblemLog
 from indexer.sinks.failures import SinkError
 from indexer.state.state import State

@@ -6,51 +6,14 @@ The position is saved in the transaction of the changes, so an interruption at a
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
 from indexer.jobs.pace import MICRO_BATCH
-from indexer.jobs.update import update
+from indexer.jobs.update import NOTHING, CaughtUp, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import apply_changes
 from indexer.state.state import State
-
-
-@dataclass(frozen=True, slots=True)
-class CaughtUp:
-    """The outcome of some changes.
-
-    Attributes:
-        applied: changes that changed the state.
-        older: changes that the state had already, in this version or a newer one.
-        refused: changes that can't be applied, or whose documents the engine refused; they are dead letters.
-        written, removed: documents.
-        updates: how often the stamp's sequence rose.
-        more: whether more changes are available already.
-    """
-
-    applied: int
-    older: int
-    refused: int
-    written: int = 0
-    removed: int = 0
-    updates: int = 0
-    more: bool = False
-
-    def __add__(self, other: "CaughtUp") -> "CaughtUp":
-        return CaughtUp(
-            self.applied + other.applied,
-            self.older + other.older,
-            self.refused + other.refused,
-            self.written + other.written,
-            self.removed + other.removed,
-            self.updates + other.updates,
-            other.more,
-        )
-
-
-NOTHING: Final = CaughtUp(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +43,7 @@ class Follower:
             SinkError: the engine failed; what was taken into the state is pending, and the next step writes it.
         """
         applied = NOTHING if self.changes is None else _apply_batch(self.state, self.changes, self.letters, most)
-        done = update(self.state, self.editor, self.check, self.clock)
-        rose = int(bool(done.written or done.removed or done.refused))
-        return applied + CaughtUp(0, 0, done.refused, done.written, done.removed, rose, more=applied.more)
+        return update(self.state, self.editor, self.check, self.clock) + applied
 
     def drain(self) -> CaughtUp:
         """Apply all available changes. Errors as in `step`."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.change_applier import NOTHING, CaughtUp, Follower
+from indexer.jobs.change_applier import Follower
 from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusTeller
 from indexer.jobs.pace import MICRO_BATCH
+from indexer.jobs.update import NOTHING, CaughtUp
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError

@@ -6,13 +6,12 @@ A shop that goes under review during a long build must not stay visible until th
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
-from index_mappings.generations import Stamp
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.change_applier import NOTHING, Follower
+from indexer.jobs.change_applier import Follower
 from indexer.jobs.follower_status import StatusTeller
+from indexer.jobs.update import NOTHING
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
@@ -27,65 +26,44 @@ _ANNOUNCED_STEP_S: Final = 0.5
 _LOG: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptLive:
-    """The live generation and its state.
+class LiveFollower:
+    """Applies changes to the live generation from time to time, when its owner calls `tick`.
 
-    Attributes:
-        sink, states: where they are.
-        live: the stamp; None when no generation is live yet.
-        letters: takes changes that can't be applied.
-        check: raises when the lease is lost.
+    It does nothing without changes, or when the state of the live generation is lost.
     """
 
-    sink: Sink
-    states: States
-    live: Stamp | None
-    letters: DeadLetters
-    check: Callable[[], None]
-
-    def follow(self, changes: ChangeSource | None, *, shared: bool = False) -> "LiveFollower":
-        """Follow these changes; the follower does nothing without changes, or when the state is lost.
+    def __init__(
+        self,
+        sink: Sink,
+        states: States,
+        letters: DeadLetters,
+        check: Callable[[], None],
+        changes: ChangeSource | None,
+        *,
+        shared: bool = False,
+    ) -> None:
+        """Open the state of the live generation.
 
         Args:
+            sink: where the generation is.
+            states: where its state is.
+            letters: takes changes that can't be applied.
+            check: raises when the lease is lost.
             changes: the source of changes.
-            shared: whether the caller needs them later, and closes them.
+            shared: whether the caller uses the changes afterwards, and closes them.
         """
-        closed = None if shared else changes
-        if changes is None or self.live is None or not self.states.has(self.live.generation):
-            return LiveFollower(None, closed)
+        self._sink, self._letters, self._check, self._changes, self._shared = sink, letters, check, changes, shared
+        self._status = StatusTeller(changes, only_known=True)
+        self._state: State | None = None
+        self._next = 0.0
+        live = None if changes is None else sink.live()
+        if live is None or not states.has(live.generation):
+            return
+        self._generation = live.generation
         try:
-            state = self.states.open(self.live.generation)
+            self._state = states.open(live.generation)
         except (CatalogueError, DiskFullError):
             _LOG.warning("the live generation is not followed during this build: its state cannot be used")
-            return LiveFollower(None, closed)
-        return LiveFollower(self._step(self.live.generation, state, changes), closed, state)
-
-    def _step(self, generation: str, state: State, changes: ChangeSource) -> Callable[[], None]:
-        status = StatusTeller(changes, only_known=True)
-
-        def step() -> None:
-            # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
-            editor = self.sink.edit(generation)
-            try:
-                done = Follower(state, editor, changes, self.letters, self.check).step()
-                status.write(state, editor, self.check, busy=done != NOTHING, behind=done.more)
-            finally:
-                editor.close()
-
-        return step
-
-
-class LiveFollower:
-    """Applies a micro-batch from time to time, when its owner calls `tick`."""
-
-    def __init__(
-        self, step: Callable[[], None] | None, changes: ChangeSource | None, state: State | None = None
-    ) -> None:
-        self._step = step
-        self._changes = changes
-        self._state = state
-        self._next = 0.0
 
     def tick(self) -> None:
         """Apply one micro-batch, if a second has passed since the last one.
@@ -93,11 +71,11 @@ class LiveFollower:
         Raises:
             LeaseLostError: another job may have started.
         """
-        if self._step is None or time.monotonic() < self._next:
+        if self._state is None or time.monotonic() < self._next:
             return
         try:
             with full_disk_as_error():
-                self._step()
+                self._step(self._state)
         except LeaseLostError:
             raise
         except (CatalogueError, SinkError, DiskFullError) as error:
@@ -105,11 +83,20 @@ class LiveFollower:
             _LOG.warning("the live generation could not follow: %s", type(error).__name__)
         self._next = time.monotonic() + _INTERVAL_S
 
+    def _step(self, state: State) -> None:
+        # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
+        editor = self._sink.edit(self._generation)
+        try:
+            done = Follower(state, editor, self._changes, self._letters, self._check).step()
+            self._status.write(state, editor, self._check, busy=done != NOTHING, behind=done.more)
+        finally:
+            editor.close()
+
     def close(self) -> None:
-        """Close the state and the changes."""
+        """Close the state, and the changes unless they are shared."""
         if self._state is not None:
             self._state.close()
-        if self._changes is not None:
+        if self._changes is not None and not self._shared:
             self._changes.close()
 
 

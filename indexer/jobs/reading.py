@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from indexer.jobs.change_applier import NOTHING, CaughtUp, replay
+from indexer.jobs.change_applier import replay
+from indexer.jobs.update import NOTHING, CaughtUp
 from indexer.progress import stage
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS
@@ -83,8 +85,7 @@ def read_catalogue(
     position = source.open_snapshot()
     try:
         state.connection.execute("BEGIN")
-        putters = {kind: _ticking(_putter(kind, state), tick) for kind in source.kinds()}
-        counted = {kind: _stage(source, kind, putters[kind], problems) for kind in source.kinds()}
+        counted = {kind: _stage(source, kind, _putter(kind, state, tick), problems) for kind in source.kinds()}
         state.connection.execute("COMMIT")
     finally:
         source.close_snapshot()
@@ -111,13 +112,9 @@ def read_catalogue(
     )
 
 
-def _putter(kind: str, state: State) -> Callable[[Any, int], bool]:
-    if kind == "shops":
-        return state.shops.put
-    return lambda record, line: state.related_records.put(kind, record, line)
+def _putter(kind: str, state: State, tick: Callable[[], None]) -> Callable[[Any, int], bool]:
+    put = state.shops.put if kind == "shops" else partial(state.related_records.put, kind)
 
-
-def _ticking(put: Callable[[Any, int], bool], tick: Callable[[], None]) -> Callable[[Any, int], bool]:
     def ticking(record: Any, line: int) -> bool:  # noqa: ANN401 - a record of its kind
         tick()
         return put(record, line)

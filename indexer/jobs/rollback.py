@@ -12,10 +12,10 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from indexer.jobs.change_applier import NOTHING, CaughtUp, Follower
+from indexer.jobs.change_applier import Follower
 from indexer.jobs.follower_status import carry_over_status
-from indexer.jobs.live_follower import KeptLive, announce
-from indexer.jobs.update import update
+from indexer.jobs.live_follower import LiveFollower, announce
+from indexer.jobs.update import NOTHING, CaughtUp, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -90,7 +90,7 @@ def roll_back(
             return RollbackSummary(stamp, live.name, NOTHING, 0)
         letters = DeadLetters(states.dead_letters)
         states.open(live.name).close()  # raises where the state that knows what has been hidden is lost
-        follower = KeptLive(sink, states, live.stamp, letters, lease.check).follow(changes, shared=True)
+        follower = LiveFollower(sink, states, letters, lease.check, changes, shared=True)
         try:
             announce(sink, previous.name, lease.check, follower)
         finally:

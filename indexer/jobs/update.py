@@ -21,19 +21,39 @@ _OWNED_KINDS: Final = ("coupons", "offers")
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateResult:
-    """What an update did.
+class CaughtUp:
+    """The outcome of some changes, or of an update.
 
     Attributes:
+        applied: changes that changed the state.
+        older: changes that the state had already, in this version or a newer one.
+        refused: changes that can't be applied, or whose documents the engine refused; they are dead letters.
         written, removed: documents.
-        refused: documents that the engine rejected; they are in the dead-letter file.
-        sequence: of the new stamp.
+        updates: how often the stamp's sequence rose.
+        more: whether more changes are available already.
     """
 
-    written: int
-    removed: int
-    refused: int
-    sequence: int
+    applied: int = 0
+    older: int = 0
+    refused: int = 0
+    written: int = 0
+    removed: int = 0
+    updates: int = 0
+    more: bool = False
+
+    def __add__(self, other: "CaughtUp") -> "CaughtUp":
+        return CaughtUp(
+            self.applied + other.applied,
+            self.older + other.older,
+            self.refused + other.refused,
+            self.written + other.written,
+            self.removed + other.removed,
+            self.updates + other.updates,
+            other.more,
+        )
+
+
+NOTHING: Final = CaughtUp()
 
 
 def update(
@@ -41,7 +61,7 @@ def update(
     editor: GenerationEditor,
     check: Callable[[], None],
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> UpdateResult:
+) -> CaughtUp:
     """Write the pending documents, show them, and raise the stamp.
 
     Args:
@@ -58,7 +78,7 @@ def update(
         write_accounts(state, editor)
         state.pending.clear(ACCOUNTS)
     if not state.pending.count():
-        return UpdateResult(0, 0, 0, editor.stamp.sequence)
+        return NOTHING
     written = removed = refused = 0
     projector = Projector(state)
     for shop_ids in state.pending.batches(REMOVED_SHOPS, _BATCH):
@@ -83,4 +103,5 @@ def update(
     editor.commit(stamp.counted(counts))
     with state.transaction():
         state.pending.clear()
-    return UpdateResult(written, removed, refused, editor.stamp.sequence)
+    rose = bool(written or removed or refused)
+    return CaughtUp(refused=refused, written=written, removed=removed, updates=int(rose))

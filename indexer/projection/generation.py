@@ -97,14 +97,18 @@ class Projector:
         return sum(1 for _ in self._shops.categories())
 
     def _coupon(self, key: str) -> CouponDocument | None:
-        row = self._related.row("coupons", key)
-        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
-            return None
-        return project_coupon(CouponRecord.model_validate_json(row.text), shop)
+        text, shop = self._public_row("coupons", key)
+        return None if shop is None else project_coupon(CouponRecord.model_validate_json(text), shop)
 
     def _offer(self, key: str) -> OfferDocument | None:
-        row = self._related.row("offers", key)
-        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
+        text, shop = self._public_row("offers", key)
+        if shop is None:
             return None
-        program = self._related.program(shop.id)
-        return project_offer(OfferRecord.model_validate_json(row.text), shop, program)
+        return project_offer(OfferRecord.model_validate_json(text), shop, self._related.program(shop.id))
+
+    def _public_row(self, kind: str, key: str) -> tuple[str, ShopRecord | None]:
+        """The text of a coupon or offer with its shop; None for a shop that is not public."""
+        row = self._related.row(kind, key)
+        if row is None or row.text is None:
+            return "", None
+        return row.text, self._shops.public(str(row.owner))

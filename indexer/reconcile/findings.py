@@ -31,7 +31,7 @@ class FaultCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FaultReport:
     """What a comparison found and did.
 
     Attributes:
@@ -51,15 +51,15 @@ class Found:
     @classmethod
     def of(
         cls, faults: Iterable[tuple[Fault, str]], *, repaired: int = 0, refused: int = 0, checked: int = 0
-    ) -> "Found":
+    ) -> "FaultReport":
         """Count faults that are given singly, each by its class and kind."""
         return cls(_listed(Counter(faults)), repaired, refused, checked)
 
-    def __add__(self, other: "Found") -> "Found":
+    def __add__(self, other: "FaultReport") -> "FaultReport":
         counted: Counter[tuple[Fault, str]] = Counter()
         for count in (*self.faults, *other.faults):
             counted[count.fault, count.kind] += count.number
-        return Found(
+        return FaultReport(
             _listed(counted),
             self.repaired + other.repaired,
             self.refused + other.refused,

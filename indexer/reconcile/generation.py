@@ -14,7 +14,7 @@ from index_mappings.documents import DOCUMENTS
 from indexer.jobs.update import update
 from indexer.jobs.verification import batches
 from indexer.projection.generation import Projector
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.pages import Finding, compare_page
 from indexer.reconcile.state import StateFaults, check_state, clear_doubtful, rebuild_derived_tables
 from indexer.sinks.failures import SinkError
@@ -60,7 +60,7 @@ class Comparison:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     sums_hold: bool = False
 
-    def step(self, cursor: Cursor, most: int = PAGE) -> tuple[Found, Cursor | None]:
+    def step(self, cursor: Cursor, most: int = PAGE) -> tuple[FaultReport, Cursor | None]:
         """Compare the next page.
 
         Args:
@@ -82,12 +82,12 @@ class Comparison:
             self._update()  # pending documents of a failed update, which the comparison skips
         page = compare_page(self.state, self.editor, KINDS[cursor.kind], cursor.after, most)
         found = self._repair_page(page.findings) if self.repair else _counted(page.findings)
-        found += Found(checked=page.checked)
+        found += FaultReport(checked=page.checked)
         if page.after is not None:
             return found, Cursor(cursor.kind, page.after)
         return found, Cursor(cursor.kind + 1) if cursor.kind + 1 < len(KINDS) else None
 
-    def _compare_derived(self) -> Found:
+    def _compare_derived(self) -> FaultReport:
         """Check the typeahead's files, the state's derived tables, and the stamp's counts."""
         damaged = self._check_typeahead()
         if self.sums_hold:
@@ -96,7 +96,7 @@ class Comparison:
         else:
             faults = check_state(self.state)
         counts = ((Fault.STATE, "shops", faults.shops), (Fault.STATE, "categories", faults.categories))
-        found = Found(tuple(FaultCount(*count) for count in counts if count[2]))
+        found = FaultReport(tuple(FaultCount(*count) for count in counts if count[2]))
         if self.repair:
             if found.total:
                 rebuild_derived_tables(self.state)
@@ -104,16 +104,16 @@ class Comparison:
             self._update()
         return damaged + found + self._check_counts()
 
-    def _check_files(self) -> Found:
+    def _check_files(self) -> FaultReport:
         """Check the files of the indices; a damaged one can only be replaced with the whole generation."""
         if not self.editor.stamp.readable:
             raise SinkError("the generation has another schema version: build a new one")
         damaged = self.editor.files_damaged()
         for _, name in damaged:
             _LOG.error("the file %s of the live generation is missing or damaged: build again, or roll back", name)
-        return Found.of((Fault.DAMAGED, kind) for kind, _ in damaged)
+        return FaultReport.of((Fault.DAMAGED, kind) for kind, _ in damaged)
 
-    def _check_typeahead(self) -> Found:
+    def _check_typeahead(self) -> FaultReport:
         """Check the typeahead's files; a repair writes all of them again from the stored shops."""
         damaged = self.editor.typeahead_damaged()
         if damaged and self.repair:
@@ -122,9 +122,9 @@ class Comparison:
             stamp = self.editor.stamp
             self.editor.commit(replace(stamp, sequence=stamp.sequence + 1))
         faults = ((Fault.DAMAGED, TYPEAHEAD) for _ in damaged)
-        return Found.of(faults, repaired=len(damaged) if self.repair else 0)
+        return FaultReport.of(faults, repaired=len(damaged) if self.repair else 0)
 
-    def _check_counts(self) -> Found:
+    def _check_counts(self) -> FaultReport:
         """Check the stamp's counts; one that is the index's and not the state's is correct after a refused document."""
         stamp = self.editor.stamp
         held = {kind: self.editor.count(kind) for kind in DOCUMENTS}
@@ -136,9 +136,9 @@ class Comparison:
             self.check()
             self.editor.commit(replace(stamp, sequence=stamp.sequence + 1).counted(held))
         faults = ((Fault.WRONG_GENERATION, kind) for kind in wrong)
-        return Found.of(faults, repaired=len(wrong) if self.repair else 0)
+        return FaultReport.of(faults, repaired=len(wrong) if self.repair else 0)
 
-    def _repair_page(self, findings: Iterable[Finding]) -> Found:
+    def _repair_page(self, findings: Iterable[Finding]) -> FaultReport:
         """Repair the faults of a page, the gravest in a micro-batch of their own."""
         listed = tuple(findings)
         urgent = {finding for finding in listed if finding.fault is Fault.NOT_PUBLIC}
@@ -157,7 +157,7 @@ class Comparison:
                 for found in self.editor.read(kind, batch):
                     yield Finding(Fault.NOT_PUBLIC, kind, found, shop_id)
 
-    def _repair_findings(self, findings: Iterable[Finding]) -> Found:
+    def _repair_findings(self, findings: Iterable[Finding]) -> FaultReport:
         found = _counted(findings)
         if not found.total:
             return found
@@ -175,11 +175,11 @@ class Comparison:
         return update(self.state, self.editor, self.check, self.clock).refused
 
 
-def _counted(findings: Iterable[Finding]) -> Found:
-    return Found.of((finding.fault, finding.kind) for finding in findings)
+def _counted(findings: Iterable[Finding]) -> FaultReport:
+    return FaultReport.of((finding.fault, finding.kind) for finding in findings)
 
 
-def check_place(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Found:
+def check_place(sink: Sink, *, repair: bool, check: Callable[[], None]) -> FaultReport:
     """Check, and repair, that all aliases and the stamp belong to the live generation; call it under the lease.
 
     Raises:
@@ -191,4 +191,4 @@ def check_place(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Found
         check()
         sink.repair_aliases()
         remaining = sink.alias_drift()
-    return Found.of(((Fault.WRONG_GENERATION, kind) for kind in drifted), repaired=len(drifted) - len(remaining))
+    return FaultReport.of(((Fault.WRONG_GENERATION, kind) for kind in drifted), repaired=len(drifted) - len(remaining))

@@ -12,7 +12,7 @@ from typing import Final
 
 from index_mappings.generations import STAMP
 from indexer.jobs.change_applier import Follower
-from indexer.reconcile.findings import Found
+from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_place
 from indexer.reconcile.source import compare_source, read_anew
 from indexer.sinks.dead_letters import DeadLetters
@@ -53,7 +53,7 @@ class Verified:
     """
 
     generation: str | None
-    found: Found
+    found: FaultReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class _Job:
             raise StateError("no generation is live: build one first, by shop-directory index build")
         return live.generation
 
-    def _with_source(self, source: Source, generation: str, state: State) -> Found:
+    def _with_source(self, source: Source, generation: str, state: State) -> FaultReport:
         changes, letters = source.changes(), DeadLetters(self._states.dead_letters)
         snapshot = read_anew(
             source, state.path, skip_invalid=self._options.skip_invalid, tick=lambda: self._tick(0)
@@ -142,10 +142,10 @@ class _Job:
             if changes is not None:
                 changes.close()
 
-    def _with_state(self, generation: str, state: State) -> Found:
+    def _with_state(self, generation: str, state: State) -> FaultReport:
         rate, started = self._options.rate, self._timer.now()
         most = PAGE if rate is None else max(1, min(PAGE, int(rate)))
-        total = Found()
+        total = FaultReport()
         cursor: Cursor | None = Cursor()
         while cursor is not None:
             with self._editing(generation) as editor:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from indexer.jobs.pace import RECONCILE_RATE
-from indexer.reconcile.findings import Found
+from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_place
 from indexer.reconcile.state import sums_hold
 from indexer.sinks.protocol import GenerationEditor, Sink
@@ -34,7 +34,7 @@ class Reconciler:
         repair: bool = True,
         rate: float = RECONCILE_RATE,
         rest: float = _ROUND_INTERVAL_S,
-        on_round: Callable[[Found], None] = lambda _: None,
+        on_round: Callable[[FaultReport], None] = lambda _: None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -57,8 +57,8 @@ class Reconciler:
         self._allowed = 0.0
         self._look: BackgroundLook | None = None
         self._sums_hold: bool | None = None
-        self.round = Found()
-        self.total = Found()
+        self.round = FaultReport()
+        self.total = FaultReport()
 
     def slice(self, state: State, editor: GenerationEditor, check: Callable[[], None]) -> None:
         """Compare, and repair, what the rate allows for the time since the last slice, at most for one second.
@@ -119,9 +119,9 @@ class Reconciler:
     def _start_round(self) -> None:
         self.close()
         self._sums_hold = None
-        self._started, self.round = self._now(), Found()
+        self._started, self.round = self._now(), FaultReport()
 
-    def _count(self, found: Found) -> None:
+    def _count(self, found: FaultReport) -> None:
         self.round += found
         self.total += found
 

@@ -15,7 +15,7 @@ from indexer.jobs.change_applier import Follower
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.jobs.update import update
 from indexer.jobs.verification import batches
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source
@@ -101,7 +101,7 @@ def read_anew(
                 changes.close()
 
 
-def compare_source(snapshot: State, applier: Follower, *, repair: bool) -> Found:
+def compare_source(snapshot: State, applier: Follower, *, repair: bool) -> FaultReport:
     """Compare a snapshot of the source with the state, under the lease.
 
     Args:
@@ -128,7 +128,7 @@ def compare_source(snapshot: State, applier: Follower, *, repair: bool) -> Found
     return replace(found, repaired=found.total - min(refused, found.total), refused=refused)
 
 
-def _find_lost(state: State, fresh: State) -> Found:
+def _find_lost(state: State, fresh: State) -> FaultReport:
     db = state.connection
     db.execute("DROP TABLE IF EXISTS temp.lost")
     db.execute(_TABLE)
@@ -144,7 +144,7 @@ def _find_lost(state: State, fresh: State) -> Found:
     )
     counting = "SELECT (SELECT COUNT(*) FROM shops) + (SELECT COUNT(*) FROM belongings)"
     (checked,) = fresh.connection.execute(counting).fetchone()
-    return Found(faults, checked=checked)
+    return FaultReport(faults, checked=checked)
 
 
 def _put(state: State, fresh: State, kind: str, key: str, *, gone: bool) -> None:

@@ -22,23 +22,14 @@ _TABLES: Final = (
     "DELETE FROM temp.differing_shops",
     "DELETE FROM temp.differing_categories",
 )
-_DIFFERING: Final = (
-    """
-    INSERT OR IGNORE INTO temp.differing_shops
-    SELECT id FROM (SELECT * FROM rightful_winners EXCEPT SELECT * FROM winners)
-    """,
-    """
-    INSERT OR IGNORE INTO temp.differing_shops
-    SELECT id FROM (SELECT * FROM winners EXCEPT SELECT * FROM rightful_winners)
-    """,
-    """
-    INSERT OR IGNORE INTO temp.differing_categories
-    SELECT slug FROM (SELECT * FROM counted_categories EXCEPT SELECT * FROM category_names)
-    """,
-    """
-    INSERT OR IGNORE INTO temp.differing_categories
-    SELECT slug FROM (SELECT * FROM category_names EXCEPT SELECT * FROM counted_categories)
-    """,
+# Rows of one side that the other lacks.
+_DIFFERING: Final = tuple(
+    f"INSERT OR IGNORE INTO temp.{table} SELECT {key} FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})"  # noqa: S608 - nothing but constants of this module
+    for table, key, derived, counted in (
+        ("differing_shops", "id", "winners", "rightful_winners"),
+        ("differing_categories", "slug", "category_names", "counted_categories"),
+    )
+    for one, other in ((counted, derived), (derived, counted))
 )
 _DOUBTFUL: Final = (
     "SELECT 'shops', id FROM temp.differing_shops",

@@ -10,9 +10,10 @@ import pytest
 
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, build
-from indexer.jobs.change_applier import CaughtUp, Follower
+from indexer.jobs.change_applier import Follower
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back
+from indexer.jobs.update import CaughtUp
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError

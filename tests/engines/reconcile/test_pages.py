@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.generation import KINDS, Comparison, Cursor
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.lease import LeaseLostError
@@ -63,7 +63,7 @@ def test_a_healthy_index_has_no_faults(world: World, rate: float | None) -> None
 
     found = world.reconcile(repair=True, rate=rate)
 
-    assert replace(found, seconds=round(found.seconds, 6)) == Found(
+    assert replace(found, seconds=round(found.seconds, 6)) == FaultReport(
         checked=DOCUMENTS_OF_THE_WORLD, seconds=round(seconds, 6)
     )
 
@@ -111,7 +111,7 @@ def test_all_of_a_hidden_shop_goes_in_one_micro_batch_before_anything_else(
 
         found, _ = comparison.step(place, most=4)
 
-        assert begun == Found()
+        assert begun == FaultReport()
         assert found.faults == (
             FaultCount(Fault.NOT_PUBLIC, "coupons", 2),
             FaultCount(Fault.NOT_PUBLIC, "shops", 1),

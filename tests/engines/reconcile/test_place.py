@@ -14,7 +14,7 @@ from index_mappings.embedded import index_directory, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from index_mappings.integrity import to_stamp_json
 from indexer.jobs.build import build
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.generation import check_place
 from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
@@ -36,14 +36,14 @@ def client(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearch]:
         yield opened
 
 
-def _check(world: World, *, repair: bool) -> Found:
+def _check(world: World, *, repair: bool) -> FaultReport:
     return check_place(world.sink, repair=repair, check=lambda: None)
 
 
 def test_a_place_that_agrees_with_itself_has_no_faults(world: World) -> None:
     before = world.sink.live()
 
-    assert _check(world, repair=True) == Found()
+    assert _check(world, repair=True) == FaultReport()
     assert world.sink.live() == before
 
 
@@ -58,7 +58,7 @@ def test_a_stamp_of_another_generation_is_found_and_written_anew(tmp_path: Path)
     found = verify_live(world.sink, world.states)
     repaired = verify_live(world.sink, world.states, options=_REPAIR)
 
-    assert found == Verified(None, Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),)))
+    assert found == Verified(None, FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),)))
     assert (repaired.generation, repaired.found.faults) == (before.generation, found.found.faults)
     assert repaired.found.remaining == 0
     after = world.sink.live()
@@ -122,7 +122,7 @@ class TestOpenSearch:
         found = _check(world, repair=False)
         repaired = _check(world, repair=True)
 
-        assert found == Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
         assert repaired == replace(found, repaired=1)
         assert world.sink.live() == before
 
@@ -138,7 +138,7 @@ class TestOpenSearch:
         found = _check(world, repair=False)
         repaired = _check(world, repair=True)
 
-        assert found == Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
         assert repaired == replace(found, repaired=1)
         after = world.sink.live()
         assert after is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.slices import Reconciler
 from indexer.reconcile.state import sums_hold
 from indexer.sinks.memory.sink import MemorySink
@@ -44,7 +44,7 @@ def _changes(n: int) -> list[dict[str, Any]]:
 
 
 def test_nothing_is_invented_while_changes_are_applied_between_slices(world: World) -> None:
-    clock, rounds = Clock(), list[Found]()
+    clock, rounds = Clock(), list[FaultReport]()
     reconciler = Reconciler(world.sink, rate=6, rest=0, on_round=rounds.append, now=clock.timer.now)
     changes = world.source.changes()
     assert changes is not None
@@ -67,7 +67,7 @@ def test_nothing_is_invented_while_changes_are_applied_between_slices(world: Wor
 
 def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: World) -> None:
     plant(world, add_shop("hidden"), add_coupon("c-hidden"), lose("shops", "s8"), lose("facts", "s2"))
-    clock, rounds = Clock(), list[Found]()
+    clock, rounds = Clock(), list[FaultReport]()
     reconciler = Reconciler(world.sink, rate=5, rest=1_000, on_round=rounds.append, now=clock.timer.now)
 
     with world.states.open(world.generation) as state:
@@ -95,7 +95,7 @@ def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: Wor
 
 def test_slices_begin_anew_with_another_generation(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path / "one")
-    clock, rounds = Clock(), list[Found]()
+    clock, rounds = Clock(), list[FaultReport]()
     reconciler = Reconciler(world.sink, rate=20, rest=0, on_round=rounds.append, now=clock.timer.now)
     with world.editing() as (state, editor):
         clock.sleep(1)
@@ -121,7 +121,7 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
         return sums_hold(state)
 
     monkeypatch.setattr("indexer.reconcile.slices.sums_hold", slow)
-    clock, rounds = Clock(), list[Found]()
+    clock, rounds = Clock(), list[FaultReport]()
     reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, on_round=rounds.append, now=clock.timer.now)
     with world.states.open(world.generation) as state:
         editor = world.sink.edit(world.generation)

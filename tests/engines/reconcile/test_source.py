@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from indexer.jobs.build import build
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.source import compare_source, read_anew
 from indexer.records.problems import InvalidRecordsError
 from indexer.sinks.memory.sink import MemorySink
@@ -16,7 +16,7 @@ from tests.engines.reconcile.world import HIDDEN, OTHERS, PUBLIC, SHOPS, World, 
 from tests.support.catalogues import coupon, shipping, shop, write_catalogue, write_catalogue_directory
 
 
-def _compare(world: World, *, repair: bool) -> Found:
+def _compare(world: World, *, repair: bool) -> FaultReport:
     with (
         read_anew(world.source, world.states.path(world.generation)) as snapshot,
         world.editing() as (state, editor),

@@ -13,7 +13,7 @@ from indexer.jobs.change_applier import Follower
 from indexer.projection.generation import Projector
 from indexer.projection.offers import project_coupon
 from indexer.projection.shops import project_shop
-from indexer.reconcile.findings import Found
+from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
@@ -90,7 +90,7 @@ class World:
         finally:
             editor.close()
 
-    def reconcile(self, *, repair: bool, rate: float | None = None) -> Found:
+    def reconcile(self, *, repair: bool, rate: float | None = None) -> FaultReport:
         """Compare all of it, in no time."""
         options = VerifyOptions(repair=repair, rate=rate)
         return verify_live(self.sink, self.states, options=options, timer=Clock().timer).found

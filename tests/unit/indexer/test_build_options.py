@@ -10,7 +10,7 @@ import pytest
 
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build
-from indexer.jobs.change_applier import CaughtUp
+from indexer.jobs.update import CaughtUp
 from indexer.records.problems import CatalogueError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.embedded.writing import EmbeddedEditor

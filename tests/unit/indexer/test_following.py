@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from indexer.jobs.build import build
-from indexer.jobs.change_applier import CaughtUp
 from indexer.jobs.following import Following, FollowOptions
+from indexer.jobs.update import CaughtUp
 from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding

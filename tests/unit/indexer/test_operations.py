@@ -14,7 +14,7 @@ from index_mappings.operations import FollowerStatus, Operations, ResourceAccoun
 from indexer.jobs.build import build
 from indexer.jobs.follower_status import StatusTeller
 from indexer.jobs.following import Following, FollowOptions, FollowSummary
-from indexer.jobs.live_follower import KeptLive
+from indexer.jobs.live_follower import LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.memory.sink import MemoryEditor, MemorySink
@@ -246,7 +246,7 @@ def test_what_was_told_of_the_follower_goes_over_into_the_next_generation(tmp_pa
 def _after_a_tick(world: World, changes: ChangeFile, told: FollowerStatus | None) -> FollowerStatus | None:
     """What is told of a follower that was told of so, when a build has followed for it once."""
     world.sink.told = Operations((), told)
-    KeptLive(world.sink, world.states, world.sink.live(), world.letters, lambda: None).follow(changes).tick()
+    LiveFollower(world.sink, world.states, world.letters, lambda: None, changes).tick()
     return world.follower
 
 
