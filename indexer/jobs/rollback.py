@@ -89,7 +89,7 @@ def roll_back(
         if dry_run:
             return RollbackSummary(stamp, live.name, NOTHING, 0)
         letters = DeadLetters(states.dead_letters)
-        states.open(live.name).close()  # raises where the state that knows what has been hidden is lost
+        states.open(live.name).close()  # raises if the state, which records what has been hidden, is lost
         follower = LiveFollower(sink, states, letters, lease.check, changes, shared=True)
         try:
             announce(sink, previous.name, lease.check, follower)
