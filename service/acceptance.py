@@ -74,7 +74,7 @@ class GenerationAnswers:
             snapshot = await self._retried(partial(snapshot_of, engine, self.stamp))
             for query in queries:
                 reasons = await self._retried(partial(_reasons, snapshot, query))
-                failures += [AcceptanceFailure(query.place, reason) for reason in reasons]
+                failures += [AcceptanceFailure(query.location, reason) for reason in reasons]
         return tuple(failures)
 
     async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:

@@ -7,8 +7,8 @@ from index_mappings.timestamps import optional_moment
 from indexer.records.related import ShippingRecord, TrustRecord
 
 
-class Named(Protocol):
-    """A public shop, as far as its facts have to know it."""
+class ShopReference(Protocol):
+    """The part of a public shop's record that its facts name."""
 
     @property
     def id(self) -> str:
@@ -19,7 +19,9 @@ class Named(Protocol):
         """Its reduced domain."""
 
 
-def project_facts(shop: Named, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]) -> FactsDocument:
+def project_facts(
+    shop: ShopReference, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]
+) -> FactsDocument:
     """The facts of a public shop."""
     rows = {row.kind: row for row in trust}
     signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)
@@ -28,7 +30,7 @@ def project_facts(shop: Named, shipping: ShippingRecord | None, trust: tuple[Tru
         id=shop.id,
         rank=shop.id,
         refs=refs,
-        # No present signal, no way in: such a shop is then the same miss as an unknown one (A8).
+        # Without a present signal the shop has no reference here, and the answer is that for an unknown shop (A8).
         trusted_refs=refs if signals else (),
         shop={"id": shop.id, "domain": shop.domain},
         shipping=None if shipping is None else _shipping(shipping),

@@ -1,4 +1,7 @@
-"""Projection of coupons and offers: what callers see, and what is compared when they ask. Pure; no clock (A2, A4)."""
+"""Projection of coupons and offers: the fields that callers see, and those that queries compare (A2, A4).
+
+The functions are pure and read no clock.
+"""
 
 from typing import Any, Final
 
@@ -11,7 +14,7 @@ from indexer.records.related import AffiliateProgramRecord, CouponRecord, OfferR
 from indexer.records.shop import ShopRecord
 from indexer.records.values import MoneyPart
 
-# RFC 2606 and RFC 6761: names that can't be real shops (A4).
+# RFC 2606 and RFC 6761 reserve these names, so no real shop can have them (A4).
 _RESERVED_TOP: Final = frozenset({"test", "example", "invalid", "localhost"})
 _RESERVED_DOMAINS: Final = ("example.com", "example.net", "example.org")
 
@@ -50,7 +53,7 @@ def project_offer(offer: OfferRecord, shop: ShopRecord, program: AffiliateProgra
 
 
 def offer_view(offer: OfferRecord) -> dict[str, Any]:
-    """What callers see of an offer; its URL is the checkout tools' alone."""
+    """The fields of an offer that callers see; only the checkout tools return its URL."""
     return {
         "offer_id": offer.id,
         "title": offer.title,
@@ -61,7 +64,7 @@ def offer_view(offer: OfferRecord) -> dict[str, Any]:
 
 
 def is_reserved(domain: str) -> bool:
-    """Whether a domain is a reserved test name or below one."""
+    """Whether a domain is a reserved name, or below one."""
     return domain.rpartition(".")[2] in _RESERVED_TOP or any(
         domain == reserved or domain.endswith(f".{reserved}") for reserved in _RESERVED_DOMAINS
     )

@@ -1,4 +1,4 @@
-"""Projection: a public record becomes a document. Pure; no clock, no network, nothing that is not public."""
+"""Projection of shops and categories. The functions are pure, and get public records only."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from indexer.records.related import OfferRecord, RedirectRecord
 from indexer.records.shop import ShopRecord
 from indexer.state.shops import CarriedCategory
 
-# What find_shop shows of each shop (A1); get_shop asks the offers' own index.
+# The number of offers that find_shop shows of each shop (A1); get_shop reads the offers' own index.
 HEAD_OFFERS: Final = 3
 
 
@@ -27,8 +27,8 @@ def project_shop(
     Args:
         shop: the record.
         newest_offers: at most HEAD_OFFERS of its offers, newest first.
-        offers_total: how many it has.
-        redirects: those between its domain and another public shop's.
+        offers_total: the number of its offers.
+        redirects: those between its domain and that of another public shop.
     """
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)
@@ -71,7 +71,7 @@ def _redirect_view(redirect: RedirectRecord) -> dict[str, str | None]:
 
 def project_category(category: CarriedCategory) -> CategoryDocument:
     """The document of a category."""
-    # Most shops first, then slug (M11): the same key as M1's, with the count in the place of the popularity.
+    # Most shops first, then slug (M11): the same key as M1's, with the count instead of the popularity.
     rank = rank_key(float(category.count), category.slug)
     return CategoryDocument(
         id=category.slug,

@@ -269,7 +269,7 @@ async def test_an_announced_generation_is_there_when_it_is_published(world: Worl
     await world.shows("ha", ["Harbour"])
     stop.set()
     await asking
-    assert rolled.left == second.generation
+    assert rolled.replaced == second.generation
     assert world.client.exists(index=alias_name(world.prefix, STAMP), id="announced") is False
 
 

@@ -11,8 +11,9 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp
 from index_mappings.operations import ResourceAccount
 from indexer.jobs.build import BuildOptions, BuildSummary, build
-from indexer.jobs.catching_up import CaughtUp, Follower
+from indexer.jobs.change_applier import Follower
 from indexer.jobs.pace import MICRO_BATCH
+from indexer.jobs.update import CaughtUp
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor, Sink

@@ -143,7 +143,7 @@ def test_nothing_that_was_said_during_a_build_is_lost_and_the_rest_follows(engin
 def _build(
     place: Place, between: Callable[[], None] = lambda: None, golden: Callable[[Stamp], None] | None = None
 ) -> BuildSummary:
-    options = BuildOptions(most_shrink=1.0, golden=golden)
+    options = BuildOptions(most_shrink=1.0, acceptance=golden)
     return build(SlowCatalogue(place.catalogue, between), place.sink, place.states, options)
 
 

@@ -128,7 +128,7 @@ async def test_accounts_that_a_killed_follower_took_are_told_by_the_next_one(eng
 def _following(place: Place, tell: Callable[..., None] = lambda _: None, **options: Any) -> Iterator[None]:  # noqa: ANN401
     """Following in a thread, from beginning to end of the block."""
     changes, stop, failed = NdjsonCatalogue(place.catalogue).changes(), threading.Event(), []
-    following = Following(place.sink, place.states, changes, FollowOptions(**options), tell=tell)
+    following = Following(place.sink, place.states, changes, FollowOptions(**options), on_batch=tell)
 
     def run() -> None:
         try:
@@ -189,7 +189,7 @@ async def test_what_is_told_while_changes_wait_says_since_when(engine: Engine, t
     def follow() -> None:
         changes = NdjsonCatalogue(place.catalogue).changes()
         options = FollowOptions(once=True, micro_batch=1)
-        Following(place.sink, place.states, changes, options, tell=look).run(threading.Event())
+        Following(place.sink, place.states, changes, options, on_batch=look).run(threading.Event())
 
     for version in (1, 2):
         place.append([_shop(version, "Book"), _upsert(version, "a"), _shop(version, "Vase")])

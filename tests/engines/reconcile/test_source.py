@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from indexer.jobs.build import build
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.source import compare_source, read_anew
 from indexer.records.problems import InvalidRecordsError
 from indexer.sinks.memory.sink import MemorySink
@@ -16,12 +16,12 @@ from tests.engines.reconcile.world import HIDDEN, OTHERS, PUBLIC, SHOPS, World, 
 from tests.support.catalogues import coupon, shipping, shop, write_catalogue, write_catalogue_directory
 
 
-def _compare(world: World, *, repair: bool) -> Found:
+def _compare(world: World, *, repair: bool) -> FaultReport:
     with (
-        read_anew(world.source, world.states.path(world.generation)) as anew,
+        read_anew(world.source, world.states.path(world.generation)) as snapshot,
         world.editing() as (state, editor),
     ):
-        return compare_source(anew, world.follower(state, editor), repair=repair)
+        return compare_source(snapshot, world.follower(state, editor), repair=repair)
 
 
 def _lose_changes(world: World, *lost: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: 
 
     repaired = _compare(world, repair=True)
 
-    assert (repaired.faults, repaired.repaired, repaired.left) == (found.faults, 7, 0)
+    assert (repaired.faults, repaired.repaired, repaired.remaining) == (found.faults, 7, 0)
     assert world.documents() == world.built_anew() != before
     assert _compare(world, repair=False).faults == ()
     assert world.reconcile(repair=False).faults == ()
@@ -100,7 +100,7 @@ def test_what_the_catalogue_says_otherwise_or_no_more_is_found_and_repaired(worl
         FaultCount(Fault.LOST_DELETE, "coupons", 1),
         FaultCount(Fault.LOST_DELETE, "shops", 1),
     )
-    assert (repaired.faults, repaired.left) == (found.faults, 0)
+    assert (repaired.faults, repaired.remaining) == (found.faults, 0)
     assert world.documents() == world.built_anew()
     assert _compare(world, repair=False).faults == ()
 
@@ -142,8 +142,8 @@ def test_reading_anew_is_private_and_leaves_nothing_behind(tmp_path: Path) -> No
     states = world.states.directory
     before = sorted(states.iterdir())
 
-    with read_anew(world.source, world.states.path(world.generation)) as anew:
-        file = anew.state.path
+    with read_anew(world.source, world.states.path(world.generation)) as snapshot:
+        file = snapshot.path
         assert file.is_relative_to(states)
         assert file.stat().st_mode & 0o777 == 0o600
 

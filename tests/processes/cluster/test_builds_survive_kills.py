@@ -19,7 +19,7 @@ import pytest
 from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.generations import index_name
 from indexer.jobs.build import BuildSummary, build
-from indexer.jobs.catching_up import Follower
+from indexer.jobs.change_applier import Follower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import holding
 from indexer.sinks.memory.sink import MemorySink

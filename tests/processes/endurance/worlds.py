@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
-from indexer.jobs.catching_up import Follower
+from indexer.jobs.change_applier import Follower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationReader

@@ -11,7 +11,7 @@ import pytest
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import is_generation
 from indexer.jobs.build import BuildOptions, BuildSummary, build
-from indexer.jobs.catching_up import CaughtUp
+from indexer.jobs.update import CaughtUp
 from indexer.records.problems import LISTED, InvalidRecordsError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError

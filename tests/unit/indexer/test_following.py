@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from indexer.jobs.build import build
-from indexer.jobs.catching_up import CaughtUp
 from indexer.jobs.following import Following, FollowOptions
+from indexer.jobs.update import CaughtUp
 from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -48,7 +48,7 @@ class World:
 
     def following(self, tell: Callable[[CaughtUp], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
         chosen = FollowOptions(**{"interval": 0.01, **options})
-        return Following(self.sink, self.states, self.changes(), chosen, tell=tell)
+        return Following(self.sink, self.states, self.changes(), chosen, on_batch=tell)
 
     def names(self) -> list[str]:
         return sorted(found.name for found in self.sink.documents["shops"])
@@ -175,7 +175,7 @@ def test_what_fails_is_tried_again_and_counted(world: World, caplog: pytest.LogC
     running = Running(Following(world.sink, world.states, troubled, FollowOptions(interval=0.01)))
     _until(lambda: world.names() == ["Book", "Lamp"])
     assert getattr(running.end(), "failures", None) == 3
-    assert caplog.text.count("following failed and is tried again in ") == 3
+    assert caplog.text.count("following failed and is retried in ") == 3
 
 
 def test_once_raises_what_fails(world: World) -> None:
@@ -200,7 +200,7 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
 def test_nothing_published_is_nothing_to_follow(tmp_path: Path) -> None:
     sink = MemorySink()
     following = Following(sink, States(tmp_path / "state", sink.location), None, FollowOptions(once=True))
-    with pytest.raises(StateError, match="nothing is published that could follow: build first"):
+    with pytest.raises(StateError, match="no generation is live: build one first"):
         following.run(threading.Event())
 
 

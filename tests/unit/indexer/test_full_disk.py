@@ -100,7 +100,7 @@ def test_a_build_without_space_is_exit_code_3_in_one_sentence_and_leaves_the_liv
         done = CliRunner().invoke(index, command, env=environment)
     assert (done.exit_code, done.stdout) == (3, "")
     assert done.stderr.splitlines()[-1] == (
-        "Nothing was published: a disk is full: free space where the index and the state are kept, and try again."
+        "Nothing was published: a disk is full: free space where the index and the state are stored, and try again."
     )
     assert EmbeddedSink(tmp_path / "index").live() == live
     assert sorted(tmp_path.rglob("*.sqlite")) == states
@@ -154,8 +154,8 @@ def test_following_without_space_tries_again_and_loses_no_change(
     summary = following.run(_FreeingStop(states))
     assert (summary.failures, summary.changes.applied) == (1, len(MANY))
     assert {found.name.partition("x")[0][-8:] for found in sink.documents["shops"]} == {" renamed"}
-    assert [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()] == [
-        f"following failed and is tried again in 0 s: {ADVICE}"
+    assert [record.getMessage() for record in caplog.records if "retried" in record.getMessage()] == [
+        f"following failed and is retried in 0 s: {ADVICE}"
     ]
 
 

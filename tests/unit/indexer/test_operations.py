@@ -12,9 +12,9 @@ import pytest
 
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
 from indexer.jobs.build import build
+from indexer.jobs.follower_status import StatusTeller
 from indexer.jobs.following import Following, FollowOptions, FollowSummary
-from indexer.jobs.keeping_live import KeptLive
-from indexer.jobs.operations import StatusTeller
+from indexer.jobs.live_follower import LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.memory.sink import MemoryEditor, MemorySink
@@ -153,7 +153,7 @@ def test_a_document_that_is_missing_is_made_by_following(tmp_path: Path) -> None
 def _tell(world: World, teller: StatusTeller, **done: bool) -> FollowerStatus | None:
     editor = world.sink.edit(world.generation)
     with world.states.open(world.generation) as state:
-        teller.tell(state, editor, lambda: None, **done)
+        teller.write(state, editor, lambda: None, **done)
     return world.follower
 
 
@@ -250,7 +250,7 @@ def test_what_was_told_of_the_follower_goes_over_into_the_next_generation(tmp_pa
 def _after_a_tick(world: World, changes: ChangeFile, told: FollowerStatus | None) -> FollowerStatus | None:
     """What is told of a follower that was told of so, when a build has followed for it once."""
     world.sink.operations_document = Operations((), told)
-    KeptLive(world.sink, world.states, world.sink.live(), world.letters, lambda: None).following(changes).tick()
+    LiveFollower(world.sink, world.states, world.letters, lambda: None, changes).tick()
     return world.follower
 
 

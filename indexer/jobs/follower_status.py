@@ -1,7 +1,7 @@
-"""What operators are told beside a generation: outside accounts as the catalogue states them, and how following does.
+"""The operations document of a generation: outside accounts as the catalogue states them, and how following does.
 
-The document is always written whole, under the lease. It never touches the stamp, so no cache is dropped for it, and
-no log line holds a word of an account.
+The document is always written whole, under the lease. It never touches the stamp, so it invalidates no cache, and no
+log line holds any text of an account.
 """
 
 import logging
@@ -20,17 +20,17 @@ from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State
 
-TELL_EVERY_S: Final = 5.0
+STATUS_INTERVAL_S: Final = 5.0
 _LOG: Final = logging.getLogger(__name__)
 
 
 def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
-    """The accounts that a state knows, by provider, then account."""
+    """The accounts of a state, by provider, then account."""
     return tuple(map(_account, state.related_records.accounts()))
 
 
 def write_accounts(state: State, editor: GenerationEditor) -> None:
-    """Write the accounts as they are now; what is told of the follower stays.
+    """Write the accounts of a state; the follower's status in the document stays.
 
     Raises:
         SinkError: the engine failed.
@@ -39,45 +39,45 @@ def write_accounts(state: State, editor: GenerationEditor) -> None:
     editor.write_operations(Operations(accounts_of(state), None if known is None else known.follower))
 
 
-def hand_over(sink: Sink, former: str, state: State, editor: GenerationEditor) -> None:
-    """Take over what is told of the follower in another generation, as it goes on in the editor's.
+def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationEditor) -> None:
+    """Copy the follower's status from the former generation, as the follower goes on in the editor's.
 
-    The follower says it itself soon after, so a failure is only told in the log.
+    The follower writes its status itself soon after, so a failure is only logged.
     """
     try:
-        left = sink.edit(former)
+        source = sink.edit(former)
         try:
-            known = left.operations()
+            known = source.operations()
         finally:
-            left.close()
+            source.close()
         if known is not None and known.follower is not None:
             editor.write_operations(Operations(accounts_of(state), known.follower), wait_for_engine=False)
     except SinkError as error:
-        _LOG.warning("the follower's status was not taken over: %s", type(error).__name__)
+        _LOG.warning("the follower's status was not copied: %s", type(error).__name__)
 
 
 class StatusTeller:
-    """Writes how following does: after each micro-batch that did something, and now and then when there was none.
+    """Writes the follower's status: after each micro-batch that changed something, and at an interval otherwise.
 
     Attributes:
-        untold: how often that failed; following goes on all the same.
+        untold: how often writing failed; following goes on all the same.
     """
 
     def __init__(
         self,
         changes: ChangeSource | None,
-        every: float = TELL_EVERY_S,
+        every: float = STATUS_INTERVAL_S,
         *,
         only_known: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Note what is followed.
+        """Store what is followed.
 
         Args:
-            changes: where changes come from; without them there is nothing to tell.
-            every: seconds between two times when there is no news, and after a failure.
-            only_known: whether to go on telling only where a follower of the same kind of changes has begun to: a
-                build that stands in for it must not make operators wait for one that nobody ever started.
+            changes: the source of changes; without one no status is written.
+            every: seconds between two statuses when nothing changes, and after a failure.
+            only_known: whether to write only where a follower of the same kind of changes has written a status before:
+                a build that stands in for a follower must not report one that was never started.
             clock: the time.
         """
         self.untold = 0
@@ -89,17 +89,17 @@ class StatusTeller:
         self._next = 0.0
         self._failed = False
 
-    def tell(
+    def write(
         self, state: State, editor: GenerationEditor, check: Callable[[], None], *, busy: bool, behind: bool
     ) -> None:
-        """Tell of a micro-batch that has come to its end.
+        """Write the status after a micro-batch, unless it is too soon.
 
         Args:
             state: of the generation that is followed; its changes are committed.
             editor: of the same generation.
             check: raises when the lease is lost.
-            busy: whether it did something.
-            behind: whether more changes are there already.
+            busy: whether the micro-batch changed something.
+            behind: whether more changes are available already.
 
         Raises:
             SinkError: the lease is lost.
