@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
-from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, rows_of_runs, short_field
+from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, short_field, trigram_row
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.roles import Form, Role, engine_fields, fields_with
 
@@ -20,7 +20,7 @@ STORED_COLUMN: Final = "stored"
 BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
-RUN_STEP: Final = 2
+TRIGRAM_STEP: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +52,26 @@ def columns(kind: str) -> tuple[Column, ...]:
             if field.indexed or field.sortable
         ),
         *(Column(short_field(name)) for name in (*fields_with(document, Role.PREFIX), *infixes)),
-        *(Column(runs_field(name), ordered=True) for name in infixes),
+        *(Column(trigrams_field(name), ordered=True) for name in infixes),
         Column(BAND_COLUMN, whole=True, sortable=True),
     )
 
 
-def runs_field(name: str) -> str:
+def trigrams_field(name: str) -> str:
     """The column of the trigrams of an INFIX field (`index_mappings.ngrams`)."""
     return f"{name}_runs"
 
 
 def column_values(kind: str, document: object) -> dict[str, Any]:
     """The values of a document's columns, except the band."""
-    return indexed_values(document, _indexed_fields(kind), rows_of_runs)
+    return indexed_values(document, _indexed_fields(kind), trigram_row)
 
 
 @cache
 def _indexed_fields(kind: str) -> IndexedFields:
     document = DOCUMENTS[kind]
     own = (field for field in engine_fields(document) if field.indexed or field.sortable)
-    return indexed_fields(document, own, runs_field)
+    return indexed_fields(document, own, trigrams_field)
 
 
 def anchors_path(root: Path, generation: str, kind: str) -> Path:

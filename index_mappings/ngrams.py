@@ -87,7 +87,7 @@ def trigrams(text: str) -> list[str]:
     return [text[start : start + INFIX_MIN] for start in range(len(text) - INFIX_MIN + 1)]
 
 
-def rows_of_runs(texts: Iterable[str]) -> list[str]:
+def trigram_row(texts: Iterable[str]) -> list[str]:
     """The trigrams of all texts, concatenated with separators."""
     row: list[str] = []
     for text in texts:

@@ -15,12 +15,12 @@ def microseconds(timestamp: datetime) -> int:
     return (timestamp - _EPOCH) // _MICROSECOND
 
 
-def wire_moment(timestamp: datetime) -> str:
+def wire_timestamp(timestamp: datetime) -> str:
     """RFC 3339 in UTC, with a fraction of a second only if it is not zero."""
     utc = timestamp.astimezone(UTC).replace(tzinfo=None)
     return f"{utc.isoformat(timespec='microseconds' if utc.microsecond else 'seconds')}Z"
 
 
-def optional_moment(timestamp: datetime | None) -> str | None:
-    """`wire_moment` of a timestamp that may be missing."""
-    return None if timestamp is None else wire_moment(timestamp)
+def optional_timestamp(timestamp: datetime | None) -> str | None:
+    """`wire_timestamp` of a timestamp that may be missing."""
+    return None if timestamp is None else wire_timestamp(timestamp)

@@ -96,7 +96,7 @@ def serve(
         print(json.dumps(as_wire(shown), ensure_ascii=False) if as_json else as_lines(shown))
         return
 
-    from service.observability.logs import log_by
+    from service.observability.logs import configure_logging_from
     from service.server.run import refuse_open_operations, serve_alone, serve_with_workers
     from service.settings.service import SettingsError
 
@@ -104,7 +104,7 @@ def serve(
         refuse_open_operations(settings)
     except SettingsError as error:
         _stop(ExitCode.USAGE, str(error))
-    log_by(settings)
+    configure_logging_from(settings)
     try:
         if settings.workers == 1:
             serve_alone(settings, hints=hints, as_json=as_json)
@@ -141,9 +141,9 @@ def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
     import anyio
 
     from service.app import run_stdio
-    from service.observability.logs import log_by
+    from service.observability.logs import configure_logging_from
 
-    log_by(settings)
+    configure_logging_from(settings)
     anyio.run(lambda: run_stdio(settings))
 
 

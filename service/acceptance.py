@@ -20,7 +20,7 @@ from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
-from service.search.typeahead.folder import DEFAULT_PLACE, FolderLocation
+from service.search.typeahead.folder import DEFAULT_FOLDER, FolderLocation
 from service.tools.fields import spaced
 from shop_directory.acceptance import (
     FIRST_PAGE,
@@ -104,7 +104,7 @@ async def _opened(location: IndexLocation, generation: str) -> AsyncIterator[Eng
     if isinstance(location, EmbeddedLocation):
         engine = TantivyEngine(location.root)
     else:
-        folder = DEFAULT_PLACE if location.typeaheads is None else FolderLocation(location.typeaheads / generation)
+        folder = DEFAULT_FOLDER if location.typeaheads is None else FolderLocation(location.typeaheads / generation)
         engine = OpenSearchEngine(location.urls, location.prefix, _REQUEST_SECONDS, location.access, location=folder)
     try:
         yield engine

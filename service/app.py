@@ -15,8 +15,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
-from service.http.access_log import ObservedCalls, route_words
-from service.http.bounded_endpoint import Gated
+from service.http.access_log import AccessLog, route_labels
+from service.http.bounded_endpoint import BoundedEndpoint
 from service.http.compression import Compression
 from service.http.middleware import SUGGEST_PATH, HttpMiddleware, suggest_headers, uncaught_exception_handler
 from service.http.responses import problem_answer
@@ -34,7 +34,7 @@ from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
-from service.rest.report_readiness import ReportsCheck
+from service.rest.report_readiness import ReportReadiness
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.addresses import Proxies, proxies
 from service.runtime.build_stamp import stamp_of_build
@@ -46,7 +46,7 @@ from service.suggest.endpoint import suggest_endpoint
 from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY
 from service.web.docs_page import docs_files
-from service.web.pages import page_files, page_routes, page_words, site_files
+from service.web.pages import page_files, page_labels, page_routes, site_files
 
 # How long after its deadline the answer to a request over stdio may be written.
 _LATE_S: Final = 5.0
@@ -68,7 +68,7 @@ def create_app(
         spans: receives the spans of calls instead of the exporter that the settings name.
     """
     files = (*page_files(), *site_files(), *docs_files(settings))
-    labels = route_words(tool.name for tool in REGISTRY) | page_words(files)
+    labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files)
     prometheus = PrometheusMetrics(labels.values())
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
@@ -78,7 +78,7 @@ def create_app(
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, parts.dispatcher, trusted, hosts, origins, traces=traces.transport)
-    calls = _calls(parts, mcp, trusted, partial(Gated, gate=gate, timeout=settings.request_timeout))
+    calls = _calls(parts, mcp, trusted, partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout))
 
     app = _empty_app(settings, sessions, parts, traces.close)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
@@ -95,7 +95,7 @@ def create_app(
     app.add_middleware(HttpMiddleware, cors_origins=cors, draining=draining, hsts_seconds=hsts, direct_routes=calls)
     # /suggest is not compressed, so that its fast path need not do it either.
     app.add_middleware(Compression, untouched=[SUGGEST_PATH])
-    app.add_middleware(ObservedCalls, routes=labels, metrics=metrics, traces=traces.transport)
+    app.add_middleware(AccessLog, routes=labels, metrics=metrics, traces=traces.transport)
     app.state.draining = draining
     if settings.traces == "off" and spans is None:
         # The fast path begins no spans.
@@ -156,7 +156,9 @@ def _mcp_sessions(settings: Settings, parts: Parts, trusted: Proxies) -> Streama
     )
 
 
-def _calls(parts: Parts, mcp: McpEndpoint, trusted: Proxies, gated: Callable[..., Gated]) -> dict[str, ASGIApp]:
+def _calls(
+    parts: Parts, mcp: McpEndpoint, trusted: Proxies, gated: Callable[..., BoundedEndpoint]
+) -> dict[str, ASGIApp]:
     """MCP, the tools and /suggest by path; they share the bound on concurrent requests."""
     tools = {f"/tool/{tool.name}": tool_endpoint(parts.dispatcher, tool.name, trusted) for tool in REGISTRY}
     endpoints = {**tools, SUGGEST_PATH: suggest_endpoint(parts.responder, trusted)}
@@ -169,7 +171,7 @@ def _calls(parts: Parts, mcp: McpEndpoint, trusted: Proxies, gated: Callable[...
 
 def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[Route]:
     """The endpoints that answer also under overload."""
-    reports = ReportsCheck(parts.limiter, parts.reports)
+    reports = ReportReadiness(parts.limiter, parts.reports)
     build = stamp_of_build(settings.commit, settings.built_at)
     return [
         Route("/health", endpoint=health_endpoint()),

@@ -8,7 +8,7 @@ from service.auth.opening import open_tokens
 from service.auth.protocol import TokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.dispatch import CallEnvironment, Dispatcher
 from service.calls.live_data import LiveData
 from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
@@ -20,7 +20,7 @@ from service.reports.guarded import GuardedQueue
 from service.reports.opening import open_queue
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Channel
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
@@ -64,7 +64,7 @@ class Parts:
         await self.search.close()
 
 
-def open_parts(settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NOTHING_MEASURED) -> Parts:
+def open_parts(settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NO_METRICS) -> Parts:
     """Make all parts that the settings name; this sends no request."""
     backend = open_search(settings, metrics) if search is None else search
     live = LiveData(backend, settings.request_timeout)
@@ -75,13 +75,15 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), metrics)
     most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
     most[Channel.STDIO] = settings.most_coupons_mcp
-    surroundings = Surroundings(reports, {transport: count for transport, count in most.items() if count is not None})
+    surroundings = CallEnvironment(
+        reports, {transport: count for transport, count in most.items() if count is not None}
+    )
     dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
     responder = SuggestResponder(live, admission, settings.suggest_cache_mb, metrics)
     return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher, responder)
 
 
-def open_limiter(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> Limiter:
+def open_limiter(settings: Settings, metrics: Metrics = NO_METRICS) -> Limiter:
     """The limiter that the settings name; that over Redis falls back to a local one (Q4)."""
     local = MemoryLimiter()
     if settings.limiter == "memory":
@@ -90,7 +92,7 @@ def open_limiter(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> Lim
     return FallbackLimiter(BlockLimiter(shared), local, metrics)
 
 
-def open_search(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> SearchBackend:
+def open_search(settings: Settings, metrics: Metrics = NO_METRICS) -> SearchBackend:
     """The backend that the settings name; this sends no request."""
     if settings.engine == "embedded":
         return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics)

@@ -19,7 +19,7 @@ from index_mappings.documents import CategoryEntry
 SUFFIX: Final = ".manifest"
 # The maximum number of segments that a suggest request searches: the kernel takes 18 microseconds for one and 100 for
 # eight.
-MOST_SEGMENTS: Final = 4
+MAX_SEGMENTS: Final = 4
 _NAME_LETTERS: Final = frozenset("0123456789abcdef")
 _NAME_LENGTH: Final = 64
 # The maximum size of a decompressed bitmap: it has bits for more shops than a segment can number.

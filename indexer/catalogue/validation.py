@@ -13,7 +13,7 @@ from indexer.jobs.build_summary import build_notes, disputed_categories
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, read_catalogue
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
-from indexer.records.related import BELONGINGS
+from indexer.records.related import RELATED_RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.changes.records import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
@@ -108,7 +108,7 @@ def _read(source: NdjsonCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tu
             ]
             unknown = [
                 f"{source.name(kind)}:{line}: shop_id is the id of no valid record of {source.name('shops')}"
-                for kind in BELONGINGS
+                for kind in RELATED_RECORDS
                 if kind in source.kinds()
                 for line in state.related_records.without_shop(kind, NOTED)
             ]

@@ -31,7 +31,7 @@ from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from indexer.jobs.following import FollowSummary
-    from indexer.jobs.update import CaughtUp
+    from indexer.jobs.update import ChangeCounts
     from indexer.reconcile.findings import FaultReport
     from indexer.settings import IndexerSettings
     from indexer.sources.protocol import ChangeSource
@@ -145,7 +145,7 @@ def _changes(
     return source
 
 
-def _log_batch(done: "CaughtUp") -> None:
+def _log_batch(done: "ChangeCounts") -> None:
     logging.getLogger(__name__).info(
         "%d changes applied, %d older, %d refused; %d documents written, %d removed",
         done.applied, done.older, done.refused, done.written, done.removed,
@@ -177,7 +177,7 @@ def _as_wire(summary: "FollowSummary", found: "FaultReport") -> dict[str, object
         "documents_removed": changes.removed,
         "updates": changes.updates,
         "failures": summary.failures,
-        "untold": summary.untold,
+        "untold": summary.status_failures,
         "reconciled": {"checked": found.checked, "found": found.total, "repaired": found.repaired},
         "seconds": round(summary.seconds, 3),
     }

@@ -23,14 +23,14 @@ from indexer.jobs.build_summary import (
     build_notes,
     disputed_categories,
 )
-from indexer.jobs.change_applier import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.generation_writing import GenerationWriting
 from indexer.jobs.live_follower import LiveFollower, announce
 from indexer.jobs.reading import ReadCounts, Reading, read_catalogue
-from indexer.jobs.retention import prune, remove_remains
+from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.unchanged import find_unchanged, record_source, source_digest
-from indexer.jobs.update import CaughtUp
+from indexer.jobs.update import ChangeCounts
 from indexer.jobs.verification import verify_counts
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
@@ -121,7 +121,7 @@ class _Build:
 
     def __enter__(self) -> Self:
         dry_run = self._options.dry_run
-        self._unfinished = () if dry_run else remove_remains(self._sink, self._states, self._clock())
+        self._unfinished = () if dry_run else remove_unfinished(self._sink, self._states, self._clock())
         self._previous = self._sink.live()
         self._generation = new_generation(self._clock())
         self._letters = DeadLetters(self._states.dead_letters)
@@ -181,13 +181,13 @@ class _Build:
             self._generation = renewed
             return self._writing.write(renewed)
 
-    def _apply_changes(self) -> tuple[Stamp, CaughtUp]:
+    def _apply_changes(self) -> tuple[Stamp, ChangeCounts]:
         """Bring the verified generation up to the last change; returns its stamp, and the counts of the changes."""
         # Announced before the last changes: what they add is small, and readers fetch it when it is live.
         announce(self._sink, self._generation, self._lease.check, self._live)
         editor = self._sink.edit(self._generation)
         try:
-            applier = Follower(self._state, editor, self._changes, self._letters, self._lease.check, self._clock)
+            applier = ChangeApplier(self._state, editor, self._changes, self._letters, self._lease.check, self._clock)
             self._live.tick()
             applied = applier.drain()
             self._refuse_losses(self._state.shops.count())
@@ -253,7 +253,7 @@ class _Build:
         stamp: Stamp,
         counts: ReadCounts,
         problems: ProblemLog,
-        changes: CaughtUp,
+        changes: ChangeCounts,
         *,
         removed: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),

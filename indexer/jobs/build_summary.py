@@ -6,7 +6,7 @@ from typing import Final
 
 from index_mappings.generations import Stamp
 from indexer.jobs.reading import NOTED, ReadCounts
-from indexer.jobs.update import NOTHING, CaughtUp
+from indexer.jobs.update import NOTHING, ChangeCounts
 from indexer.records.problems import ProblemLog
 from indexer.sinks.failures import SinkError
 from indexer.state.state import State
@@ -76,7 +76,7 @@ class BuildSummary:
     superseded: int = 0
     lost_domain: int = 0
     disputed_categories: int = 0
-    changes: CaughtUp = NOTHING
+    changes: ChangeCounts = NOTHING
     notes: tuple[str, ...] = ()
     problems: ProblemLog = field(default_factory=ProblemLog)
     removed: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from indexer.jobs.pace import MICRO_BATCH
-from indexer.jobs.update import NOTHING, CaughtUp, update
+from indexer.jobs.update import NOTHING, ChangeCounts, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
 from indexer.sources.protocol import ChangeSource
@@ -17,7 +17,7 @@ from indexer.state.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Follower:
+class ChangeApplier:
     """Applies changes to a generation, in micro-batches.
 
     Attributes:
@@ -35,7 +35,7 @@ class Follower:
     check: Callable[[], None]
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def step(self, most: int = MICRO_BATCH) -> CaughtUp:
+    def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
         """Apply one micro-batch: all available changes, up to `most`.
 
         Raises:
@@ -45,7 +45,7 @@ class Follower:
         applied = NOTHING if self.changes is None else _apply_batch(self.state, self.changes, self.letters, most)
         return update(self.state, self.editor, self.check, self.clock) + applied
 
-    def drain(self) -> CaughtUp:
+    def drain(self) -> ChangeCounts:
         """Apply all available changes. Errors as in `step`."""
         total = self.step()
         while total.more:
@@ -53,7 +53,7 @@ class Follower:
         return total
 
 
-def replay(state: State, changes: ChangeSource, letters: DeadLetters) -> CaughtUp:
+def replay(state: State, changes: ChangeSource, letters: DeadLetters) -> ChangeCounts:
     """Apply all available changes to a state; their documents are pending then."""
     total = _apply_batch(state, changes, letters, MICRO_BATCH)
     while total.more:
@@ -61,7 +61,7 @@ def replay(state: State, changes: ChangeSource, letters: DeadLetters) -> CaughtU
     return total
 
 
-def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most: int) -> CaughtUp:
+def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most: int) -> ChangeCounts:
     batch = changes.read(state.position, most)
     with state.transaction():
         # After a crash a dead letter may be written twice; it must never be missing.
@@ -69,4 +69,4 @@ def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most
             letters.add_change(refused)
         applied = apply_changes(state, batch.changes)
         state.position = batch.position
-    return CaughtUp(applied.applied, applied.older, len(batch.refused), more=batch.more)
+    return ChangeCounts(applied.applied, applied.older, len(batch.refused), more=batch.more)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
-from index_mappings.timestamps import optional_moment, wire_moment
+from index_mappings.timestamps import optional_timestamp, wire_timestamp
 from indexer.records.problems import CatalogueError
 from indexer.records.related import ResourceAccountRecord
 from indexer.sinks.failures import SinkError
@@ -56,7 +56,7 @@ def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationE
         _LOG.warning("the follower's status was not copied: %s", type(error).__name__)
 
 
-class StatusTeller:
+class StatusWriter:
     """Writes the follower's status: after each micro-batch that changed something, and at an interval otherwise.
 
     Attributes:
@@ -80,7 +80,7 @@ class StatusTeller:
                 a build that stands in for a follower must not report one that was never started.
             clock: the time.
         """
-        self.untold = 0
+        self.status_failures = 0
         self._changes = changes
         self._every = every
         self._only_known = only_known
@@ -116,7 +116,7 @@ class StatusTeller:
                 editor.write_operations(document, wait_for_engine=False)
         except (CatalogueError, SinkError) as error:
             self._failed = True
-            self.untold += 1
+            self.status_failures += 1
             _LOG.warning("the status of following could not be written: %s", type(error).__name__)
         self._generation = generation
         self._next = time.monotonic() + self._every
@@ -128,10 +128,10 @@ class StatusTeller:
         former = None if known is None else known.follower
         if self._only_known and (former is None or former.source != changes.kind):
             return None
-        now = wire_moment(self._clock())
+        now = wire_timestamp(self._clock())
         status = FollowerStatus(
             source=changes.kind,
-            position=changes.whereabouts(state.position),
+            position=changes.describe_position(state.position),
             waiting=0,
             caught_up_at=now,
             told_at=now,
@@ -149,7 +149,7 @@ def _account(record: ResourceAccountRecord) -> ResourceAccount:
         unit=record.unit,
         used=record.used,
         limit=record.limit,
-        resets_at=optional_moment(record.resets_at),
+        resets_at=optional_timestamp(record.resets_at),
         status=record.status,
-        observed_at=optional_moment(record.observed_at),
+        observed_at=optional_timestamp(record.observed_at),
     )

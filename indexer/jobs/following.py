@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.change_applier import Follower
-from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusTeller
+from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusWriter
 from indexer.jobs.pace import MICRO_BATCH
-from indexer.jobs.update import NOTHING, CaughtUp
+from indexer.jobs.update import NOTHING, ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
@@ -47,13 +47,13 @@ class FollowOptions:
         interval: seconds between two reads of changes.
         once: end when no more changes are available, and raise failures instead of retrying.
         micro_batch: the largest number of changes that readers see together.
-        tell_every: seconds between two statuses for operators while no change arrives.
+        status_interval: seconds between two statuses for operators while no change arrives.
     """
 
     interval: float = 1.0
     once: bool = False
     micro_batch: int = MICRO_BATCH
-    tell_every: float = STATUS_INTERVAL_S
+    status_interval: float = STATUS_INTERVAL_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class FollowSummary:
     """
 
     generation: str | None
-    changes: CaughtUp
+    changes: ChangeCounts
     failures: int
-    untold: int
+    status_failures: int
     seconds: float
 
 
@@ -86,7 +86,7 @@ class Following:
         options: FollowOptions,
         *,
         reconciling: Reconciling | None = None,
-        on_batch: Callable[[CaughtUp], None] = lambda _: None,
+        on_batch: Callable[[ChangeCounts], None] = lambda _: None,
     ) -> None:
         """Store the parts; nothing is read yet.
 
@@ -101,7 +101,7 @@ class Following:
         self._sink, self._states, self._changes, self._options = sink, states, changes, options
         self._reconciling = reconciling
         self._on_batch = on_batch
-        self._status = StatusTeller(changes, options.tell_every)
+        self._status = StatusWriter(changes, options.status_interval)
         self._letters = DeadLetters(states.dead_letters)
         self._lease = sink.lease()
         self._state: State | None = None
@@ -144,9 +144,11 @@ class Following:
                 self._reconciling.close()
             self._close_state()
             self._letters.close()
-        return FollowSummary(self._generation, total, failures, self._status.untold, time.monotonic() - started)
+        return FollowSummary(
+            self._generation, total, failures, self._status.status_failures, time.monotonic() - started
+        )
 
-    def _micro_batch(self) -> CaughtUp | None:
+    def _micro_batch(self) -> ChangeCounts | None:
         """Apply one micro-batch; None while another job has the lease."""
         try:
             with holding(self._lease, "follow", 0):
@@ -158,7 +160,7 @@ class Following:
             self._waiting = True
             return None
 
-    def _step(self) -> CaughtUp:
+    def _step(self) -> ChangeCounts:
         live = self._sink.live()
         if live is None:
             raise StateError("no generation is live: build one first, by shop-directory index build")
@@ -167,7 +169,7 @@ class Following:
         state = self._state_of(live.generation)
         editor = self._sink.edit(live.generation)
         try:
-            applier = Follower(state, editor, self._changes, self._letters, self._lease.check)
+            applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
             done = applier.step(self._options.micro_batch)
             self._status.write(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
             if self._reconciling is not None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.change_applier import Follower
-from indexer.jobs.follower_status import StatusTeller
+from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.update import NOTHING
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
@@ -53,7 +53,7 @@ class LiveFollower:
             shared: whether the caller uses the changes afterwards, and closes them.
         """
         self._sink, self._letters, self._check, self._changes, self._shared = sink, letters, check, changes, shared
-        self._status = StatusTeller(changes, only_known=True)
+        self._status = StatusWriter(changes, only_known=True)
         self._state: State | None = None
         self._next = 0.0
         live = None if changes is None else sink.live()
@@ -87,7 +87,7 @@ class LiveFollower:
         # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
         editor = self._sink.edit(self._generation)
         try:
-            done = Follower(state, editor, self._changes, self._letters, self._check).step()
+            done = ChangeApplier(state, editor, self._changes, self._letters, self._check).step()
             self._status.write(state, editor, self._check, busy=done != NOTHING, behind=done.more)
         finally:
             editor.close()

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from indexer.jobs.change_applier import replay
-from indexer.jobs.update import NOTHING, CaughtUp
+from indexer.jobs.update import NOTHING, ChangeCounts
 from indexer.progress import stage
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
 from indexer.state.remembered import take_over
-from indexer.state.schema import KeyTwiceError
+from indexer.state.schema import DuplicateKeyError
 from indexer.state.state import State
 
 NOTED: Final = 20
@@ -40,7 +40,7 @@ class ReadCounts:
     public: int
     lost: tuple[tuple[int, int], ...]
     lost_domain: int
-    changes: CaughtUp
+    changes: ChangeCounts
 
     @property
     def not_public(self) -> int:
@@ -130,6 +130,6 @@ def _stage(source: Source, kind: str, put: Callable[[Any, int], bool], problems:
             try:
                 repeated += not put(numbered.record, numbered.line)
                 read += 1
-            except KeyTwiceError as error:
+            except DuplicateKeyError as error:
                 problems.add(Problem(source.name(kind), numbered.line, "id", str(error)))
     return read, repeated

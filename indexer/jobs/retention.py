@@ -12,7 +12,7 @@ from indexer.state.states import States
 GRACE: Final = timedelta(seconds=60)
 
 
-def remove_remains(sink: Sink, states: States | None, now: datetime) -> tuple[str, ...]:
+def remove_unfinished(sink: Sink, states: States | None, now: datetime) -> tuple[str, ...]:
     """Remove the unfinished generations of earlier jobs; call it under the lease, before starting a generation.
 
     Returns:

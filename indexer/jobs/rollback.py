@@ -12,10 +12,10 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from indexer.jobs.change_applier import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.live_follower import LiveFollower, announce
-from indexer.jobs.update import NOTHING, CaughtUp, update
+from indexer.jobs.update import NOTHING, ChangeCounts, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -55,7 +55,7 @@ class RollbackSummary:
 
     stamp: Stamp
     replaced: str
-    changes: CaughtUp
+    changes: ChangeCounts
     carried_over: int
 
 
@@ -98,7 +98,7 @@ def roll_back(
         state = states.open(previous.name)
         editor = sink.edit(previous.name)
         try:
-            applied = Follower(state, editor, changes, letters, lease.check, clock).drain()
+            applied = ChangeApplier(state, editor, changes, letters, lease.check, clock).drain()
             carried_over = _carry_over(state, states, live.name)
             update(state, editor, lease.check, clock)
             carry_over_status(sink, live.name, state, editor)

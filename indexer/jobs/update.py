@@ -21,7 +21,7 @@ _OWNED_KINDS: Final = ("coupons", "offers")
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp:
+class ChangeCounts:
     """The outcome of some changes, or of an update.
 
     Attributes:
@@ -41,8 +41,8 @@ class CaughtUp:
     updates: int = 0
     more: bool = False
 
-    def __add__(self, other: "CaughtUp") -> "CaughtUp":
-        return CaughtUp(
+    def __add__(self, other: "ChangeCounts") -> "ChangeCounts":
+        return ChangeCounts(
             self.applied + other.applied,
             self.older + other.older,
             self.refused + other.refused,
@@ -53,7 +53,7 @@ class CaughtUp:
         )
 
 
-NOTHING: Final = CaughtUp()
+NOTHING: Final = ChangeCounts()
 
 
 def update(
@@ -61,7 +61,7 @@ def update(
     editor: GenerationEditor,
     check: Callable[[], None],
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> CaughtUp:
+) -> ChangeCounts:
     """Write the pending documents, show them, and raise the stamp.
 
     Args:
@@ -104,4 +104,4 @@ def update(
     with state.transaction():
         state.pending.clear()
     rose = bool(written or removed or refused)
-    return CaughtUp(refused=refused, written=written, removed=removed, updates=int(rose))
+    return ChangeCounts(refused=refused, written=written, removed=removed, updates=int(rose))

@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from index_mappings.documents import TRUST_KINDS, FactsDocument
-from index_mappings.timestamps import optional_moment
+from index_mappings.timestamps import optional_timestamp
 from indexer.records.related import ShippingRecord, TrustRecord
 
 
@@ -43,7 +43,7 @@ def project_facts(
 
 def _signal(row: TrustRecord) -> dict[str, Any]:
     value = list(row.value) if isinstance(row.value, tuple) else row.value
-    return {"kind": row.kind, "value": value, "source": row.source, "checked_at": optional_moment(row.checked_at)}
+    return {"kind": row.kind, "value": value, "source": row.source, "checked_at": optional_timestamp(row.checked_at)}
 
 
 def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
@@ -54,6 +54,6 @@ def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
         "destinations_exhaustive": bool(shipping.destinations_exhaustive),
         "delivery_time": None if time is None else time.model_dump(),
         "free_shipping_threshold": None if threshold is None else threshold.model_dump(),
-        "checked_at": optional_moment(shipping.checked_at),
+        "checked_at": optional_timestamp(shipping.checked_at),
         "source": shipping.source,
     }

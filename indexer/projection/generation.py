@@ -67,7 +67,7 @@ class Projector:
                 raise ValueError(f"there are no documents of the kind {kind}")
 
     def _all_shops(self) -> Iterator[ShopDocument]:
-        for shop, has_offers, has_redirects in self._shops.winners_and_ties():
+        for shop, has_offers, has_redirects in self._shops.winners_with_links():
             offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
             yield project_shop(shop, offers, total, self._related.redirects(shop.domain) if has_redirects else ())
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from index_mappings.coupon_codes import folded_code
 from index_mappings.documents import CouponDocument, OfferDocument
 from index_mappings.rank import coupon_rank_key, newest_first_key
-from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_moment
+from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp
 from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import AffiliateProgramRecord, CouponRecord, OfferRecord
 from indexer.records.shop import ShopRecord
@@ -59,7 +59,7 @@ def offer_view(offer: OfferRecord) -> dict[str, Any]:
         "title": offer.title,
         "price": _money(offer.price),
         "availability": offer.availability,
-        "updated_at": optional_moment(offer.updated_at),
+        "updated_at": optional_timestamp(offer.updated_at),
     }
 
 
@@ -79,10 +79,10 @@ def _coupon_view(coupon: CouponRecord, shop: ShopRecord) -> dict[str, Any]:
         "minOrder": _money(coupon.min_order),
         "countries": list(coupon.countries) or None,
         "shop": {"id": shop.id, "domain": shop.domain, "name": shop.name},
-        "validFrom": optional_moment(coupon.valid_from),
-        "validUntil": optional_moment(coupon.valid_until),
+        "validFrom": optional_timestamp(coupon.valid_from),
+        "validUntil": optional_timestamp(coupon.valid_until),
         "verificationStatus": coupon.verification_status,
-        "lastVerifiedAt": optional_moment(coupon.last_verified_at),
+        "lastVerifiedAt": optional_timestamp(coupon.last_verified_at),
         "source": coupon.source,
     }
 

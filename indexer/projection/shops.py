@@ -6,7 +6,7 @@ from index_mappings.documents import CategoryDocument, ShopDocument, markets_of
 from index_mappings.forms import category_words, shop_forms
 from index_mappings.hosts import domain_parts
 from index_mappings.rank import rank_key
-from index_mappings.timestamps import optional_moment
+from index_mappings.timestamps import optional_timestamp
 from indexer.projection.offers import offer_view
 from indexer.records.related import OfferRecord, RedirectRecord
 from indexer.records.shop import ShopRecord
@@ -64,7 +64,7 @@ def _redirect_view(redirect: RedirectRecord) -> dict[str, str | None]:
     return {
         "from_domain": redirect.from_domain,
         "to_domain": redirect.to_domain,
-        "observed_at": optional_moment(redirect.observed_at),
+        "observed_at": optional_timestamp(redirect.observed_at),
         "source": redirect.source,
     }
 

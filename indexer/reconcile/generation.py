@@ -50,7 +50,7 @@ class Comparison:
         repair: whether faults are repaired.
         check: raises when the lease is lost.
         clock: for the stamp.
-        sums_hold: whether the state's derived tables were checked already, and are correct.
+        derived_tables_match: whether the state's derived tables were checked already, and are correct.
     """
 
     state: State
@@ -58,7 +58,7 @@ class Comparison:
     repair: bool
     check: Callable[[], None]
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    sums_hold: bool = False
+    derived_tables_match: bool = False
 
     def step(self, cursor: Cursor, most: int = PAGE) -> tuple[FaultReport, Cursor | None]:
         """Compare the next page.
@@ -90,7 +90,7 @@ class Comparison:
     def _compare_derived(self) -> FaultReport:
         """Check the typeahead's files, the state's derived tables, and the stamp's counts."""
         damaged = self._check_typeahead()
-        if self.sums_hold:
+        if self.derived_tables_match:
             faults = StateFaults(0, 0)
             clear_doubtful(self.state)
         else:
@@ -179,7 +179,7 @@ def _counted(findings: Iterable[Finding]) -> FaultReport:
     return FaultReport.of((finding.fault, finding.kind) for finding in findings)
 
 
-def check_place(sink: Sink, *, repair: bool, check: Callable[[], None]) -> FaultReport:
+def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> FaultReport:
     """Check, and repair, that all aliases and the stamp belong to the live generation; call it under the lease.
 
     Raises:

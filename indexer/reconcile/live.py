@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from index_mappings.generations import STAMP
-from indexer.jobs.change_applier import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.reconcile.findings import FaultReport
-from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_place
-from indexer.reconcile.source import compare_source, read_anew
+from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
+from indexer.reconcile.source import compare_source, read_source
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -112,7 +112,7 @@ class _Job:
     def run(self, source: Source | None) -> Verified:
         started = self._timer.now()
         with holding(self._lease, "verify", self._options.wait):
-            found = check_place(self._sink, repair=self._options.repair, check=self._lease.check)
+            found = check_aliases(self._sink, repair=self._options.repair, check=self._lease.check)
             if found.remaining and STAMP in self._sink.alias_drift():
                 return Verified(None, found)
             generation = self._live()
@@ -130,12 +130,12 @@ class _Job:
 
     def _with_source(self, source: Source, generation: str, state: State) -> FaultReport:
         changes, letters = source.changes(), DeadLetters(self._states.dead_letters)
-        snapshot = read_anew(
+        snapshot = read_source(
             source, state.path, skip_invalid=self._options.skip_invalid, tick=lambda: self._tick(0)
         )  # fmt: skip
         try:
             with snapshot as fresh, self._editing(generation) as editor:
-                applier = Follower(state, editor, changes, letters, self._lease.check, self._clock)
+                applier = ChangeApplier(state, editor, changes, letters, self._lease.check, self._clock)
                 return compare_source(fresh, applier, repair=self._options.repair)
         finally:
             letters.close()

@@ -12,10 +12,10 @@ from typing import Final
 
 from indexer.jobs.pace import RECONCILE_RATE
 from indexer.reconcile.findings import FaultReport
-from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_place
-from indexer.reconcile.state import sums_hold
+from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
+from indexer.reconcile.state import derived_tables_match
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.state.background import BackgroundLook
+from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
 
 _ROUND_INTERVAL_S: Final = 60.0
@@ -55,7 +55,7 @@ class Reconciler:
         self._cursor: Cursor | None = Cursor()
         self._started = self._last = now()
         self._allowed = 0.0
-        self._look: BackgroundLook | None = None
+        self._look: BackgroundQuery | None = None
         self._sums_hold: bool | None = None
         self.round = FaultReport()
         self.total = FaultReport()
@@ -82,12 +82,14 @@ class Reconciler:
         if is_new_round and not self._is_state_checked(state):
             return
         if is_new_round and self._allowed >= 1:
-            drift = check_place(self._sink, repair=self._repair, check=check)
+            drift = check_aliases(self._sink, repair=self._repair, check=check)
             self._count(drift)
             if drift.repaired:
                 return  # the editor may have the former stamp: the next slice opens another one
         # If the check in the background found a fault in its snapshot, the comparison checks the current tables.
-        comparison = Comparison(state, editor, self._repair, check, self._clock, sums_hold=self._sums_hold is True)
+        comparison = Comparison(
+            state, editor, self._repair, check, self._clock, derived_tables_match=self._sums_hold is True
+        )
         while self._cursor is not None and self._allowed >= 1:
             found, self._cursor = comparison.step(self._cursor, min(PAGE, int(self._allowed)))
             self._allowed -= found.checked
@@ -104,7 +106,7 @@ class Reconciler:
     def _is_state_checked(self, state: State) -> bool:
         if self._sums_hold is None:
             if self._look is None:
-                self._look = BackgroundLook(state.path, sums_hold)
+                self._look = BackgroundQuery(state.path, derived_tables_match)
             if not self._look.answered(_CHECK_WAIT_S):
                 return False
             self._sums_hold = self._look.answer is True

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from indexer.jobs.change_applier import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.jobs.update import update
 from indexer.jobs.verification import batches
@@ -24,7 +24,7 @@ from indexer.state.related import RelatedRow
 from indexer.state.schema import Origin, Presence
 from indexer.state.shops import ShopRow
 from indexer.state.state import State
-from indexer.state.states import READ_ANEW
+from indexer.state.states import REREAD_PREFIX
 
 _BATCH: Final = 1_000
 _TABLE: Final = """
@@ -72,7 +72,7 @@ _IN_ORDER: Final = "SELECT type, key, gone FROM temp.lost ORDER BY hides DESC, t
 
 
 @contextmanager
-def read_anew(
+def read_source(
     source: Source, known: Path, *, skip_invalid: bool = False, tick: Callable[[], None] = lambda: None
 ) -> Iterator[State]:
     """Read a whole source into a private state, which is removed afterwards; this needs no lease.
@@ -87,7 +87,7 @@ def read_anew(
         CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
     """
     # Alongside the state, as it holds the same secrets; the next job removes what a killed job leaves.
-    with TemporaryDirectory(prefix=READ_ANEW, dir=known.parent) as directory:
+    with TemporaryDirectory(prefix=REREAD_PREFIX, dir=known.parent) as directory:
         letters = DeadLetters(Path(directory) / "dead-letters.ndjson")  # the follower has its own
         changes = source.changes()
         state = State.create(Path(directory) / "state.sqlite")
@@ -101,7 +101,7 @@ def read_anew(
                 changes.close()
 
 
-def compare_source(snapshot: State, applier: Follower, *, repair: bool) -> FaultReport:
+def compare_source(snapshot: State, applier: ChangeApplier, *, repair: bool) -> FaultReport:
     """Compare a snapshot of the source with the state, under the lease.
 
     Args:

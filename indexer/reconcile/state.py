@@ -6,13 +6,13 @@ Documents that follow from wrong rows are doubtful: a difference in the index is
 from dataclasses import dataclass
 from typing import Final
 
-from indexer.state.shops import COUNTED_CATEGORIES, RIGHTFUL_WINNERS
+from indexer.state.shops import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import State
 
 _VIEWS: Final = (
-    f"CREATE TEMP VIEW IF NOT EXISTS rightful_winners AS {RIGHTFUL_WINNERS}",
+    f"CREATE TEMP VIEW IF NOT EXISTS rightful_winners AS {DOMAIN_WINNERS}",
     # Counted from the rightful winners, whatever the table of winners holds.
-    f"CREATE TEMP VIEW IF NOT EXISTS counted_categories AS WITH winners AS ({RIGHTFUL_WINNERS}) {COUNTED_CATEGORIES}",
+    f"CREATE TEMP VIEW IF NOT EXISTS counted_categories AS WITH winners AS ({DOMAIN_WINNERS}) {COUNTED_CATEGORIES}",
 )
 _TABLES: Final = (
     "CREATE TEMP TABLE IF NOT EXISTS doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
@@ -86,7 +86,7 @@ def check_state(state: State) -> StateFaults:
     return StateFaults(shops, categories)
 
 
-def sums_hold(state: State) -> bool:
+def derived_tables_match(state: State) -> bool:
     """Whether the derived tables equal a recount."""
     return check_state(state) == StateFaults(0, 0)
 

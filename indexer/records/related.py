@@ -166,7 +166,7 @@ class CategoryNamesRecord(Record):
 
 
 RelatedRecord = CouponRecord | OfferRecord | ShippingRecord | TrustRecord | AffiliateProgramRecord
-BELONGINGS: Final[dict[str, type[RelatedRecord]]] = {
+RELATED_RECORDS: Final[dict[str, type[RelatedRecord]]] = {
     "coupons": CouponRecord,
     "offers": OfferRecord,
     "shipping": ShippingRecord,
@@ -176,7 +176,7 @@ BELONGINGS: Final[dict[str, type[RelatedRecord]]] = {
 
 RECORDS: Final[dict[str, type[Record]]] = {
     "shops": ShopRecord,
-    **BELONGINGS,
+    **RELATED_RECORDS,
     "redirects": RedirectRecord,
     "resource_accounts": ResourceAccountRecord,
     "categories": CategoryNamesRecord,

@@ -155,7 +155,7 @@ class ChangeSource(Protocol):
             CatalogueError: the source cannot be read now; no change was skipped.
         """
 
-    def whereabouts(self, position: str | None) -> str | None:
+    def describe_position(self, position: str | None) -> str | None:
         """A description of a position for operators, without a record's key, version or value (V1).
 
         None if the source has no positions.

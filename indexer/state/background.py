@@ -9,7 +9,7 @@ from threading import Event, Thread
 from indexer.state.state import State
 
 
-class BackgroundLook:
+class BackgroundQuery:
     """A query of a state that takes long: a minute for a million shops."""
 
     def __init__(self, path: Path, query: Callable[[State], bool]) -> None:

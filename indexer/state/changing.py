@@ -118,7 +118,7 @@ class _Changing:
         """Give a domain to the best shop that claims it."""
         statement = "SELECT id, rank, line FROM shops WHERE domain = ? AND shown ORDER BY rank LIMIT 1"
         best = self._db.execute(statement, (domain,)).fetchone()
-        holder = self._shops.has_domain(domain)
+        holder = self._shops.domain_holder(domain)
         if holder is not None and (best is None or best[0] != holder):
             self._release_domain(holder)
         if best is None or best[0] == holder:
@@ -148,7 +148,7 @@ class _Changing:
 
     def _touch_domains(self, domains: Iterable[str]) -> None:
         for domain in domains:
-            if (holder := self._shops.has_domain(domain)) is not None:
+            if (holder := self._shops.domain_holder(domain)) is not None:
                 self._pending.add("shops", holder)
 
     def _count_categories(self, shop_id: str, by: int) -> None:

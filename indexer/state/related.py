@@ -14,7 +14,7 @@ from typing import Final
 from index_mappings.rank import newest_first_key
 from index_mappings.timestamps import microseconds
 from indexer.records.related import (
-    BELONGINGS,
+    RELATED_RECORDS,
     AffiliateProgramRecord,
     CategoryNamesRecord,
     CouponRecord,
@@ -114,7 +114,7 @@ class StateRelatedRecords:
             Whether the key was new.
 
         Raises:
-            KeyTwiceError: the key is stored already, and the versions do not differ.
+            DuplicateKeyError: the key is stored already, and the versions do not differ.
         """
         row = RelatedRow.of(kind, record, order_of(record), Origin.CATALOGUE, line)
         if self._db.execute(_PUT, _columns(row)).rowcount:
@@ -144,7 +144,7 @@ class StateRelatedRecords:
 
     def left_out(self, kind: str) -> int:
         """The number of records of a kind of no public shop; redirects have to lead from one to another one."""
-        if kind not in (*BELONGINGS, "redirects", "categories"):
+        if kind not in (*RELATED_RECORDS, "redirects", "categories"):
             return 0
         (present,) = self._db.execute(
             "SELECT COUNT(*) FROM belongings WHERE type = ? AND presence = 0", (kind,)

@@ -70,7 +70,7 @@ def order_from(kind: int, number: int) -> Order:
     return Order(kind, number) if kind else NO_ORDER
 
 
-class KeyTwiceError(Exception):
+class DuplicateKeyError(Exception):
     """A catalogue has two records of a key, and no versions that order them."""
 
     def __init__(self, first_line: int) -> None:
@@ -81,9 +81,9 @@ def is_newer(order: Order, kind: int, number: int, first_line: int) -> bool:
     """Whether a catalogue's record is newer than the stored row of its key, which has the other three values.
 
     Raises:
-        KeyTwiceError: no version orders the two.
+        DuplicateKeyError: no version orders the two.
     """
     known = order_from(kind, number)
     if known == order or NO_ORDER in (known, order):
-        raise KeyTwiceError(first_line)
+        raise DuplicateKeyError(first_line)
     return order > known

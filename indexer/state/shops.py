@@ -14,10 +14,10 @@ from index_mappings.rank import rank_key
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord, is_public
 from indexer.sources.protocol import Order, order_of
-from indexer.state.schema import KeyTwiceError, Origin, Presence, is_newer, order_from
+from indexer.state.schema import DuplicateKeyError, Origin, Presence, is_newer, order_from
 
 # Rank order is popularity descending, then id, which also decides between claims on a domain.
-RIGHTFUL_WINNERS: Final = """
+DOMAIN_WINNERS: Final = """
 SELECT id, rank, domain, line FROM (
     SELECT *, ROW_NUMBER() OVER (PARTITION BY domain ORDER BY rank) AS position FROM shops WHERE shown
 ) WHERE position = 1
@@ -123,7 +123,7 @@ class StateShops:
             Whether the key was new; False if one of two records was dropped as the older one.
 
         Raises:
-            KeyTwiceError: the key is stored already, and the versions do not differ.
+            DuplicateKeyError: the key is stored already, and the versions do not differ.
         """
         row = ShopRow.of(shop, order_of(shop), Origin.CATALOGUE, line)
         if self._db.execute(_PUT, _columns(row)).rowcount:
@@ -131,7 +131,7 @@ class StateShops:
         query = "SELECT kind, number, line FROM shops WHERE id = ?"
         try:
             newer = is_newer(row.order, *self._db.execute(query, (shop.id,)).fetchone())
-        except KeyTwiceError:
+        except DuplicateKeyError:
             if not row.shown:
                 # It is unknown which of the two is valid: a build that skips bad records must not show the shop.
                 self.write(row)
@@ -148,7 +148,7 @@ class StateShops:
         """Compute the owners of all domains and the categories again."""
         self._db.execute("DELETE FROM winners")
         self._db.execute("DELETE FROM category_names")
-        self._db.execute(f"INSERT INTO winners {RIGHTFUL_WINNERS}")
+        self._db.execute(f"INSERT INTO winners {DOMAIN_WINNERS}")
         self._db.execute(f"INSERT INTO category_names {COUNTED_CATEGORIES}")
 
     def row(self, shop_id: str) -> ShopRow | None:
@@ -171,12 +171,12 @@ class StateShops:
         rows = self._db.execute("SELECT record FROM winners JOIN shops USING (id) ORDER BY winners.rank")
         return (ShopRecord.model_validate_json(record) for (record,) in rows)
 
-    def winners_and_ties(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
+    def winners_with_links(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
         """The same shops, each with whether it has offers and whether its domain has redirects."""
         for record, offers, redirects in self._db.execute(_WITH_TIES):
             yield ShopRecord.model_validate_json(record), bool(offers), bool(redirects)
 
-    def has_domain(self, domain: str) -> str | None:
+    def domain_holder(self, domain: str) -> str | None:
         """The id of the public shop that has a domain."""
         row = self._db.execute("SELECT id FROM winners WHERE domain = ?", (domain,)).fetchone()
         return None if row is None else str(row[0])

@@ -17,7 +17,7 @@ _LOCATION_FILE: Final = "place"
 _DEAD_LETTERS: Final = "dead-letters.ndjson"
 _SUFFIX: Final = ".sqlite"
 # The prefix of the directories in which a source is read again for a comparison.
-READ_ANEW: Final = "reread-"
+REREAD_PREFIX: Final = "reread-"
 # Longer than any reading takes.
 _READING_S: Final = 24 * 3_600
 
@@ -78,7 +78,7 @@ class States:
 
     def remove_torn(self, now: datetime) -> None:
         """Remove the files of killed comparisons, recognised by their age, as a comparison holds no lease."""
-        for path in self.directory.glob(f"{READ_ANEW}*"):
+        for path in self.directory.glob(f"{REREAD_PREFIX}*"):
             if now.timestamp() - path.stat().st_mtime > _READING_S:
                 shutil.rmtree(path, ignore_errors=True)
 

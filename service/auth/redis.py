@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from service.auth.protocol import SecretHash, Token, TokensUnavailable
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisAway, RedisConnection
+from service.redis.connection import RedisConnection, RedisUnavailable
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class RedisTokenStore:
         try:
             # Repeating any of the commands is safe.
             return await self._redis.execute(command, retry=True)
-        except RedisAway as away:
+        except RedisUnavailable as away:
             raise TokensUnavailable(f"Redis: {away}") from None
 
 

@@ -17,11 +17,11 @@ from typing import Final
 
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, is_token_text
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
-from service.runtime.request_context import detached_from_request, time_left
+from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.request_context import detached_from_request, remaining_seconds
 from service.runtime.store_waits import store_wait_budget, wait_for_store
 
-BELIEVED_SECONDS: Final = 1.5
+CACHE_SECONDS: Final = 1.5
 GRACE_SECONDS: Final = 600.0
 
 # Less than the remainder of the 2 s, so that a call that joins a pending look-up does not get a staler answer.
@@ -65,11 +65,11 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreAway:
+class StoreUnavailable:
     """The store did not answer: 503 where a token is required; elsewhere the call goes on without a token."""
 
 
-Verdict = Confirmed | Refused | StoreAway
+Verdict = Confirmed | Refused | StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class TokenVerifier:
         *,
         timeout: float = _ANSWER_SECONDS,
         capacity: int = _CAPACITY,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         """Verify against a store.
 
@@ -122,12 +122,12 @@ class TokenVerifier:
         if not is_token_text(text):
             return Refused()
         secret = hash_of(text)
-        answer = self._cached(secret, BELIEVED_SECONDS)
+        answer = self._cached(secret, CACHE_SECONDS)
         self._metrics.cache("tokens", hit=answer is not None)
         if answer is None:
             answer = await self._fetch(secret) or self._cached(secret, GRACE_SECONDS)
         if answer is None:
-            return StoreAway()
+            return StoreUnavailable()
         if answer.token is None or self._expired(answer.token):
             return Refused()
         return Confirmed(answer.token)
@@ -141,7 +141,7 @@ class TokenVerifier:
     def _cached(self, secret: SecretHash, seconds: float) -> _Answer | None:
         answer = self._confirmed.get(secret)
         if answer is None:
-            answer, seconds = self._refused.get(secret), min(seconds, BELIEVED_SECONDS)
+            answer, seconds = self._refused.get(secret), min(seconds, CACHE_SECONDS)
         if answer is None or self._clock.steady() - answer.as_of >= seconds:
             return None
         return answer
@@ -152,11 +152,11 @@ class TokenVerifier:
         if task is None:
             return None
         if self._cached(secret, GRACE_SECONDS) is None:
-            return task.result() if await wait_for_store(task, time_left(_NO_LIMIT_SECONDS)) else None
+            return task.result() if await wait_for_store(task, remaining_seconds(_NO_LIMIT_SECONDS)) else None
         if self._is_unavailable:
             return None
         seconds = store_wait_budget()
-        remaining = time_left(seconds)
+        remaining = remaining_seconds(seconds)
         if await wait_for_store(task, remaining):
             return task.result()
         if remaining == seconds:

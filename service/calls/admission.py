@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from service.auth.protocol import Token
-from service.auth.verifier import Confirmed, Refused, StoreAway, TokenVerifier
+from service.auth.verifier import Confirmed, Refused, StoreUnavailable, TokenVerifier
 from service.errors import (
     BackendUnavailableError,
     QuotaExceededError,
@@ -19,7 +19,7 @@ from service.limits.headers import Headers, quota_headers, quota_pattern
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
 from service.limits.protocol import Decision, Limiter, LimiterUnavailable
 from service.runtime.caller import Caller
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 
 _CACHED_ADDRESSES: Final = 16_384
 
@@ -82,7 +82,7 @@ class Admission:
         verifier: TokenVerifier,
         limiter: Limiter,
         policy: QuotaPolicy,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self._verifier = verifier
         self._limiter = limiter
@@ -91,7 +91,7 @@ class Admission:
         self._address_quotas = {bucket: self.address_quota(bucket) for bucket in Bucket}
 
     async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
-        """Admit a call.
+        """AdmissionResult a call.
 
         Args:
             caller: the caller.
@@ -158,7 +158,7 @@ class Admission:
         match verdict:
             case Confirmed(token):
                 return token
-            case StoreAway() if required:
+            case StoreUnavailable() if required:
                 raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
             case Refused() if required:
                 # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).

@@ -24,7 +24,7 @@ from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import bind_request, current, new_request_context, time_left
+from service.runtime.request_context import bind_request, current, new_request_context, remaining_seconds
 from service.runtime.wire import encode
 from service.search.protocol import Snapshot
 from service.tools.request import validated
@@ -38,7 +38,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CallEnvironment:
     """What all calls share.
 
     Attributes:
@@ -72,7 +72,7 @@ class Outcome:
     headers: Headers
 
 
-Admit = Admitted | ServiceError
+AdmissionResult = Admitted | ServiceError
 
 
 class Dispatcher:
@@ -83,7 +83,7 @@ class Dispatcher:
         registry: Sequence[Tool[Any]],
         live: LiveData,
         admission: Admission,
-        surroundings: Surroundings,
+        surroundings: CallEnvironment,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         timeout: float = _TIMEOUT,
@@ -110,7 +110,7 @@ class Dispatcher:
         """Whether the registry has a tool of this name."""
         return name in self._by_name
 
-    async def admit(self, name: str | None, caller: Caller, *, otherwise: Bucket = Bucket.READS) -> Admit:
+    async def admit(self, name: str | None, caller: Caller, *, otherwise: Bucket = Bucket.READS) -> AdmissionResult:
         """Apply the token rule and the quota of a tool, or those of a request that calls no tool.
 
         Args:
@@ -132,7 +132,7 @@ class Dispatcher:
                 headers = self._admission.try_admit(caller.address, bucket)
                 if headers is not None:
                     return Admitted(None, headers)
-            async with asyncio.timeout(time_left(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self._timeout)):
                 return await self._admission.admit(caller, bucket, token_required=required)
         except TimeoutError:
             return BackendUnavailableError(_NOT_ADMITTED)
@@ -142,7 +142,9 @@ class Dispatcher:
             _LOG.exception("request=%s the call could not be admitted", caller.request_id)
             return InternalError()
 
-    async def call(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None = None) -> Outcome:
+    async def call(
+        self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None = None
+    ) -> Outcome:
         """Call a tool.
 
         Args:
@@ -159,7 +161,9 @@ class Dispatcher:
         with bind_request(new_request_context(caller.request_id, self._timeout)):
             return await self._admit_and_run(name, arguments, caller, admit)
 
-    async def _admit_and_run(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None) -> Outcome:
+    async def _admit_and_run(
+        self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None
+    ) -> Outcome:
         if name not in self._by_name:
             admit = RouteNotFoundError()
         elif admit is None:
@@ -199,7 +203,7 @@ class Dispatcher:
         """Count the units that a call costs beyond the one of its admission."""
         bucket = tool_bucket(read_only=tool.effects.read_only)
         try:
-            async with asyncio.timeout(time_left(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self._timeout)):
                 return await self._admission.charge(caller, admitted.token, bucket, units)
         except TimeoutError:
             raise BackendUnavailableError(_NOT_ADMITTED) from None

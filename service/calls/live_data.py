@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
 from service.errors import BackendUnavailableError, NotReadyError, ServiceError
-from service.runtime.request_context import current, time_left
+from service.runtime.request_context import current, remaining_seconds
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema
 from service.search.protocol import SearchBackend, Snapshot, TypeaheadState
 
@@ -68,7 +68,7 @@ class LiveData:
                 second attempt is left.
         """
         try:
-            async with asyncio.timeout(time_left(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self._timeout)):
                 if not generation_gone:
                     try:
                         return await _run_on(await self._search.snapshot(), work)

@@ -10,12 +10,12 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.middleware import SUGGEST_PATH
-from service.http.responses import requests_in_flight_of
-from service.runtime.call_log import NO_ROUTE, call_ended
+from service.http.responses import request_context_of
+from service.runtime.call_log import NO_ROUTE, log_call
 from service.runtime.caller import Channel
 from service.runtime.metrics import Metrics
 from service.runtime.request_context import RequestContext
-from service.runtime.tracing import UNTRACED, CallTracer, of_headers
+from service.runtime.tracing import UNTRACED, CallTracer, header_texts
 
 _MCP_PATH: Final = "/mcp"
 _TOOLS: Final = "/tool/"
@@ -34,12 +34,12 @@ _OTHER_PATHS: Final = {
 }
 
 
-def route_words(tools: Iterable[str]) -> dict[str, str]:
+def route_labels(tools: Iterable[str]) -> dict[str, str]:
     """The label of each path in the log and the metrics."""
     return {**{f"{_TOOLS}{tool}": tool for tool in tools}, **_OTHER_PATHS}
 
 
-class ObservedCalls:
+class AccessLog:
     """Middleware that logs, counts and traces requests."""
 
     def __init__(
@@ -63,7 +63,7 @@ class ObservedCalls:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request, path = requests_in_flight_of(scope), scope["path"]
+        request, path = request_context_of(scope), scope["path"]
         if path == SUGGEST_PATH or path.startswith(_TOOLS):
             self._trace(request, scope)
         status: int | None = None
@@ -79,7 +79,7 @@ class ObservedCalls:
         finally:
             channel = Channel.MCP if path == _MCP_PATH else Channel.REST
             route = self._routes.get(path, NO_ROUTE)
-            call_ended(self._metrics, request, channel=channel.value, route=route, status=status)
+            log_call(self._metrics, request, channel=channel.value, route=route, status=status)
 
     def _trace(self, request: RequestContext, scope: Scope) -> None:
         path, method = scope["path"], scope["method"]
@@ -87,4 +87,4 @@ class ObservedCalls:
         if path not in self._routes or method not in _METHODS:
             path, method = "unknown", "HTTP"
         attributes = {"http.request.method": method, "http.route": path}
-        self._traces.begin(request, f"{method} {path}", partial(of_headers, scope["headers"]), attributes)
+        self._traces.begin(request, f"{method} {path}", partial(header_texts, scope["headers"]), attributes)

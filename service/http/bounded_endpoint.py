@@ -11,12 +11,12 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, OverloadedError, ServiceError
-from service.http.responses import Answer, problem_answer, requests_in_flight_of
+from service.http.responses import Answer, problem_answer, request_context_of
 from service.runtime.overload import Gate, GateSlot
 from service.runtime.wire import declares_too_large
 
 
-class Gated:
+class BoundedEndpoint:
     """An ASGI application in front of an endpoint.
 
     Attributes:
@@ -50,7 +50,7 @@ class Gated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it as one too many."""
-        request = requests_in_flight_of(scope)
+        request = request_context_of(scope)
         try:
             self._gate.check()
             if scope["method"] == "POST" and not declares_too_large(scope["headers"]):

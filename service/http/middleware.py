@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import InternalError
-from service.http.responses import NO_STORE, PROBLEM_JSON, Answer, Headers, problem_answer, requests_in_flight_of
+from service.http.responses import NO_STORE, PROBLEM_JSON, Answer, Headers, problem_answer, request_context_of
 from service.http.security_headers import security_headers, with_defaults
 from service.runtime.caller import new_request_id
 from service.runtime.request_context import LEFT, bind_request
@@ -70,7 +70,7 @@ class HttpMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = requests_in_flight_of(scope)
+        request = request_context_of(scope)
         request_id = request.request_id
         common: Headers = ((b"x-request-id", request_id.encode()),)
         if self._draining.is_set():

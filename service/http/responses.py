@@ -79,7 +79,7 @@ class Endpoint:
         await answer.send(send, head_only=scope["method"] == "HEAD")
 
 
-def requests_in_flight_of(scope: Scope) -> RequestContext:
+def request_context_of(scope: Scope) -> RequestContext:
     """The context of a request, which is created on first use."""
     request: RequestContext | None = scope.get(REQUEST_CONTEXT)
     if request is None:
@@ -89,7 +89,7 @@ def requests_in_flight_of(scope: Scope) -> RequestContext:
 
 def request_id_of(scope: Scope) -> str:
     """The id in a request's context."""
-    return requests_in_flight_of(scope).request_id
+    return request_context_of(scope).request_id
 
 
 def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Final
 
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, LimiterUnavailable
-from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
-from service.runtime.request_context import time_left
+from service.limits.protocol import Decision, Limiter, LimiterDeadlineExceeded, LimiterUnavailable
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.request_context import remaining_seconds
 from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
 
 _RETRY_SECONDS: Final = 1.0
@@ -28,7 +28,7 @@ class FallbackLimiter:
         self,
         shared: Limiter,
         local: Limiter,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
         *,
         retry_seconds: float = _RETRY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -50,7 +50,7 @@ class FallbackLimiter:
         self._unavailable = False
         self._retry_at = 0.0
         self._tasks: set[asyncio.Task[Decision | None]] = set()
-        self._reports = Circuit("limiter", (LimiterUnavailable,), metrics, clock)
+        self._reports = CircuitBreaker("limiter", (LimiterUnavailable,), metrics, clock)
 
     @property
     def degraded(self) -> bool:
@@ -78,7 +78,10 @@ class FallbackLimiter:
             return await self._report_hit(key, quota, cost)
         if not self._unavailable:
             task = self._start(key, quota, cost)
-            if await wait_for_store(task, time_left(store_wait_budget())) and (decision := task.result()) is not None:
+            if (
+                await wait_for_store(task, remaining_seconds(store_wait_budget()))
+                and (decision := task.result()) is not None
+            ):
                 return decision
         elif self._clock() >= self._retry_at:
             # In the background; no other call retries in this interval.
@@ -113,7 +116,7 @@ class FallbackLimiter:
         """The shared limiter's decision; None when there was none."""
         try:
             decision = await self._shared_hit(key, quota, cost)
-        except LimiterNotWaitedFor:
+        except LimiterDeadlineExceeded:
             return None
         except LimiterUnavailable as error:
             self._mark_unavailable(error)

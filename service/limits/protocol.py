@@ -23,7 +23,7 @@ class LimiterUnavailable(Exception):  # noqa: N818 - it names the state that the
     """The limiter did not answer, or not in time. The text is for the log, never for a caller (E5)."""
 
 
-class LimiterNotWaitedFor(LimiterUnavailable):
+class LimiterDeadlineExceeded(LimiterUnavailable):
     """The request's own deadline came first, so the limiter may be available."""
 
 

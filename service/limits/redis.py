@@ -13,13 +13,13 @@ from service.limits.blocks import BlockGrant
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import (
     Decision,
-    LimiterNotWaitedFor,
+    LimiterDeadlineExceeded,
     LimiterUnavailable,
     slot_milliseconds,
     whole_seconds,
 )
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisAway, RedisConnection
+from service.redis.connection import RedisConnection, RedisUnavailable
 
 _CONNECTIONS: Final = 32
 _REPORT_CONNECTIONS: Final = 8
@@ -139,8 +139,8 @@ class RedisLimiter:
             allowed, remaining, reset, retry, granted = await redis.execute(
                 lambda: self._scripts[redis]([self._prefix + key], arguments), retry=True
             )
-        except RedisAway as away:
-            kind = LimiterNotWaitedFor if away.late else LimiterUnavailable
+        except RedisUnavailable as away:
+            kind = LimiterDeadlineExceeded if away.late else LimiterUnavailable
             raise kind(f"Redis: {away}") from None
         retry_after = None if allowed else whole_seconds(retry)
         return BlockGrant(Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after), granted)

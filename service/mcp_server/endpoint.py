@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.calls.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
-from service.http.responses import Answer, Headers, http_caller, method_not_allowed, requests_in_flight_of
+from service.http.responses import Answer, Headers, http_caller, method_not_allowed, request_context_of
 from service.limits.policy import Bucket
 from service.mcp_server.error_rewriting import ErrorRewriter
 from service.mcp_server.fast_path import PlainCall, ToolCallFastPath
@@ -89,7 +89,7 @@ class McpEndpoint:
         known = tool if tool is not None and self._dispatcher.has_tool(tool) else None
         meta = (message.get("params") or {}).get("_meta")
         begin_span(
-            self._traces, requests_in_flight_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
+            self._traces, request_context_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
         )
         plain = self._fast_path.read(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
@@ -106,7 +106,7 @@ class McpEndpoint:
             await _problem(admit, message.get("id")).send(send)
             return
         if plain is not None:
-            await self._answer(plain, Call(caller, admit, requests_in_flight_of(scope)), admit.headers, send)
+            await self._answer(plain, Call(caller, admit, request_context_of(scope)), admit.headers, send)
             return
         scope[_ADMIT_KEY] = admit
         scope[QUOTA_HEADERS_KEY] = admit.headers
@@ -166,7 +166,7 @@ def call_over_http(trusted: Proxies) -> Callable[[Any], Call]:
 
     def call(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
         scope = context.request.scope
-        return Call(http_caller(scope, Channel.MCP, trusted), scope.get(_ADMIT_KEY), requests_in_flight_of(scope))
+        return Call(http_caller(scope, Channel.MCP, trusted), scope.get(_ADMIT_KEY), request_context_of(scope))
 
     return call
 

@@ -11,15 +11,15 @@ from mcp.types import INTERNAL_ERROR
 
 from index_mappings.generations import Stamp
 from service.calls.admission import Admitted
-from service.calls.dispatch import Admit, Dispatcher, Outcome
+from service.calls.dispatch import AdmissionResult, Dispatcher, Outcome
 from service.errors import ServiceError
 from service.limits.headers import Headers
 from service.limits.policy import Bucket
 from service.mcp_server.messages import TEXTS, RpcError, refused_call
 from service.mcp_server.spans import begin_span
-from service.runtime.call_log import NO_ROUTE, REFUSED, call_ended
+from service.runtime.call_log import NO_ROUTE, REFUSED, log_call
 from service.runtime.caller import Caller
-from service.runtime.metrics import NOTHING_MEASURED
+from service.runtime.metrics import NO_METRICS
 from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
 from service.runtime.tracing import UNTRACED, CallTracer
 
@@ -44,7 +44,7 @@ class Call:
     """
 
     caller: Caller
-    admit: Admit | None = None
+    admit: AdmissionResult | None = None
     request: RequestContext | None = None
 
 
@@ -157,4 +157,4 @@ class RequestRunner:
 def _log_call(call: Call, request: RequestContext) -> None:
     """Log and count a call, unless its transport does."""
     if call.request is None:
-        call_ended(NOTHING_MEASURED, request, channel=call.caller.channel.value, route=NO_ROUTE)
+        log_call(NO_METRICS, request, channel=call.caller.channel.value, route=NO_ROUTE)

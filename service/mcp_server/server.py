@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
-from service.http.responses import requests_in_flight_of
+from service.http.responses import request_context_of
 from service.mcp_server.completion import Completer
 from service.mcp_server.handling import (
     OWN_ERROR_KEY,
@@ -191,7 +191,7 @@ async def _replace_sdk_errors(ctx: Context, call_next: CallNext) -> HandlerResul
     except OwnError:
         if ctx.request is not None:
             ctx.request.scope[OWN_ERROR_KEY] = True
-            set_refused(requests_in_flight_of(ctx.request.scope))
+            set_refused(request_context_of(ctx.request.scope))
         raise
     except MCPError as error:
         replaced = own_error(error.error.code, error.error.data)

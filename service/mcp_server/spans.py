@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from service.runtime.request_context import RequestContext
-from service.runtime.tracing import CallTracer, of_headers
+from service.runtime.tracing import CallTracer, header_texts
 
 TOOLS_CALL: Final = "tools/call"
 COMPLETION_COMPLETE: Final = "completion/complete"
@@ -51,6 +51,6 @@ def begin_span(
     attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
 
     def carried() -> dict[str, Any]:
-        return of_headers(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
+        return header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
 
     traces.begin(request, method if tool is None else f"{method} {tool}", carried, attributes)

@@ -57,7 +57,7 @@ def configure_logging(
     logging.captureWarnings(capture=True)
 
 
-def log_by(settings: Settings) -> None:
+def configure_logging_from(settings: Settings) -> None:
     """Send the log of this process to standard error, as the settings say."""
     configure_logging(settings.log_level, settings.log_format, exception_text=settings.log_exception_text)
 

@@ -198,7 +198,7 @@ class PrometheusMetrics(Metrics):
         self._circuit_changes.labels(part, state).inc()
         self._set_circuit(part, state)
 
-    def under_way(self, change: int) -> None:
+    def in_flight(self, change: int) -> None:
         """As `Metrics`."""
         self._in_flight.inc(change)
 

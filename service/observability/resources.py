@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from index_mappings.operations import Operations, ResourceAccount
 from service.operations.state_document import parse_timestamp, remaining
 
-MOST_ACCOUNTS: Final = 1_000
+MAX_ACCOUNTS: Final = 1_000
 
 _LABELS: Final = ("provider", "account", "unit")
 
@@ -25,11 +25,11 @@ def resource_families(operations: Operations | None) -> list[Metric]:
         operations: the operations document of the live generation; None if it has none.
     """
     accounts = () if operations is None else operations.accounts
-    shown = accounts[:MOST_ACCOUNTS]
+    shown = accounts[:MAX_ACCOUNTS]
     return [
         _gauge("accounts_known", "Whether the live generation has information on accounts.", operations is not None),
         _gauge("accounts", "Accounts that the catalogue states.", None if operations is None else len(accounts)),
-        _gauge("accounts_left_out", f"Accounts beyond {MOST_ACCOUNTS:,}.", len(accounts) - len(shown)),
+        _gauge("accounts_left_out", f"Accounts beyond {MAX_ACCOUNTS:,}.", len(accounts) - len(shown)),
         _account_gauge("used", "Units used.", shown, lambda account: account.used),
         _account_gauge("limit", "Units available in total.", shown, lambda account: account.limit),
         _account_gauge("remaining", "limit - used; below 0 when more is used than there is.", shown, remaining),

@@ -15,7 +15,7 @@ from service.reports.protocol import Waiting
 from service.search.protocol import Generations
 
 
-def standing_families(service: ServiceState, health: HealthSnapshot) -> list[Metric]:
+def scrape_gauge_families(service: ServiceState, health: HealthSnapshot) -> list[Metric]:
     """The metric families of the service's current state.
 
     Args:

@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from service.runtime.tracing import UNTRACED, CallTracer, TracedTransport
+from service.runtime.tracing import UNTRACED, CallTracer, SpanCallTracer
 
 _FLUSH_MS: Final = 2_000
 
@@ -54,7 +54,7 @@ def open_traces(service: str, version: str, processor: SpanProcessor | None = No
     # Not the global provider: applications of one process would share it, and libraries would add spans to it.
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
-    return Traces(TracedTransport(provider.get_tracer(service, version)), provider)
+    return Traces(SpanCallTracer(provider.get_tracer(service, version)), provider)
 
 
 def _service_name(service: str) -> Resource:

@@ -15,13 +15,13 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from service.redis.access import RedisAccess
 from service.redis.clients import Client, close_client, open_client
-from service.runtime.request_context import time_left
+from service.runtime.request_context import remaining_seconds
 from service.runtime.tracing import client_span
 
 T = TypeVar("T")
 
 
-class RedisAway(Exception):  # noqa: N818 - it names a state, as `BackendUnavailable` does
+class RedisUnavailable(Exception):  # noqa: N818 - it names a state, as `BackendUnavailable` does
     """Redis did not answer in time, or answered with an error. The text is the error's type only.
 
     Attributes:
@@ -87,12 +87,12 @@ class RedisConnection:
             retry: whether it may be sent again if the connection was lost, perhaps after Redis had executed it.
 
         Raises:
-            RedisAway: there is no reply.
+            RedisUnavailable: there is no reply.
         """
-        seconds = time_left(self._timeout)
+        seconds = remaining_seconds(self._timeout)
         if seconds <= 0:
             # Not sent: the reply would come too late.
-            raise RedisAway(TimeoutError.__name__, late=True)
+            raise RedisUnavailable(TimeoutError.__name__, late=True)
         with client_span("redis", self._purpose):
             return await self._reply(send, seconds, retry=retry)
 
@@ -102,7 +102,7 @@ class RedisConnection:
         nodes = {"target_nodes": client.get_node_from_key(key)} if isinstance(client, RedisCluster) else {}
         try:
             values: Any = await self.execute(lambda: client.config_get(pattern, **nodes))
-        except RedisAway:
+        except RedisUnavailable:
             return {}
         return dict(values)
 
@@ -125,13 +125,13 @@ class RedisConnection:
         finally:
             task.cancel()
         if not task.done():
-            raise RedisAway(TimeoutError.__name__, late=seconds < self._timeout)
+            raise RedisUnavailable(TimeoutError.__name__, late=seconds < self._timeout)
         try:
             return task.result()
         except (RedisError, RedisClusterException, OSError, AttributeError) as error:
             # AttributeError: the client of a cluster that is down closes connections that other requests use.
             # Without the error's text, which may quote keys and addresses.
-            raise RedisAway(type(error).__name__) from None
+            raise RedisUnavailable(type(error).__name__) from None
 
     async def _send_bounded(self, send: Callable[[], Awaitable[T]], *, retry: bool) -> T:
         async with self._slots:

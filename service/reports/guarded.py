@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from service.reports.protocol import Reason, Recheck, Report, ReportQueue, ReportsUnavailable, Waiting
-from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.store_waits import store_answer
 
 T = TypeVar("T")
@@ -15,11 +15,11 @@ T = TypeVar("T")
 class GuardedQueue:
     """A queue that is not called while it fails."""
 
-    def __init__(self, queue: ReportQueue, metrics: Metrics = NOTHING_MEASURED) -> None:
+    def __init__(self, queue: ReportQueue, metrics: Metrics = NO_METRICS) -> None:
         """Guard a queue; `close` closes it."""
         self._queue = queue
         self._metrics = metrics
-        self._circuit = Circuit("reports", (ReportsUnavailable,), metrics)
+        self._circuit = CircuitBreaker("reports", (ReportsUnavailable,), metrics)
         # The reason of the last failure.
         self._reason = Reason.NO_ANSWER
 

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisAway, RedisConnection
+from service.redis.connection import RedisConnection, RedisUnavailable
 from service.reports.protocol import Recheck, Report, ReportsUnavailable, Waiting
 from service.reports.redis_replies import claimed_from_reply, waiting_from_reply
 from service.reports.redis_scripts import ACKNOWLEDGE, APPEND, CLAIM, WAITING
@@ -126,7 +126,7 @@ class RedisReports:
         """The answer within the deadline; with `twice`, the command is retried once after a lost connection."""
         try:
             return await self._redis.execute(command, retry=twice)
-        except RedisAway as away:
+        except RedisUnavailable as away:
             raise ReportsUnavailable(f"Redis did not confirm: {away}") from None
 
     async def _check_durability(self) -> None:

@@ -24,7 +24,7 @@ from service.observability.exposition import encode_families
 from service.observability.processes import process_families
 from service.observability.prometheus import PrometheusMetrics
 from service.observability.resources import resource_families
-from service.observability.scrape_gauges import standing_families
+from service.observability.scrape_gauges import scrape_gauge_families
 from service.operations.health import HealthProbe, Unavailable
 from service.operations.state_document import About, ops_state
 from service.runtime.addresses import Proxies
@@ -102,7 +102,7 @@ def metrics_endpoint(key: OpsKey, probe: HealthProbe, about: About, metrics: Pro
     """GET /metrics: counters and current gauges; `up` is 0 for a part that is unavailable."""
 
     async def answer(request: Request) -> Answer:
-        gauges = standing_families(about.service, await probe.snapshot())
+        gauges = scrape_gauge_families(about.service, await probe.snapshot())
         accept = request.headers.get("accept")
         # In a thread, as it reads files of other workers and of the system.
         exposition = await asyncio.to_thread(

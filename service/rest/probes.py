@@ -8,7 +8,7 @@ from starlette.requests import Request
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
 from service.http.responses import Answer, Endpoint, json_answer, problem_answer, stamp_headers
-from service.rest.report_readiness import ReportsCheck
+from service.rest.report_readiness import ReportReadiness
 from service.runtime.build_stamp import BuildStamp
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 
@@ -38,7 +38,7 @@ def health_endpoint() -> Endpoint:
     return Endpoint(_READS, answer)
 
 
-def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Event) -> Endpoint:
+def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: Event) -> Endpoint:
     """Whether the live generation can be read and its typeahead is open, and why not (G4).
 
     The service is degraded while no report can be taken (O1). A process that is being stopped is not ready.

@@ -14,7 +14,7 @@ _CACHE_SECONDS: Final = 1.0
 _NOT_COUNTED: Final = "The quotas of reports can't be counted."
 
 
-class ReportsCheck:
+class ReportReadiness:
     """Checks the limiter and the queue, both of which a report needs."""
 
     def __init__(self, limiter: Limiter, queue: ReportQueue, clock: Callable[[], float] = time.monotonic) -> None:

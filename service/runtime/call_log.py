@@ -66,9 +66,7 @@ class CompletedCall:
         )
 
 
-def call_ended(
-    metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None
-) -> None:
+def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None) -> None:
     """Count a call and write its line.
 
     Args:

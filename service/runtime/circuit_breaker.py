@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 
 T = TypeVar("T")
 
@@ -28,14 +28,14 @@ class CircuitOpen(Exception):  # noqa: N818 - it names the state that the caller
     """The part was not called, because its recent calls failed too often."""
 
 
-class Circuit:
+class CircuitBreaker:
     """The circuit breaker of one part."""
 
     def __init__(
         self,
         part: str,
         failures: tuple[type[Exception], ...],
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start with a closed circuit.

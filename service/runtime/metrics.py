@@ -39,7 +39,7 @@ class Metrics:
     def circuit(self, part: str, state: str) -> None:
         """A circuit breaker became `closed`, `open` or `half_open`."""
 
-    def under_way(self, change: int) -> None:
+    def in_flight(self, change: int) -> None:
         """The number of requests in flight changed."""
 
     def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
@@ -64,4 +64,4 @@ class Metrics:
         """The number of generations and typeaheads that are not used, because a file is damaged, is now `scopes`."""
 
 
-NOTHING_MEASURED: Final = Metrics()
+NO_METRICS: Final = Metrics()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from service.errors import OverloadedError
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 
 # Requests that wait for stores do no work, but all of them continue together when the stores answer.
 _WAITING_PER_SLOT: Final = 4
@@ -18,7 +18,7 @@ _WAITING_PER_SLOT: Final = 4
 class Gate:
     """The slots for requests in flight."""
 
-    def __init__(self, slots: int, metrics: Metrics = NOTHING_MEASURED) -> None:
+    def __init__(self, slots: int, metrics: Metrics = NO_METRICS) -> None:
         """Start with all slots free.
 
         Args:
@@ -32,7 +32,7 @@ class Gate:
         self._in_tick = 0
 
     @property
-    def under_way(self) -> int:
+    def in_flight(self) -> int:
         """How many requests are in flight."""
         return self._in_flight
 
@@ -67,12 +67,12 @@ class Gate:
         """
         self.check()
         self._in_flight += 1
-        self._metrics.under_way(1)
+        self._metrics.in_flight(1)
 
     def leave(self) -> None:
         """Return a slot."""
         self._in_flight -= 1
-        self._metrics.under_way(-1)
+        self._metrics.in_flight(-1)
 
     def suspend(self) -> bool:
         """Return a slot for a while, until `resume`; False where too many have done so already."""
@@ -86,7 +86,7 @@ class Gate:
         """Take a slot again after `suspend`, even if none is free: a request in flight is not refused."""
         self._suspended -= 1
         self._in_flight += 1
-        self._metrics.under_way(1)
+        self._metrics.in_flight(1)
 
 
 class GateSlot:

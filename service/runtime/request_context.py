@@ -57,7 +57,7 @@ class RequestContext:
     on_disconnect: list[Callable[[], object]] = field(default_factory=list)
 
     @property
-    def pointless(self) -> bool:
+    def abandoned(self) -> bool:
         """Whether an answer would come too late: the caller has disconnected, or the deadline has passed."""
         return self.disconnected or time.monotonic() >= self.deadline
 
@@ -86,7 +86,7 @@ def current() -> RequestContext | None:
     return _CURRENT.get()
 
 
-def time_left(limit: float) -> float:
+def remaining_seconds(limit: float) -> float:
     """Seconds that a call to another machine may take: `limit`, or less if the deadline comes first."""
     request = _CURRENT.get()
     return limit if request is None else min(limit, request.remaining())

@@ -24,7 +24,7 @@ _NO_SPAN: Final = nullcontext()
 _FAULTS: Final = frozenset({"internal_error", "backend_unavailable", "overloaded", "not_ready"})
 
 
-def of_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def header_texts(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """HTTP headers as text by name."""
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
 
@@ -47,7 +47,7 @@ class CallTracer:
 UNTRACED: Final = CallTracer()
 
 
-class TracedTransport(CallTracer):
+class SpanCallTracer(CallTracer):
     """Starts a server span for each call."""
 
     def __init__(self, tracer: Tracer) -> None:

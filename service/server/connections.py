@@ -18,7 +18,7 @@ from uvicorn import Config
 
 from service.limits.policy import address_group
 from service.runtime.addresses import Proxies, is_trusted_peer
-from service.settings.server import MOST_CONNECTIONS, MOST_OF_AN_ADDRESS
+from service.settings.server import DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
 
 # For files of the index, databases, and connections to engines and stores.
 _RESERVED_DESCRIPTORS: Final = 256
@@ -37,12 +37,12 @@ class ConnectionBounds:
 
     Attributes:
         total: connections in total.
-        of_an_address: connections of one address (IPv6: of one /64).
+        per_address: connections of one address (IPv6: of one /64).
         trusted: proxies whose connections count in the total only.
     """
 
-    total: int = MOST_CONNECTIONS
-    of_an_address: int = MOST_OF_AN_ADDRESS
+    total: int = DEFAULT_MAX_CONNECTIONS
+    per_address: int = DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
     trusted: Proxies = _NO_PROXIES
 
 
@@ -52,7 +52,7 @@ DEFAULT_BOUNDS: Final = ConnectionBounds()
 def bounds_within(descriptors: int, wanted: ConnectionBounds) -> ConnectionBounds:
     """The wanted bounds as far as the file descriptors allow; an address may have at most half of all connections."""
     total = min(wanted.total, max(descriptors - _RESERVED_DESCRIPTORS, descriptors // 2))
-    return ConnectionBounds(total, min(wanted.of_an_address, max(1, total // 2)), wanted.trusted)
+    return ConnectionBounds(total, min(wanted.per_address, max(1, total // 2)), wanted.trusted)
 
 
 def raise_descriptor_limit() -> int:
@@ -123,7 +123,7 @@ class ConnectionTable:
             The entry; None if the connection must be refused.
         """
         address = self._address_of(peer)
-        if address is not None and address.open >= self._bounds.of_an_address:
+        if address is not None and address.open >= self._bounds.per_address:
             bound, candidates = "per address", address.idle
         elif self._open >= self._bounds.total:
             bound, candidates = "in total", self._idle

@@ -10,9 +10,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from service.errors import InvalidInputError, OverloadedError, ServiceError
 from service.http.responses import NO_STORE, REQUEST_CONTEXT, problem_answer
 from service.http.security_headers import security_headers
-from service.runtime.call_log import NO_ROUTE, call_ended
+from service.runtime.call_log import NO_ROUTE, log_call
 from service.runtime.caller import Channel, new_request_id
-from service.runtime.metrics import NOTHING_MEASURED
+from service.runtime.metrics import NO_METRICS
 from service.runtime.request_context import RequestContext, new_request_context
 from service.server.coalescing_transport import CoalescingTransport
 from service.server.connections import Connection, ServerConfig
@@ -271,7 +271,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(self._refusal(_NOT_HTTP, request.request_id))
         self.transport.close()
         # The application, which logs all other requests, has not received this one.
-        call_ended(NOTHING_MEASURED, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
+        log_call(NO_METRICS, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
 
     def _refusal(self, error: ServiceError, request_id: str) -> bytes:
         """A problem document as the bytes of a whole response, which is the last one of the connection."""

@@ -24,7 +24,7 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
-from service.observability.logs import log_by
+from service.observability.logs import configure_logging_from
 from service.runtime.addresses import proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import server_config
@@ -119,7 +119,7 @@ def _connection_bounds(settings: Settings) -> ConnectionBounds:
 def worker() -> FastAPI:
     """The application of one worker, with the settings of its environment."""
     settings = load_settings()
-    log_by(settings)
+    configure_logging_from(settings)
     return drained_on_sigterm(create_app(settings), settings.drain_seconds)
 
 

@@ -8,9 +8,9 @@ from pydantic import AfterValidator, Field
 from service.runtime.addresses import ForwardingHeader
 from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings
 
-MOST_CONNECTIONS: Final = 10_000
+DEFAULT_MAX_CONNECTIONS: Final = 10_000
 # Connections of one address (IPv6: of one /64).
-MOST_OF_AN_ADDRESS: Final = 1_000
+DEFAULT_MAX_CONNECTIONS_PER_ADDRESS: Final = 1_000
 
 _LOOPBACK: Final = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 # Neither `*`, which admits every page, nor `null`, the origin of any page in a sandbox (C3).
@@ -89,7 +89,7 @@ class ServerSettings(EnvironmentSettings):
             le=1_000_000,
             description="how many connections a worker has open, from 2 to 1000000",
         ),
-    ] = MOST_CONNECTIONS
+    ] = DEFAULT_MAX_CONNECTIONS
     max_connections_per_address: Annotated[
         int,
         Field(
@@ -99,7 +99,7 @@ class ServerSettings(EnvironmentSettings):
             le=1_000_000,
             description="how many connections of one address a worker has open, from 1 to 1000000",
         ),
-    ] = MOST_OF_AN_ADDRESS
+    ] = DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
     drain_seconds: Annotated[
         float,
         Field(

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from index_mappings.generations import Stamp
 from index_mappings.rank import suggestion_score
 from service.runtime.wire import encode
-from service.search.protocol import Suggested, Suggestion
+from service.search.protocol import Suggestion, SuggestResult
 from service.suggest.query import ParsedQuery
 
 
@@ -14,7 +14,7 @@ def encode_query(parsed: ParsedQuery) -> bytes:
     return b'{"query":' + encode(parsed.echo)
 
 
-def encode_results(suggested: Suggested) -> bytes:
+def encode_results(suggested: SuggestResult) -> bytes:
     """Encode the second part of a body: the categories and the shops."""
     categories = b",".join(
         [

@@ -10,7 +10,7 @@ from service.http.responses import (
     Endpoint,
     http_caller,
     problem_answer,
-    requests_in_flight_of,
+    request_context_of,
     stamp_headers,
 )
 from service.runtime.addresses import Proxies
@@ -51,4 +51,4 @@ def http_answer(response: Suggestions | Refused) -> Answer:
 def _request_of(scope: Scope, trusted: Proxies) -> SuggestRequest:
     caller = http_caller(scope, Channel.REST, trusted)
     tags = entity_tags(header(scope["headers"], b"if-none-match"))
-    return SuggestRequest(scope["query_string"], requests_in_flight_of(scope), caller.address, caller.token, tags)
+    return SuggestRequest(scope["query_string"], request_context_of(scope), caller.address, caller.token, tags)

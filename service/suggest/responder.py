@@ -17,11 +17,11 @@ from service.errors import OverloadedError, ServiceError
 from service.limits.headers import Headers
 from service.limits.policy import Bucket
 from service.runtime.caller import Caller, Channel
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.overload import Gate
 from service.runtime.request_context import RequestContext, bind_request
 from service.search.failures import BackendUnavailable, GenerationGone
-from service.search.protocol import Snapshot, Suggested, SuggestQuery
+from service.search.protocol import Snapshot, SuggestQuery, SuggestResult
 from service.suggest.cache import CachedResponse, ResponseCache
 from service.suggest.encoding import encode_query, encode_results, entity_tag
 from service.suggest.query import ParsedQuery, parse
@@ -92,9 +92,7 @@ _OVERLOADED: Final = Refused(OverloadedError())
 class SuggestResponder:
     """Responds to suggest requests."""
 
-    def __init__(
-        self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NOTHING_MEASURED
-    ) -> None:
+    def __init__(self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NO_METRICS) -> None:
         """Start with an empty cache.
 
         Args:
@@ -167,10 +165,10 @@ class SuggestResponder:
             return Refused(live.result, quota, live.stamp)
         return live.result
 
-    async def suggest(self, query: SuggestQuery, request_id: str) -> LiveResult[Suggested]:
+    async def suggest(self, query: SuggestQuery, request_id: str) -> LiveResult[SuggestResult]:
         """Search for a transport that encodes suggestions in its own way; the caller has been admitted."""
 
-        async def work(snapshot: Snapshot) -> Suggested:
+        async def work(snapshot: Snapshot) -> SuggestResult:
             return snapshot.suggest(query)
 
         return await self._live.run(work, request_id)

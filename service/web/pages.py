@@ -98,7 +98,7 @@ def page_routes(page: tuple[PageFile, ...]) -> list[Route]:
     return [Route(file.path, endpoint=_endpoint(file)) for file in page]
 
 
-def page_words(page: tuple[PageFile, ...]) -> dict[str, str]:
+def page_labels(page: tuple[PageFile, ...]) -> dict[str, str]:
     """The route in the log and the metrics by path."""
     return {file.path: file.label for file in page}
 

@@ -12,7 +12,7 @@ from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
 from service.http.middleware import HttpMiddleware
-from service.http.responses import request_id_of, requests_in_flight_of
+from service.http.responses import request_context_of, request_id_of
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
 from service.mcp_server.fast_path import PlainCall
 from service.mcp_server.server import build_server
@@ -73,7 +73,7 @@ class BothWays:
     def begin(self, headers: Lines, body: bytes) -> tuple[RequestContext, Awaitable[list[Message]]]:
         """Begin a request on the fast path: its context, and everything that will be sent."""
         scope = _scope(headers)
-        return requests_in_flight_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
+        return request_context_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
 
 
 def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:

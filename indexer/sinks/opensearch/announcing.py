@@ -13,7 +13,7 @@ from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 # A service reads the stamp once a second, and begins within another second.
 LOOK_S: Final = 2.0
 # Whatever the number of services; those that need longer fetch the remainder when the generation is live.
-MOST_WAIT_S: Final = 120.0
+MAX_WAIT_S: Final = 120.0
 _RATE: Final = 50 * 1024.0**2
 
 
@@ -33,7 +33,7 @@ class TypeaheadOptions:
 
     def seconds(self, size: int) -> float:
         """How many seconds readers get to fetch files of so many bytes."""
-        return min(MOST_WAIT_S, LOOK_S + size * self.readers / self.rate) if self.readers else 0.0
+        return min(MAX_WAIT_S, LOOK_S + size * self.readers / self.rate) if self.readers else 0.0
 
 
 def write_announcement(client: OpenSearch, prefix: str, live: str, announcement: Announcement) -> None:

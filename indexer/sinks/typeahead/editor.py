@@ -16,7 +16,7 @@ import numpy as np
 
 from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument, in_category_order
 from index_mappings.typeahead import manifest
-from index_mappings.typeahead.manifest import MOST_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
+from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
 from index_mappings.typeahead.segment import SUFFIX, Shown, segment_path
 from indexer.sinks.typeahead.build import put_manifest
 from indexer.sinks.typeahead.folding import Fold, Folding, foldable
@@ -190,7 +190,7 @@ class TypeaheadEditor:
         last = coverings[0][-1]
         if any(covering[-1].name != last.name for covering in coverings):
             return False  # it is an input of a merge
-        return last.shops < self._small_shops or max(map(len, coverings)) >= MOST_SEGMENTS
+        return last.shops < self._small_shops or max(map(len, coverings)) >= MAX_SEGMENTS
 
     def _with_last(self, coverings: tuple[Covering, ...], inputs: list[Input]) -> tuple[Covering, ...]:
         """The coverings with one more segment of all current shops of some segments, unless there are none."""

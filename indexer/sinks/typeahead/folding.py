@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final, NamedTuple
 
-from index_mappings.typeahead.manifest import MOST_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
+from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.reading import open_segment
@@ -114,7 +114,7 @@ def foldable(covering: Covering, small_shops: int) -> Covering:
         small_shops: commits rewrite the last segment while it has fewer shops.
     """
     # With the maximum number of segments, commits rewrite the last one although it is large.
-    is_settled = covering[-1].shops >= small_shops and len(covering) < MOST_SEGMENTS
+    is_settled = covering[-1].shops >= small_shops and len(covering) < MAX_SEGMENTS
     settled = covering if is_settled else covering[:-1]
     if not settled:
         return ()

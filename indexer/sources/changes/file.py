@@ -94,7 +94,7 @@ class ChangeFile:
         except OSError as error:
             raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
 
-    def whereabouts(self, position: str | None) -> str | None:
+    def describe_position(self, position: str | None) -> str | None:
         """The lines and bytes before it."""
         found = None if position is None else _parsed(position)
         return None if found is None else f"line {found.line}, byte {found.offset}"

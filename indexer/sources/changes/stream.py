@@ -68,7 +68,7 @@ class ChangeStream:
             raise CatalogueError(f"{self._name} cannot be read: {self._failure.strerror}") from self._failure
         return ChangeBatch(changes, refused, None, self._cutter.more)
 
-    def whereabouts(self, position: str | None) -> str | None:  # noqa: ARG002 - a stream has no positions
+    def describe_position(self, position: str | None) -> str | None:  # noqa: ARG002 - a stream has no positions
         """None: a stream has no positions."""
         return None
 

@@ -18,7 +18,7 @@ from indexer.sources.sql.mapping import TableMapping
 from indexer.sources.sql.rows import RowRefusedError
 from indexer.sources.sql.tables import read_tables
 
-ROWS_AT_ONCE: Final = 500
+ROWS_PER_PAGE: Final = 500
 
 
 class SqlCatalogue:
@@ -130,7 +130,7 @@ class SqlCatalogue:
         return any(table.version is not None for table in self._tables.values())
 
     def _rows(self, kind: str) -> Iterator[tuple[object, ...]]:
-        statement = self._tables[kind].rows().execution_options(yield_per=ROWS_AT_ONCE)
+        statement = self._tables[kind].rows().execution_options(yield_per=ROWS_PER_PAGE)
         with (
             self._connection() as connection,
             driver_errors(self._unreadable(kind)),

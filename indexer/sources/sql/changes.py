@@ -77,7 +77,7 @@ class SqlChanges:
         more = any(passes.is_within for passes in self._passes)
         return ChangeBatch(tuple(changes), tuple(refused), self._current, more)
 
-    def whereabouts(self, position: str | None) -> str | None:
+    def describe_position(self, position: str | None) -> str | None:
         """The number of batches before it, as the versions of a position are values of rows."""
         return None if position is None else f"batch {_parsed(position).number}"
 

@@ -53,7 +53,7 @@ class FolderLocation:
         return Path(gettempdir()) / f"shop-directory-typeahead-{os.geteuid()}-{prefix}"
 
 
-DEFAULT_PLACE: Final = FolderLocation()
+DEFAULT_FOLDER: Final = FolderLocation()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadMan
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
 from service.search.plan import Slugs, whole_query_match
-from service.search.protocol import FindQuery, Suggested, SuggestedShop, Suggestion, SuggestQuery
+from service.search.protocol import FindQuery, SuggestedShop, Suggestion, SuggestQuery, SuggestResult
 from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.request import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from service.search.typeahead.segments import Segment, SegmentPool
@@ -45,10 +45,10 @@ class Typeahead:
         # By word: for each segment the numbers of the categories that the word means.
         self._meanings: dict[str, tuple[list[int], ...]] = {}
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories."""
         forms = query_forms(query.text, cut=SUGGEST_CUT)
-        return Suggested(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
+        return SuggestResult(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
 
     def did_you_mean(
         self, query: FindQuery, remainder: QueryForms | None = None, slugs: Slugs = MappingProxyType({})

@@ -18,7 +18,7 @@ from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.announcing import LOOK_S, MOST_WAIT_S, TypeaheadOptions
+from indexer.sinks.opensearch.announcing import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
@@ -278,4 +278,4 @@ def test_readers_get_time_by_their_number_and_the_size_within_bounds() -> None:
     assert TypeaheadOptions().seconds(size) == 0.0
     assert TypeaheadOptions(readers=1).seconds(size) == LOOK_S + 2.0
     assert TypeaheadOptions(readers=10).seconds(size) == LOOK_S + 20.0
-    assert TypeaheadOptions(readers=10, rate=1024.0**2).seconds(size) == MOST_WAIT_S
+    assert TypeaheadOptions(readers=10, rate=1024.0**2).seconds(size) == MAX_WAIT_S

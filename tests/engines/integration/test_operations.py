@@ -158,7 +158,7 @@ async def test_a_follower_tells_of_itself_while_it_is_idle_and_its_last_word_sta
 ) -> None:
     place = _place(engine, tmp_path, "a")
     assert await _follower(engine) is None
-    with _following(place, interval=0.05, tell_every=0.1):
+    with _following(place, interval=0.05, status_interval=0.1):
         first = await _until(engine, lambda _: True)
         second = await _until(engine, lambda told: told.told_at > first.told_at)
         place.append([_shop(2, "Book")])

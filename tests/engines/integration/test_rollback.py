@@ -10,10 +10,10 @@ import pytest
 
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, build
-from indexer.jobs.change_applier import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back
-from indexer.jobs.update import CaughtUp
+from indexer.jobs.update import ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
@@ -48,12 +48,12 @@ class Catalogue:
     def changes(self) -> ChangeFile:
         return ChangeFile(self.folder / "changes.ndjson")
 
-    def follow(self, changes: ChangeSource | None = None) -> CaughtUp:
+    def follow(self, changes: ChangeSource | None = None) -> ChangeCounts:
         live = self.sink.live()
         assert live is not None
         editor, letters = self.sink.edit(live.generation), DeadLetters(self.states.dead_letters)
         with self.states.open(live.generation) as state:
-            done = Follower(state, editor, changes or self.changes(), letters, lambda: None).drain()
+            done = ChangeApplier(state, editor, changes or self.changes(), letters, lambda: None).drain()
         editor.close()
         return done
 

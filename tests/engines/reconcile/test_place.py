@@ -15,7 +15,7 @@ from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index
 from index_mappings.integrity import to_stamp_json
 from indexer.jobs.build import build
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
-from indexer.reconcile.generation import check_place
+from indexer.reconcile.generation import check_aliases
 from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
@@ -37,7 +37,7 @@ def client(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearch]:
 
 
 def _check(world: World, *, repair: bool) -> FaultReport:
-    return check_place(world.sink, repair=repair, check=lambda: None)
+    return check_aliases(world.sink, repair=repair, check=lambda: None)
 
 
 def test_a_place_that_agrees_with_itself_has_no_faults(world: World) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.slices import Reconciler
-from indexer.reconcile.state import sums_hold
+from indexer.reconcile.state import derived_tables_match
 from indexer.sinks.memory.sink import MemorySink
-from indexer.state.background import BackgroundLook
+from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
@@ -118,9 +118,9 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
 
     def slow(state: State) -> bool:
         assert ready.wait(30)
-        return sums_hold(state)
+        return derived_tables_match(state)
 
-    monkeypatch.setattr("indexer.reconcile.slices.sums_hold", slow)
+    monkeypatch.setattr("indexer.reconcile.slices.derived_tables_match", slow)
     clock, rounds = Clock(), list[FaultReport]()
     reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, on_round=rounds.append, now=clock.timer.now)
     with world.states.open(world.generation) as state:
@@ -146,7 +146,7 @@ def test_a_look_in_the_background_ends_when_it_is_closed(world: World) -> None:
         return True
 
     with world.states.open(world.generation) as state:
-        look = BackgroundLook(state.path, endless)
+        look = BackgroundQuery(state.path, endless)
         assert not look.answered(0.1)
         look.close()
     assert look.answer is None

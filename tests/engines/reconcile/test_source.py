@@ -7,7 +7,7 @@ import pytest
 
 from indexer.jobs.build import build
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
-from indexer.reconcile.source import compare_source, read_anew
+from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import InvalidRecordsError
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -18,7 +18,7 @@ from tests.support.catalogues import coupon, shipping, shop, write_catalogue, wr
 
 def _compare(world: World, *, repair: bool) -> FaultReport:
     with (
-        read_anew(world.source, world.states.path(world.generation)) as snapshot,
+        read_source(world.source, world.states.path(world.generation)) as snapshot,
         world.editing() as (state, editor),
     ):
         return compare_source(snapshot, world.follower(state, editor), repair=repair)
@@ -142,7 +142,7 @@ def test_reading_anew_is_private_and_leaves_nothing_behind(tmp_path: Path) -> No
     states = world.states.directory
     before = sorted(states.iterdir())
 
-    with read_anew(world.source, world.states.path(world.generation)) as snapshot:
+    with read_source(world.source, world.states.path(world.generation)) as snapshot:
         file = snapshot.path
         assert file.is_relative_to(states)
         assert file.stat().st_mode & 0o777 == 0o600

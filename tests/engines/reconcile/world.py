@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
-from indexer.jobs.change_applier import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.projection.generation import Projector
 from indexer.projection.offers import project_coupon
 from indexer.projection.shops import project_shop
@@ -105,8 +105,8 @@ class World:
         with self.editing() as (state, editor):
             self.follower(state, editor).drain()
 
-    def follower(self, state: State, editor: GenerationEditor) -> Follower:
-        return Follower(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
+    def follower(self, state: State, editor: GenerationEditor) -> ChangeApplier:
+        return ChangeApplier(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
 
     def documents(self) -> dict[str, dict[str, dict[str, Any]]]:
         """All that the live generation holds."""

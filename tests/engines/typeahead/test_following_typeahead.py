@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import CategoryEntry
 from index_mappings.typeahead.manifest import (
-    MOST_SEGMENTS,
+    MAX_SEGMENTS,
     Covering,
     SegmentUse,
     TypeaheadManifest,
@@ -312,7 +312,7 @@ def test_after_any_changes_and_folds_each_covering_has_what_it_must(small: int, 
                 _age(world)
             world.change(changed.values(), removed)
             assert damaged_files(world.store, world.name) == ()
-            assert max(map(len, world.manifest.coverings)) <= MOST_SEGMENTS
+            assert max(map(len, world.manifest.coverings)) <= MAX_SEGMENTS
             assert len(world.manifest.coverings) <= 2
 
 

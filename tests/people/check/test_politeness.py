@@ -47,16 +47,16 @@ def test_a_wait_that_several_answers_ask_for_is_one_wait_and_told_once() -> None
 
 
 def test_no_more_than_four_requests_are_under_way_at_once(stage: Stage) -> None:
-    under_way, most = 0, 0
+    in_flight, most = 0, 0
 
     def crowded(app: ASGIApp) -> ASGIApp:
         async def counting(scope: Scope, receive: Receive, send: Send) -> None:
-            nonlocal under_way, most
-            under_way += 1
-            most = max(most, under_way)
+            nonlocal in_flight, most
+            in_flight += 1
+            most = max(most, in_flight)
             await asyncio.sleep(0.002)
             await app(scope, receive, send)
-            under_way -= 1
+            in_flight -= 1
 
         return counting
 

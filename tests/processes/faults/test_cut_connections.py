@@ -18,7 +18,7 @@ import pytest
 import uvloop
 
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisAway, RedisConnection
+from service.redis.connection import RedisConnection, RedisUnavailable
 
 _CALLS: Final = 16
 _ROUNDS: Final = 100
@@ -65,4 +65,4 @@ def test_a_connection_that_is_cut_at_any_moment_is_a_redis_that_is_away(cutting:
         await connection.close()
         return told
 
-    assert uvloop.run(ask_often()) == {RedisAway.__name__: _ROUNDS * _CALLS}
+    assert uvloop.run(ask_often()) == {RedisUnavailable.__name__: _ROUNDS * _CALLS}

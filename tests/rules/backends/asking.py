@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from index_mappings.documents import Shop
 from service.reports.sqlite import SqliteReports
-from service.search.protocol import FindQuery, Found, Snapshot, Suggested, SuggestedShop, SuggestQuery
+from service.search.protocol import FindQuery, Found, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
 from service.tools.request import validated
 from service.tools.tool import Tool, ToolContext
 
@@ -58,7 +58,7 @@ async def find(
     return await directory.find(FindQuery(text, country, category, offset, limit))
 
 
-async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> Suggested:
+async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> SuggestResult:
     """Ask for suggestions."""
     return directory.suggest(SuggestQuery(text, country, limit))
 

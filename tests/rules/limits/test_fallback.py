@@ -10,7 +10,7 @@ import pytest
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, LimiterNotWaitedFor, LimiterUnavailable
+from service.limits.protocol import Decision, LimiterDeadlineExceeded, LimiterUnavailable
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from service.runtime.metrics import Metrics
@@ -140,7 +140,7 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
 @pytest.mark.rule("Q4")
 async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() -> None:
     counted = Counter()
-    impatient = SwitchedLimiter(MemoryLimiter(), away=True, failure=LimiterNotWaitedFor)
+    impatient = SwitchedLimiter(MemoryLimiter(), away=True, failure=LimiterDeadlineExceeded)
     limiter = FallbackLimiter(impatient, MemoryLimiter(), counted)
     assert (await limiter.hit("k", READS)).allowed
     with pytest.raises(LimiterUnavailable):

@@ -10,7 +10,7 @@ import pytest
 
 from indexer.jobs.build import build
 from indexer.jobs.following import Following, FollowOptions
-from indexer.jobs.update import CaughtUp
+from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -46,7 +46,7 @@ class World:
     def changes(self) -> ChangeFile:
         return ChangeFile(self.folder / "changes.ndjson")
 
-    def following(self, tell: Callable[[CaughtUp], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
+    def following(self, tell: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
         chosen = FollowOptions(**{"interval": 0.01, **options})
         return Following(self.sink, self.states, self.changes(), chosen, on_batch=tell)
 
@@ -94,7 +94,7 @@ def _until(what: Callable[[], bool]) -> None:
 def test_once_applies_all_that_is_there_in_micro_batches_and_ends(world: World) -> None:
     for number in range(7):
         world.add(f"Shop{number}", number)
-    told: list[CaughtUp] = []
+    told: list[ChangeCounts] = []
     summary = world.following(told.append, once=True, micro_batch=3).run(threading.Event())
     live = world.sink.live()
     assert live is not None
@@ -112,7 +112,7 @@ def test_changes_are_applied_as_they_come_until_it_is_told_to_stop(world: World)
         world.add(f"Shop{number}", number)
         _until(lambda number=number: f"Shop{number}" in world.names())  # type: ignore[misc]
     summary = running.end()
-    assert getattr(summary, "changes", None) == CaughtUp(3, 0, 0, written=9, updates=3)
+    assert getattr(summary, "changes", None) == ChangeCounts(3, 0, 0, written=9, updates=3)
 
 
 @pytest.mark.rule("G4")
@@ -158,8 +158,8 @@ class Troubled:
             raise CatalogueError("the disk is away")
         return self._inner.read(position, most)
 
-    def whereabouts(self, position: str | None) -> str | None:
-        return self._inner.whereabouts(position)
+    def describe_position(self, position: str | None) -> str | None:
+        return self._inner.describe_position(position)
 
     def backlog(self, position: str | None) -> int | None:
         return self._inner.backlog(position)

@@ -12,7 +12,7 @@ import pytest
 
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
 from indexer.jobs.build import build
-from indexer.jobs.follower_status import StatusTeller
+from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.following import Following, FollowOptions, FollowSummary
 from indexer.jobs.live_follower import LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
@@ -150,7 +150,7 @@ def test_a_document_that_is_missing_is_made_by_following(tmp_path: Path) -> None
     assert world.accounts == (_bare("P", "a"),)
 
 
-def _tell(world: World, teller: StatusTeller, **done: bool) -> FollowerStatus | None:
+def _tell(world: World, teller: StatusWriter, **done: bool) -> FollowerStatus | None:
     editor = world.sink.edit(world.generation)
     with world.states.open(world.generation) as state:
         teller.write(state, editor, lambda: None, **done)
@@ -166,13 +166,13 @@ def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: P
     for number in range(3):
         world.say(op="upsert", type="shops", record=shop("Book", id="book"), version=number)
     changes, clock = ChangeFile(world.folder / "changes.ndjson"), Clock()
-    teller = StatusTeller(changes, clock=clock)
+    teller = StatusWriter(changes, clock=clock)
     assert _tell(world, teller, busy=True, behind=True) == FollowerStatus("file", None, 3, None, _minute(1))
     assert _tell(world, teller, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
     for minute in (3, 4):
         told = _tell(world, teller, busy=True, behind=True)
         assert told == FollowerStatus("file", None, 3, _minute(2), _minute(minute))
-    assert _tell(world, StatusTeller(changes, clock=clock), busy=True, behind=True) == FollowerStatus(
+    assert _tell(world, StatusWriter(changes, clock=clock), busy=True, behind=True) == FollowerStatus(
         "file", None, 3, _minute(2), _minute(5)
     )
 
@@ -180,7 +180,7 @@ def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: P
 def test_without_news_it_tells_now_and_then_only(tmp_path: Path) -> None:
     world = World(tmp_path)
     changes = ChangeFile(world.folder / "changes.ndjson")
-    seldom, often = (StatusTeller(changes, every, clock=Clock()) for every in (3_600.0, 0.0))
+    seldom, often = (StatusWriter(changes, every, clock=Clock()) for every in (3_600.0, 0.0))
     first = _tell(world, seldom, busy=False, behind=False)
     assert [_tell(world, seldom, busy=False, behind=False) for _ in range(3)] == [first] * 3
     assert _tell(world, seldom, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
@@ -220,7 +220,7 @@ def test_a_status_that_cannot_be_written_is_counted_and_following_goes_on(
         world.say(op="upsert", type="shops", record=shop(f"Book{number}", id=f"book{number}"), version=1)
     summary = world.follow(micro_batch=1)
     # After a failure it is not tried again for a while, however much there is to do.
-    assert (summary.changes.applied, summary.failures, summary.untold) == (4, 0, 1)
+    assert (summary.changes.applied, summary.failures, summary.status_failures) == (4, 0, 1)
     assert [record.getMessage() for record in caplog.records] == [
         "the status of following could not be written: SinkError"
     ]
@@ -269,12 +269,12 @@ def test_a_build_tells_of_the_live_generation_only_where_a_follower_of_the_same_
 def test_a_file_says_how_many_lines_wait_behind_a_position_and_none_of_their_bytes(tmp_path: Path) -> None:
     path = tmp_path / "changes.ndjson"
     changes = ChangeFile(path)
-    assert (changes.backlog(None), changes.whereabouts(None)) == (0, None)
+    assert (changes.backlog(None), changes.describe_position(None)) == (0, None)
     line = json.dumps({"op": "delete", "type": "shops", "key": "zqsecret", "version": 1})
     path.write_text(f"{line}\n" * 5 + line, encoding="utf-8")
     batch = changes.read(None, 2)
     assert (changes.backlog(None), changes.backlog(batch.position)) == (5, 3)
-    assert changes.whereabouts(batch.position) == f"line 2, byte {2 * (len(line) + 1)}"
+    assert changes.describe_position(batch.position) == f"line 2, byte {2 * (len(line) + 1)}"
 
 
 def test_a_stream_and_tables_do_not_say_what_waits_and_no_version_of_a_row(tmp_path: Path) -> None:
@@ -283,11 +283,11 @@ def test_a_stream_and_tables_do_not_say_what_waits_and_no_version_of_a_row(tmp_p
     with pipe.open("rb") as file:
         stream = ChangeStream(file, "standard input")
         stream.close()
-        assert (stream.kind, stream.whereabouts("x"), stream.backlog("x")) == ("stdin", None, None)
+        assert (stream.kind, stream.describe_position("x"), stream.backlog("x")) == ("stdin", None, None)
     database = tmp_path / "catalogue.sqlite"
     database.write_bytes(b"")
     tables = SqlChanges(f"sqlite:///{database}", ())
     position = '{"number":3,"tables":{"shops":{"by":"shops.version","low":4711}}}'
-    told = (tables.kind, tables.whereabouts(position), tables.whereabouts(None), tables.backlog(position))
+    told = (tables.kind, tables.describe_position(position), tables.describe_position(None), tables.backlog(position))
     assert told == ("sql", "batch 3", None, None)
     tables.close()

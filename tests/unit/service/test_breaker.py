@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from service.runtime.circuit_breaker import Circuit, CircuitOpen
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.metrics import Metrics
 
 
@@ -46,7 +46,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock, self.states = Clock(), States()
-        self.circuit = Circuit("part", (Away,), self.states, self.clock)
+        self.circuit = CircuitBreaker("part", (Away,), self.states, self.clock)
         self.asked = 0
 
     def part(self, outcome: Exception | None = None) -> Callable[[], Awaitable[str]]:

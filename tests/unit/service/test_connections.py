@@ -21,9 +21,9 @@ A, B = "192.0.2.1", "192.0.2.2"
 class World:
     """A table, and the names of the connections that it closed."""
 
-    def __init__(self, most: int, of_an_address: int, *trusted: str) -> None:
+    def __init__(self, most: int, per_address: int, *trusted: str) -> None:
         self.clock = HandClock()
-        self.table = ConnectionTable(ConnectionBounds(most, of_an_address, proxies(trusted)), self.clock)
+        self.table = ConnectionTable(ConnectionBounds(most, per_address, proxies(trusted)), self.clock)
         self.closed: list[str] = []
 
     def connect(self, name: str, peer: str | None = A) -> Connection | None:

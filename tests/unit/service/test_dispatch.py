@@ -11,7 +11,7 @@ import pytest
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.dispatch import CallEnvironment, Dispatcher
 from service.calls.live_data import LiveData
 from service.errors import UnsupportedMediaTypeError
 from service.limits.memory import MemoryLimiter
@@ -62,7 +62,7 @@ class Slow(ReferenceBackend):
 def _dispatcher(live: LiveData) -> Dispatcher:
     """Every tool on live data; these calls bring no token and no report, so neither store is ever opened."""
     admission = Admission(TokenVerifier(SqliteTokenStore(Path("no-tokens"))), MemoryLimiter(), QuotaPolicy())
-    return Dispatcher(REGISTRY, live, admission, Surroundings(SqliteReports(Path("no-reports")), {}))
+    return Dispatcher(REGISTRY, live, admission, CallEnvironment(SqliteReports(Path("no-reports")), {}))
 
 
 async def _given(arguments: object) -> object:

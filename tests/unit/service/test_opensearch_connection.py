@@ -34,7 +34,7 @@ class Node:
     connections: int = 0
     heads: list[bytes] = field(default_factory=list)
     ended: int = 0
-    under_way: int = 0
+    in_flight: int = 0
     at_once: int = 0
 
     async def request(self, reader: asyncio.StreamReader) -> bool:
@@ -197,10 +197,10 @@ async def test_what_nobody_asked_for_is_never_taken_for_the_next_answer() -> Non
 async def test_no_more_requests_are_under_way_than_there_may_be() -> None:
     async def counted(seen: Node, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await seen.request(reader):
-            seen.under_way += 1
-            seen.at_once = max(seen.at_once, seen.under_way)
+            seen.in_flight += 1
+            seen.at_once = max(seen.at_once, seen.in_flight)
             await asyncio.sleep(0.01)
-            seen.under_way -= 1
+            seen.in_flight -= 1
             writer.write(FINE)
 
     async with node(counted, most=2) as (seen, kept):
