@@ -1,6 +1,6 @@
-"""`python -m bench`: indexing and doors, as ratios of one run; with --timing, whether times betray shops under review.
+"""`python -m bench`: indexing and transports; with --timing, whether times reveal shops under review.
 
-`make bench` is the typeahead beside its peers (bench.typeahead).
+`make bench` compares the typeahead with its peers (bench.typeahead).
 """
 
 import argparse
@@ -30,10 +30,10 @@ def main() -> None:
             return
         built = indexing.measure("embedded", Path(directory), given.shops, rounds=1)
         console.print(indexing.speed_table([built]))
-        console.print(_doors(Path(directory) / indexing.EMBEDDED_INDEX, given.requests))
+        console.print(_transports(Path(directory) / indexing.EMBEDDED_INDEX, given.requests))
 
 
-def _doors(index: Path, count: int) -> Table:
+def _transports(index: Path, count: int) -> Table:
     table = Table("request", "median ms", "times the bare answer", title="One keep-alive connection, embedded engine")
     with transports.bare_asgi() as bare_port, transports.service(index, transports.NO_QUOTA) as port:
         bare = transports.median_ms(bare_port, transports.Request("GET", "/"), count)
@@ -45,14 +45,14 @@ def _doors(index: Path, count: int) -> Table:
 
 
 def _timing(directory: Path, count: int) -> Table:
-    title = f"{count:,} calls of each side; an AUC over {timing.ALLOWED} from 0.5 tells them apart"
+    title = f"{count:,} calls of each side; an AUC over {timing.ALLOWED} from 0.5 distinguishes them"
     table = Table("tool", "unknown, ms", "under review, ms", "AUC", "", "planted", "", title=title)
     for found, planted in zip(*timing.run(directory, count, _PLANTED_SECONDS), strict=True):
         cells = [f"{found.unknown_ms:.3f}", f"{found.hidden_ms:.3f}"]
         for one in (found, planted):
-            cells += [f"{one.auc:.3f}", "apart" if one.tells else "same"]
+            cells += [f"{one.auc:.3f}", "apart" if one.distinguishable else "same"]
         table.add_row(found.tool, *cells)
-    table.caption = f"Medians; planted: {_PLANTED_SECONDS * 1000:g} ms that a shop under review takes longer."
+    table.caption = f"Medians; planted: look-ups of shops under review take {_PLANTED_SECONDS * 1000:g} ms longer."
     return table
 
 

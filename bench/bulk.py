@@ -1,6 +1,6 @@
-"""How fast documents get into OpenSearch: the bulk loader and `helpers.parallel_bulk`, in turns in one run.
+"""The speed of indexing into OpenSearch: the bulk loader and `helpers.parallel_bulk`, alternating in one run.
 
-Both are given the same shops. The node is the one of the tests; `python -m bench.bulk --help` tells what can be varied.
+Both load the same shops; `python -m bench.bulk --help` lists the options.
 """
 
 import argparse
@@ -21,16 +21,15 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.invented import invented_shops
+from bench.opensearch_node import EngineMissingError, opensearch_node
 from index_mappings.opensearch import mapping, settings, wire_document
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
-from tests.support.real.opensearch import OpenSearchNode, choose_places
-from tests.support.real.sources import Missing, find_local_nodes
 
 _INDEX: Final = "bench-bulk"
-_RAW_THREADS: Final = 4  # what parallel_bulk takes unless told otherwise
+_RAW_THREADS: Final = 4  # the default of parallel_bulk
 _MEBIBYTE: Final = 1024 * 1024
 
 
@@ -54,7 +53,7 @@ def documents(count: int) -> list[Any]:
 
 
 def measure(url: str, shops: list[Any], paces: Iterable[Pace], rounds: int, letters: Path) -> dict[str, Measured]:
-    """Load the same shops in each way, in turns.
+    """Load the same shops in each way, alternately.
 
     Returns:
         By the name of the way: "raw, finished" is given documents that are finished already, "raw, from shops" makes
@@ -68,7 +67,9 @@ def measure(url: str, shops: list[Any], paces: Iterable[Pace], rounds: int, lett
     }
     for pace in paces:
         loader = BulkLoader(client, DeadLetters(letters), pace)
-        name = f"loader, {pace.chunk_documents} documents, {pace.chunk_bytes // _MEBIBYTE} MiB, {pace.requests} at once"
+        name = (
+            f"loader, {pace.chunk_documents} documents, {pace.chunk_bytes // _MEBIBYTE} MiB, {pace.requests} in flight"
+        )
         ways[name] = partial(_loaded, loader, shops)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -88,7 +89,7 @@ def _timed(client: OpenSearch, way: Callable[[], None], count: int) -> tuple[flo
         spent = time.perf_counter() - started, time.process_time() - processor
         client.indices.refresh(index=_INDEX)
         if client.count(index=_INDEX)["count"] != count:
-            raise RuntimeError("not every document arrived; figures of that say nothing")
+            raise RuntimeError("not every document arrived")
     finally:
         client.indices.delete(index=_INDEX)
     return spent
@@ -131,19 +132,15 @@ def main() -> None:
 
 @contextmanager
 def _node(stated: str | None, directory: Path) -> Iterator[str]:
-    """The URL of the node that was named, else of one of our own."""
+    """The URL of the given node, or of a node that is started."""
     if stated is not None:
         yield stated
         return
-    found = find_local_nodes()
-    if isinstance(found, Missing):
-        raise SystemExit(f"no node can be started, and no --url names one: {found.reason}")
-    (place,) = choose_places(directory, 1)
-    # The tests' collector leaves garbage lying, which the node would count as memory in use, and turn requests away:
-    # parallel_bulk ends with the first 429.
-    counted = {"indices.breaker.total.use_real_memory": "false"}
-    with OpenSearchNode(found.build(), place, heap="2g", settings=counted) as node:
-        yield node.url
+    try:
+        with opensearch_node(directory, "2g") as node:
+            yield node.url
+    except EngineMissingError as missing:
+        raise SystemExit(f"--url names no node, and {missing}") from missing
 
 
 def _table(measured: dict[str, Measured], count: int) -> Table:

@@ -1,4 +1,4 @@
-"""What the embedded engine alone takes for a page of find_shop: the same asks, without the service around them."""
+"""The embedded engine alone: repeats the calls that find_shop makes to it, without the service."""
 
 import asyncio
 import time
@@ -16,8 +16,8 @@ from service.search.typeahead.typeahead import Typeahead
 Asked = tuple[Stamp, Sequence[SearchRequest]]
 
 
-class _Remembering:
-    """An engine that remembers what it was asked, so that it can be asked the same again without us."""
+class _RecordingEngine:
+    """An engine that records its calls, so that they can be repeated."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -44,33 +44,33 @@ class _Remembering:
 
 
 class EngineAlone:
-    """What find_shop asks of the embedded engine, asked in this process without anything around it."""
+    """Repeats the engine calls of find_shop in this process."""
 
     def __init__(self, index: Path, loop: asyncio.Runner) -> None:
         """Open the index.
 
         Args:
             index: its directory.
-            loop: that everything is asked in.
+            loop: runs the calls.
         """
         self._engine = TantivyEngine(index)
-        self._remembering = _Remembering(self._engine)
-        self._backend = PlannedBackend(self._remembering)
+        self._recorder = _RecordingEngine(self._engine)
+        self._backend = PlannedBackend(self._recorder)
         self._loop = loop
 
     def matches(self, query: str) -> int:
-        """How many shops a query finds."""
+        """The number of shops that match a query."""
         return self._loop.run(self._find(query, 1))
 
     def asks(self, query: str, limit: int) -> Asked:
-        """What the engine is asked for a page that is not empty."""
-        self._remembering.asked.clear()
+        """The engine call for a page that is not empty."""
+        self._recorder.asked.clear()
         self._loop.run(self._find(query, limit))
         # The live stamp's categories may come first.
-        return self._remembering.asked[-1]
+        return self._recorder.asked[-1]
 
     def ask(self, asked: Sequence[Asked]) -> list[float]:
-        """Ask all of it, one after the other; the seconds of each."""
+        """Repeat the calls one after the other; returns the seconds of each."""
 
         async def times() -> list[float]:
             found = []

@@ -26,9 +26,9 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.table import Table
 
-from bench.children import processor_seconds
+from bench.built_indices import BuiltIndex, Shops
+from bench.commands import processor_seconds
 from bench.invented import invented_shops
-from bench.places import Place, Shops
 from bench.transports import NO_QUOTA, service
 from bench.typeahead.paced import percentile
 
@@ -90,15 +90,15 @@ class SuggestLoad:
         connection.close()
 
 
-def new_name(number: int, turn: int) -> str:
+def new_name(number: int, pass_number: int) -> str:
     """A name that no other shop has."""
-    return "".join(_SYLLABLES[int(digit)] for digit in f"{turn}{number:06d}").title()
+    return "".join(_SYLLABLES[int(digit)] for digit in f"{pass_number}{number:06d}").title()
 
 
-def change(record: dict[str, Any], number: int, turn: int) -> str:
+def change(record: dict[str, Any], number: int, pass_number: int) -> str:
     """The change that renames an invented shop and makes it public, as a line."""
-    renamed = {**record, "name": new_name(number, turn), "visibility": "public"}
-    version = turn * 10_000_000 + number + 1
+    renamed = {**record, "name": new_name(number, pass_number), "visibility": "public"}
+    version = pass_number * 10_000_000 + number + 1
     return f"{json.dumps({'op': 'upsert', 'type': 'shops', 'record': renamed, 'version': version})}\n"
 
 
@@ -127,10 +127,10 @@ def wait_until_shown(port: int, name: str) -> None:
 
 
 @contextmanager
-def follower(place: Place, state: Path, changes: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def follower(built_index: BuiltIndex, state: Path, changes: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """The operator's command in a process of its own; it is ended by SIGTERM."""
     command = [sys.executable, "-m", "shop_directory", "index", "follow", "--changes", str(changes), *options]
-    environment = {**os.environ, **place.environment, "SHOP_DIRECTORY_STATE_DIR": str(state)}
+    environment = {**os.environ, **built_index.environment, "SHOP_DIRECTORY_STATE_DIR": str(state)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:
         yield process
@@ -146,7 +146,9 @@ def peak_mib(pid: int) -> float:
     return int(dict(line.split(":", 1) for line in lines)["RssAnon"].split()[0]) / 1024
 
 
-def measure(place: Place, state: Path, shops: list[dict[str, Any]], share: float, scratch: Path) -> tuple[Table, str]:
+def measure(
+    built_index: BuiltIndex, state: Path, shops: list[dict[str, Any]], share: float, scratch: Path
+) -> tuple[Table, str]:
     """Follow the changes of all these shops twice: all waiting, then appended at a share of the rate reached.
 
     Raises:
@@ -156,15 +158,15 @@ def measure(place: Place, state: Path, shops: list[dict[str, Any]], share: float
     table = Table("phase", "requests", "failed", "p50 ms", "p99 ms", "max ms")
     files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
     texts = [record["name"][:length].lower() for record in shops[:2000] for length in (2, 3, 5)]
-    data = Path(place.settings.get("data_dir", scratch))
-    with service(data, {**place.environment, **NO_QUOTA, **files}) as port:
+    data = Path(built_index.settings.get("data_dir", scratch))
+    with service(data, {**built_index.environment, **NO_QUOTA, **files}) as port:
         load = SuggestLoad(port, texts)
         time.sleep(15)
         table.add_row(*load.stop().row("nothing followed"))
         waiting = scratch / "waiting.ndjson"
         waiting.write_text("".join(change(record, number, 1) for number, record in enumerate(shops)), "utf-8")
         load, began = SuggestLoad(port, texts), time.monotonic()
-        with follower(place, state, waiting, "--once") as process:
+        with follower(built_index, state, waiting, "--once") as process:
             code = process.wait()
         seconds = time.monotonic() - began
         table.add_row(*load.stop().row("all changes waiting"))
@@ -175,7 +177,7 @@ def measure(place: Place, state: Path, shops: list[dict[str, Any]], share: float
         load = SuggestLoad(port, texts)
         changes = scratch / "appended.ndjson"
         changes.touch()
-        with follower(place, state, changes) as process:
+        with follower(built_index, state, changes) as process:
             delays, memory, processor = append(process.pid, port, shops, rate * share, changes)
         table.add_row(*load.stop().row(f"appended, {rate * share:,.0f} a second"))
     summary = (
@@ -234,10 +236,10 @@ def main() -> int:
         shops = Shops(given.directory or Path(scratch), given.shops)
         step = max(1, given.shops // given.changes)
         renamed = [record for number, record in enumerate(invented_shops(given.shops)) if number % step == 0]
-        with shops.embedded() if given.engine == "embedded" else shops.opensearch(given.heap) as place:
+        with shops.embedded() if given.engine == "embedded" else shops.opensearch(given.heap) as built_index:
             try:
                 state = shops.state(given.engine)
-                table, summary = measure(place, state, renamed[: given.changes], given.share, Path(scratch))
+                table, summary = measure(built_index, state, renamed[: given.changes], given.share, Path(scratch))
             except (TimeoutError, RuntimeError) as error:
                 Console().print(f"{given.engine}: {error}")
                 return 1

@@ -1,6 +1,6 @@
-"""How fast a whole build is beside the engine alone, given the same finished documents; and what memory it takes.
+"""The speed of a whole build compared with the engine alone on the same documents, and the memory of a build.
 
-Both ways run in turns, each as a process of its own; only ratios of one run say something.
+Both alternate, each in its own process. Only ratios within one run are meaningful.
 """
 
 import argparse
@@ -16,10 +16,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.children import Ended, processor_seconds, run
+from bench.commands import CommandResult, processor_seconds, run
 from bench.invented import write_catalogue
-from tests.support.real.opensearch import OpenSearchNode, choose_places
-from tests.support.real.sources import Missing, find_local_nodes
+from bench.opensearch_node import EngineMissingError, opensearch_node
+from tests.support.real.opensearch import OpenSearchNode
 
 ENGINES: Final = ("embedded", "opensearch")
 EMBEDDED_INDEX: Final = "embedded-index"
@@ -54,15 +54,15 @@ class Indexing:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one build took: `shops`, and the peaks that `Ended` tells of."""
+    """One build: the number of shops, and the result of the command with its peaks of memory."""
 
     engine: str
     shops: int
-    ended: Ended
+    ended: CommandResult
 
 
-class _Place:
-    """Where one engine's generations go."""
+class _BuildTarget:
+    """The engine and the directories that builds are written to."""
 
     def __init__(self, engine: str, directory: Path, node: OpenSearchNode | None) -> None:
         self.engine = engine
@@ -71,7 +71,7 @@ class _Place:
         self._state = directory / f"{engine}-state"
         self._raw = directory / f"{engine}-raw"
 
-    def build(self, catalogue: Path) -> Ended:
+    def build(self, catalogue: Path) -> CommandResult:
         """Build from nothing."""
         self._clear()
         settings = {"SHOP_DIRECTORY_INDEX_PREFIX": _PREFIX}
@@ -91,7 +91,7 @@ class _Place:
         return 0.0 if self.node is None else processor_seconds(self.node.process.pid)
 
     def _clear(self) -> None:
-        """Remove the last build: what is left of it would slow the next one down."""
+        """Remove the last build, which would slow the next one down."""
         for directory in (self._index, self._state, self._raw):
             shutil.rmtree(directory, ignore_errors=True)
         if self.node is not None:
@@ -100,7 +100,7 @@ class _Place:
 
 
 def measure(engine: str, directory: Path, count: int, rounds: int) -> Indexing:
-    """Build and load that many invented shops in turns."""
+    """Build and load invented shops, alternately."""
     catalogue = directory / f"catalogue-{count}"
     finished = directory / f"finished-{count}"
     if not catalogue.exists():
@@ -110,27 +110,27 @@ def measure(engine: str, directory: Path, count: int, rounds: int) -> Indexing:
     whole: list[tuple[float, float]] = []
     raw: list[tuple[float, float]] = []
     documents = 0
-    with _place(engine, directory) as place:
-        place.build(catalogue)  # warms the engine up
+    with _build_target(engine, directory) as target:
+        target.build(catalogue)  # warms the engine up
         for _ in range(rounds):
-            before = place.engine_processor()
-            seconds, processor = place.load(finished)
-            raw.append((seconds, processor + place.engine_processor() - before))
-            before = place.engine_processor()
-            ended = place.build(catalogue)
-            whole.append((ended.answer["seconds"], ended.processor + place.engine_processor() - before))
+            before = target.engine_processor()
+            seconds, processor = target.load(finished)
+            raw.append((seconds, processor + target.engine_processor() - before))
+            before = target.engine_processor()
+            ended = target.build(catalogue)
+            whole.append((ended.answer["seconds"], ended.processor + target.engine_processor() - before))
             documents = sum(ended.answer["counts"].values())
     return Indexing(engine, documents, *_medians(whole, raw, part=0), *_medians(whole, raw, part=1))
 
 
 def memory(engine: str, directory: Path, counts: Iterable[int]) -> Iterator[Memory]:
-    """Build so many shops, one build a count, and tell what memory each took."""
-    with _place(engine, directory) as place:
+    """The memory of one build for each number of shops."""
+    with _build_target(engine, directory) as target:
         for count in counts:
             catalogue = directory / f"catalogue-{count}"
             if not catalogue.exists():
                 write_catalogue(catalogue, count)
-            yield Memory(engine, count, place.build(catalogue))
+            yield Memory(engine, count, target.build(catalogue))
 
 
 def _medians(*samples: list[tuple[float, float]], part: int) -> tuple[float, ...]:
@@ -138,24 +138,20 @@ def _medians(*samples: list[tuple[float, float]], part: int) -> tuple[float, ...
 
 
 @contextmanager
-def _place(engine: str, directory: Path) -> Iterator[_Place]:
+def _build_target(engine: str, directory: Path) -> Iterator[_BuildTarget]:
     if engine == "embedded":
-        yield _Place(engine, directory, None)
+        yield _BuildTarget(engine, directory, None)
         return
-    found = find_local_nodes()
-    if isinstance(found, Missing):
-        raise SystemExit(f"no node can be started: {found.reason}")
-    (place,) = choose_places(directory, 1)
-    # The collector of a node of the tests leaves garbage lying, which the node would count as memory in use and turn
-    # requests away: parallel_bulk ends with the first one.
-    counted = {"indices.breaker.total.use_real_memory": "false"}
-    with OpenSearchNode(found.build(), place, heap="2g", settings=counted) as node:
-        yield _Place(engine, directory, node)
+    try:
+        with opensearch_node(directory, "2g") as node:
+            yield _BuildTarget(engine, directory, node)
+    except EngineMissingError as missing:
+        raise SystemExit(str(missing)) from missing
 
 
 @contextmanager
 def _client(url: str) -> Iterator[Any]:
-    from opensearchpy import OpenSearch  # noqa: PLC0415 - kept out of the process whose children's memory is measured
+    from opensearchpy import OpenSearch  # noqa: PLC0415 - a child process inherits the peak memory
 
     client = OpenSearch([url], timeout=60)
     try:
@@ -197,7 +193,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3, help="how often each way is taken")
     options.add_argument("--engine", choices=ENGINES, action="append", help="one engine only")
     options.add_argument("--memory", type=int, nargs="+", help="measure the memory of builds of so many shops instead")
-    options.add_argument("--directory", type=Path, help="where everything is kept, instead of a temporary directory")
+    options.add_argument("--directory", type=Path, help="keeps all files; a temporary directory without")
     given = options.parse_args()
     engines = given.engine or ENGINES
     with TemporaryDirectory() as temporary:

@@ -1,8 +1,8 @@
 """Invented shops in any number: seeded, so that the same number always gives the same shops.
 
 A name is one to three words; a word is two to four syllables drawn from the syllables below. Popularity falls with the
-rank as 1 / sqrt(rank), and a third of the shops has none. Domains end in `.internal`. Belongings come from a sequence
-of their own: some shops have coupons, offers, a shipping statement or trust signals, and few have all of them.
+rank as 1 / sqrt(rank), and a third of the shops has none. Domains end in `.internal`. Related records come from a
+sequence of their own: some shops have coupons, offers, a shipping statement or trust signals, and few have all of them.
 """
 
 import json
@@ -41,7 +41,7 @@ _CODAS: Final = ("", "", "", "l", "m", "n", "r", "s", "t", "nd", "rk", "st")
 _CATEGORIES: Final = ("books", "shoes", "garden", "toys", "tools", "music", "food", "sports", "beauty", "travel")
 _COUNTRIES: Final = ("DE", "AT", "FR", "GB", "US", "JP", "SE", "PL")
 _SEED: Final = 20_261_101
-_BELONGINGS_SEED: Final = 20_261_121
+_RELATED_SEED: Final = 20_261_121
 _TRUST: Final = {"tls_issuer": "Invented Authority", "tls_grade": "A", "registrar": "Invented Registrar"}
 
 
@@ -71,9 +71,9 @@ def write_invented(path: Path, count: int) -> Path:
     return path
 
 
-def invented_belongings(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Lines of the other types for the first so many shops, each with its type; shop by shop."""
-    chance = random.Random(_BELONGINGS_SEED)
+def invented_related_records(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Lines of the other record types with their types, shop by shop."""
+    chance = random.Random(_RELATED_SEED)
     for number in range(count):
         shop_id = f"shop_{number:08d}"
         if chance.random() < 0.15:
@@ -89,7 +89,7 @@ def invented_belongings(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def write_catalogue(directory: Path, count: int) -> Path:
-    """Write invented shops and what belongs to them as a catalogue's directory."""
+    """Write invented shops and their related records as a catalogue directory."""
     directory.mkdir(parents=True)
     write_invented(directory / "shops.ndjson", count)
     with ExitStack() as stack:
@@ -97,7 +97,7 @@ def write_catalogue(directory: Path, count: int) -> Path:
             kind: stack.enter_context((directory / f"{kind}.ndjson").open("w", encoding="utf-8"))
             for kind in ("coupons", "offers", "shipping", "trust")
         }
-        for kind, line in invented_belongings(count):
+        for kind, line in invented_related_records(count):
             files[kind].write(f"{json.dumps(line, ensure_ascii=False)}\n")
     return directory
 
@@ -113,7 +113,7 @@ def _coupon(chance: random.Random, shop_id: str, each: int) -> dict[str, Any]:
         "countries": chance.sample(_COUNTRIES, chance.choice((0, 1, 2))),
         "valid_until": f"2027-{chance.randint(1, 12):02d}-{chance.randint(1, 28):02d}",
         "verification_status": "verified_applied" if verified else "unverified",
-        "last_verified_at": _moment(chance) if verified else None,
+        "last_verified_at": _timestamp(chance) if verified else None,
         "source": "invented",
     }
 
@@ -125,7 +125,7 @@ def _offer(chance: random.Random, shop_id: str, each: int) -> dict[str, Any]:
         "title": " ".join(_word(chance) for _ in range(3)).title(),
         "price": {"amount": f"{chance.randint(1, 400)}.{chance.randint(0, 99):02d}", "currency": "EUR"},
         "availability": chance.choice(("in_stock", "out_of_stock", None)),
-        "updated_at": _moment(chance),
+        "updated_at": _timestamp(chance),
     }
 
 
@@ -134,16 +134,16 @@ def _shipping(chance: random.Random, shop_id: str) -> dict[str, Any]:
         "shop_id": shop_id,
         "destinations": chance.sample(_COUNTRIES, 3),
         "delivery_time": {"min_days": 1, "max_days": chance.randint(2, 9), "as_stated": "a few days"},
-        "checked_at": _moment(chance),
+        "checked_at": _timestamp(chance),
         "source": "policy_page",
     }
 
 
 def _signal(chance: random.Random, shop_id: str, kind: str, value: str) -> dict[str, Any]:
-    return {"shop_id": shop_id, "kind": kind, "value": value, "source": "invented", "checked_at": _moment(chance)}
+    return {"shop_id": shop_id, "kind": kind, "value": value, "source": "invented", "checked_at": _timestamp(chance)}
 
 
-def _moment(chance: random.Random) -> str:
+def _timestamp(chance: random.Random) -> str:
     return f"2026-{chance.randint(1, 10):02d}-{chance.randint(1, 28):02d}T{chance.randint(0, 23):02d}:00:00Z"
 
 

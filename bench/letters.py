@@ -18,7 +18,7 @@ from index_mappings.forms import query_forms, shop_forms
 from index_mappings.text import is_ideographic, words_of
 from service.search.protocol import FindQuery, SearchBackend
 
-# All letters, a digit, one whose mark is folded away, and one of a script in which a part of a name is enough.
+# All letters, a digit, one with a mark that is folded away, and an ideograph, which matches inside names.
 CHARACTERS: Final = (*string.ascii_lowercase, "7", "ü", "東")
 _PAGE: Final = 50
 

@@ -1,8 +1,8 @@
-"""What a tool call costs: `python -m bench.mcp_cost --shops 100000`.
+"""The cost of a tool call: `python -m bench.mcp_cost --shops 100000`.
 
-get_shop over REST and over both eras of MCP, and pages of find_shop beside what the engine alone takes for them. One
-keep-alive connection asks a service in a process of its own; the kinds take turns in every round, so that a busy
-machine is busy for all of them.
+Measures get_shop over REST and over both eras of MCP, and pages of find_shop compared with the engine alone. One
+keep-alive connection sends the requests to a service in its own process. Kinds alternate in every round, so that other
+work on the machine affects all of them.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from bench.built_indices import Shops
+from bench.commands import processor_seconds
 from bench.engine_alone import EngineAlone
 from bench.invented import invented_shops
-from bench.places import Shops
-from bench.spent import processor
 from tests.processes.load.serving import serving
 
 ROUNDS: Final = 9
@@ -46,11 +46,11 @@ _READ: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one kind of request took.
+    """The cost of one kind of request.
 
     Attributes:
-        p50_ms: by the clock, from the request's first byte to the answer's last.
-        processor_ms: of the service's processor time, or of this process where it asks the engine itself; on average.
+        p50_ms: the median time from the first byte of the request to the last byte of the response.
+        processor_ms: mean processor time of the service, or of this process where it calls the engine directly.
     """
 
     p50_ms: float
@@ -59,34 +59,34 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What all kinds took in one run, by title, and each round's medians by the clock."""
+    """The costs of one run by title, and the median time of each round in seconds."""
 
     costs: Mapping[str, Cost]
     rounds: Mapping[str, tuple[float, ...]]
 
     def ratio(self, title: str, to: str) -> float:
-        """How many times as long the one takes as the other: the median over the rounds."""
+        """The ratio of the times of two kinds: the median over the rounds."""
         pairs = zip(self.rounds[title], self.rounds[to], strict=True)
         return statistics.median(one / other for one, other in pairs)
 
     def above(self, title: str, to: str) -> float:
-        """How many milliseconds longer the one takes than the other: the median over the rounds."""
+        """The difference of the times of two kinds in milliseconds: the median over the rounds."""
         pairs = zip(self.rounds[title], self.rounds[to], strict=True)
         return statistics.median(one - other for one, other in pairs)
 
 
 class Connection:
-    """One keep-alive connection, and as little work for it as there can be."""
+    """One keep-alive connection with little overhead of its own."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, request: bytes) -> bytes:
-        """Send a request and wait for the whole answer.
+        """Send a request and read the whole response.
 
         Raises:
-            RuntimeError: it is no 200, or an error's result; what failures cost says nothing.
+            RuntimeError: the status is not 200, or the result is an error.
         """
         self._socket.sendall(request)
         answer = self._socket.recv(_READ)
@@ -104,7 +104,7 @@ class Connection:
         return body
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         self._socket.close()
 
 
@@ -112,19 +112,19 @@ def measure(directory: Path, count: int, *, rounds: int = ROUNDS, requests: int 
     """Measure all kinds on the embedded engine.
 
     Args:
-        directory: where the index of that many invented shops is found, or built.
-        count: of shops.
-        rounds: in each of which every kind has its turn.
-        requests: of each kind in a round; of find_shop a quarter of them.
+        directory: holds the index, which is built if it is missing.
+        count: the number of invented shops.
+        rounds: the number of rounds; each measures every kind.
+        requests: the number for each kind and round; a quarter of it for find_shop.
     """
     shops = Shops(directory, count)
     public = [shop for shop in islice(invented_shops(count), 4 * _SHOPS) if shop["visibility"] == "public"]
-    with TemporaryDirectory() as scratch, shops.embedded() as place, asyncio.Runner() as loop:
-        index = Path(place.settings["data_dir"])
+    with TemporaryDirectory() as scratch, shops.embedded() as built_index, asyncio.Runner() as loop:
+        index = Path(built_index.settings["data_dir"])
         raw = EngineAlone(index, loop)
         prefixes = dict.fromkeys(str(shop["name"])[:3].casefold() for shop in public)
         queries = list(islice((query for query in prefixes if raw.matches(query) >= _LARGE), _QUERIES))
-        settings = {**_SETTINGS, **{name.upper(): value for name, value in place.settings.items()}}
+        settings = {**_SETTINGS, **{name.upper(): value for name, value in built_index.settings.items()}}
         with serving(Path(scratch), settings) as service:
             connection = Connection(service.port)
             kinds: dict[str, Callable[[int], list[float]]] = {
@@ -136,18 +136,18 @@ def measure(directory: Path, count: int, *, rounds: int = ROUNDS, requests: int 
                 kinds[f"engine alone, {limit}"] = lambda number, asked=asked: raw.ask(  # type: ignore[misc]
                     list(islice(cycle(asked), number))
                 )
-            return _in_turns(kinds, service.pid, rounds, requests)
+            return _alternating(kinds, service.pid, rounds, requests)
 
 
-def _in_turns(kinds: Mapping[str, Callable[[int], list[float]]], pid: int, rounds: int, requests: int) -> Costs:
+def _alternating(kinds: Mapping[str, Callable[[int], list[float]]], pid: int, rounds: int, requests: int) -> Costs:
     numbers = {title: requests if title.startswith("get_shop") else max(1, requests // 4) for title in kinds}
     times: dict[str, list[list[float]]] = {title: [] for title in kinds}
     spent: dict[str, list[float]] = {title: [] for title in kinds}
     for title, ask in kinds.items():
-        ask(numbers[title])  # so that what is kept is there, and what compiles itself has done so
+        ask(numbers[title])  # fills the caches and compiles the kernel
     for _ in range(rounds):
         for title, ask in kinds.items():
-            clock = time.process_time if title.startswith("engine") else lambda: processor(pid)
+            clock = time.process_time if title.startswith("engine") else lambda: processor_seconds(pid)
             before = clock()
             times[title].append(ask(numbers[title]))
             spent[title].append((clock() - before) * 1000 / numbers[title])
@@ -206,7 +206,7 @@ def _post(path: str, document: object, headers: Mapping[str, str]) -> bytes:
 
 
 def cost_table(found: Costs) -> Table:
-    """The kinds for people, and what they come to."""
+    """The costs as a table."""
     table = Table("request", "p50, ms", "processor, ms", title="One keep-alive connection, embedded engine")
     for title, cost in found.costs.items():
         table.add_row(title, f"{cost.p50_ms:.3f}", f"{cost.processor_ms:.3f}")
@@ -225,8 +225,8 @@ def main() -> None:
     """Measure and print."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--shops", type=int, default=20_000, help="how many invented shops")
-    options.add_argument("--directory", type=Path, help="where the index is kept for later runs; removed without")
-    options.add_argument("--rounds", type=int, default=ROUNDS, help="in each of which every kind has its turn")
+    options.add_argument("--directory", type=Path, help="keeps the index for later runs; a temporary directory without")
+    options.add_argument("--rounds", type=int, default=ROUNDS, help="each measures every kind")
     options.add_argument("--requests", type=int, default=REQUESTS, help="of each kind in a round")
     given = options.parse_args()
     with TemporaryDirectory() as temporary:

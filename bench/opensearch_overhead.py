@@ -1,7 +1,7 @@
-"""What the service adds to OpenSearch: the engine's own requests straight to the node, beside the service itself.
+"""The overhead of the service over OpenSearch: `python -m bench.opensearch_overhead --shops N`.
 
-`python -m bench.opensearch_overhead --shops N`: one run, one keep-alive connection to each, request by request in turn;
-nothing is kept in memory between requests. The figures are medians of the same queries, of the best of five rounds.
+The requests that the service sends to the node are sent to it directly, alternating with requests to the service, over
+one keep-alive connection each. Responses are not cached. The figures are medians of the best of five rounds.
 """
 
 import argparse
@@ -23,9 +23,10 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.table import Table
 
+from bench.built_indices import Shops, environment_of
 from bench.invented import invented_shops
+from bench.opensearch_node import EngineMissingError
 from bench.opensearch_recorded import Sent, recorded
-from bench.places import EngineMissingError, Shops, environment_of
 from bench.transports import NO_QUOTA, service
 from service.search.planned_backend import PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery
@@ -43,13 +44,13 @@ Asks = Callable[[HTTPConnection], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """The same queries twice.
+class Comparison:
+    """The same queries with and without the service.
 
     Attributes:
-        engine_ms: the engine's requests alone, over a keep-alive connection; the median.
-        service_ms: through the service; the median.
-        trips: requests to the engine, for each query.
+        engine_ms: the median of the requests to the node.
+        service_ms: the median of the requests to the service.
+        trips: requests to the node for each query.
     """
 
     engine_ms: float
@@ -58,7 +59,7 @@ class Beside:
 
     @property
     def added_ms(self) -> float:
-        """How much more the service takes."""
+        """The overhead of the service."""
         return self.service_ms - self.engine_ms
 
 
@@ -72,9 +73,9 @@ class Overhead:
         long_page: find_shop, pages of 100 of the same queries.
     """
 
-    suggest: Beside
-    find: Beside
-    long_page: Beside
+    suggest: Comparison
+    find: Comparison
+    long_page: Comparison
 
     @property
     def of_pages(self) -> float:
@@ -88,8 +89,8 @@ def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> 
     Raises:
         EngineMissingError: no node can be started here.
     """
-    with Shops(directory, shops).opensearch(heap) as place:
-        return measure_at(place.settings, typed(shops, count), count)
+    with Shops(directory, shops).opensearch(heap) as built_index:
+        return measure_at(built_index.settings, typed(shops, count), count)
 
 
 def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) -> Overhead:
@@ -115,11 +116,11 @@ def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) 
             for limit in (_PAGE, _LONG_PAGE)
         }
         pages = {
-            limit: _beside(node, transport, found[limit], [_page(query, limit) for query in looked_for])
+            limit: _compared(node, transport, found[limit], [_page(query, limit) for query in looked_for])
             for limit in found
         }
         return Overhead(
-            _beside(node, transport, suggested, [_typeahead(query) for query in queries]),
+            _compared(node, transport, suggested, [_typeahead(query) for query in queries]),
             pages[_PAGE],
             pages[_LONG_PAGE],
         )
@@ -133,8 +134,8 @@ def typed(shops: int, count: int) -> list[str]:
     while len(queries) < count:
         text = chance.choice(names)[: chance.randint(1, 10)].strip()
         if chance.random() < 0.2 and len(text) >= 4:
-            place = chance.randrange(1, len(text) - 1)
-            text = f"{text[:place]}{text[place + 1]}{text[place]}{text[place + 2 :]}"
+            index = chance.randrange(1, len(text) - 1)
+            text = f"{text[:index]}{text[index + 1]}{text[index]}{text[index + 2 :]}"
         queries[text] = None
     return list(queries)
 
@@ -156,15 +157,15 @@ def _page(query: str, limit: int) -> Asks:
     return lambda transport: _answered(transport, "POST", "/tool/find_shop", body)
 
 
-def _beside(
+def _compared(
     node: HTTPConnection, transport: HTTPConnection, noted: Sequence[tuple[Sent, ...]], asked: Sequence[Asks]
-) -> Beside:
+) -> Comparison:
     queries = list(zip(noted, asked, strict=True))
     trips = statistics.mean(len(sent) for sent in noted)
     _round(node, transport, queries[:_WARM_UP])
-    rounds = [Beside(*_round(node, transport, queries), trips) for _ in range(_ROUNDS)]
-    # What else the machine did is in every round; least in the best one.
-    return min(rounds, key=lambda beside: beside.engine_ms + beside.service_ms)
+    rounds = [Comparison(*_round(node, transport, queries), trips) for _ in range(_ROUNDS)]
+    # Other work on the machine affects the best round least.
+    return min(rounds, key=lambda pair: pair.engine_ms + pair.service_ms)
 
 
 def _round(
@@ -178,7 +179,7 @@ def _round(
             (alone, partial(_engine_alone, node, sent)),
             (through, partial(ask, transport)),
         ]
-        # Whoever comes second finds the engine warm: each in its turn.
+        # The second one finds the engine warm, so the order alternates.
         for seconds, run in reversed(both) if number % 2 else both:
             started = time.perf_counter()
             run()
@@ -205,22 +206,22 @@ def _to(url: str) -> HTTPConnection:
 
 
 def table(overhead: Overhead) -> Table:
-    """The figures for people."""
+    """The figures as a table."""
     shown = Table("request", "engine alone, ms", "through the service, ms", "added, ms", "round trips")
-    for title, beside in _titled(overhead):
+    for title, pair in _titled(overhead):
         shown.add_row(
             title,
-            f"{beside.engine_ms:.2f}",
-            f"{beside.service_ms:.2f}",
-            f"{beside.added_ms:.2f}",
-            f"{beside.trips:.2f}",
+            f"{pair.engine_ms:.2f}",
+            f"{pair.service_ms:.2f}",
+            f"{pair.added_ms:.2f}",
+            f"{pair.trips:.2f}",
         )
     shown.caption = f"a page of 100 takes {overhead.of_pages:.2f} times as long as a page of 10"
     return shown
 
 
-def _titled(overhead: Overhead) -> Iterator[tuple[str, Beside]]:
-    yield "/suggest, nothing kept", overhead.suggest
+def _titled(overhead: Overhead) -> Iterator[tuple[str, Comparison]]:
+    yield "/suggest, not cached", overhead.suggest
     yield "find_shop, a page of 10", overhead.find
     yield "find_shop, a page of 100", overhead.long_page
 
@@ -230,9 +231,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--shops", type=int, default=100_000, help="how many invented shops")
     options.add_argument("--requests", type=int, default=400, help="how many requests of each kind")
-    options.add_argument(
-        "--directory", type=Path, default=Path("var/bench"), help="where indices are kept between runs"
-    )
+    options.add_argument("--directory", type=Path, default=Path("var/bench"), help="keeps the indices between runs")
     given = options.parse_args()
     console = Console()
     try:

@@ -1,4 +1,4 @@
-"""The requests that the service sends to OpenSearch, noted so that they can be sent again without it."""
+"""Records the requests that the service sends to OpenSearch, so that they can be sent again without it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -13,7 +13,7 @@ Sent = tuple[str, bytes]
 
 
 class Recorded(OpenSearchEngine):
-    """An engine that notes what it sends."""
+    """An engine that records the requests that it sends."""
 
     def __init__(self, url: str, prefix: str) -> None:
         """Connect to one node."""
@@ -26,18 +26,18 @@ class Recorded(OpenSearchEngine):
 
 
 async def recorded(
-    url: str, prefix: str, questions: Sequence[Callable[[PlannedSnapshot], Any]]
+    url: str, prefix: str, query_set: Sequence[Callable[[PlannedSnapshot], Any]]
 ) -> list[tuple[Sent, ...]]:
-    """What each question sends to the engine, in order."""
+    """The requests that each query sends to the engine, in order."""
     engine = Recorded(url, prefix)
     backend = PlannedBackend(engine)
     try:
         snapshot = await backend.snapshot()
-        noted = []
-        for ask in questions:
+        requests = []
+        for ask in query_set:
             engine.sent.clear()
             await ask(snapshot)
-            noted.append(tuple(engine.sent))
-        return noted
+            requests.append(tuple(engine.sent))
+        return requests
     finally:
         await backend.close()

@@ -1,8 +1,8 @@
-"""The page in the browser: `python -m bench.page --shops 100000`; how soon it is there, how soon a key is answered.
+"""The page in a browser: `python -m bench.page --shops 100000`; paint times and times from keystroke to suggestions.
 
-A key press counts from the moment the browser gives it to the page until the answer to it is in the document, and until
-the next frame, with which it is seen. The part that the page waits by itself, so that fast typing asks less often, is
-told apart. No answers are kept in the service's memory: each is searched for.
+The time of a keystroke runs from its event in the page until its suggestions are in the document, and until the frame
+that shows them. The delay by which the page debounces fast typing is reported separately. The service caches no
+responses.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from typing import Final
 
 from playwright.async_api import Browser, Page
 
+from bench.built_indices import Shops
 from bench.invented import invented_shops
-from bench.places import Shops
 from index_mappings.text import fold
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.steps import shown
@@ -40,28 +40,28 @@ _SETTINGS: Final = {
 _PAINTS: Final = """window.paints = [];
 new PerformanceObserver((list) => window.paints.push(...list.getEntries().map((paint) => paint.startTime)))
     .observe({ type: "largest-contentful-paint", buffered: true });"""
-# The list of suggestions or the line that tells their number is filled anew by every answer.
-_PRESSES: Final = """() => {
+# Every response replaces the list of suggestions or the status line.
+_RECORD_KEYSTROKES: Final = """() => {
     performance.setResourceTimingBufferSize(100000);
-    window.presses = [];
-    addEventListener("keydown", (event) => window.presses.push({ pressed: event.timeStamp }), true);
+    window.keystrokes = [];
+    addEventListener("keydown", (event) => window.keystrokes.push({ pressed: event.timeStamp }), true);
     const filled = new MutationObserver(() => {
-        const press = window.presses.at(-1);
-        if (!press || press.shown !== undefined) return;
-        press.shown = performance.now();
+        const keystroke = window.keystrokes.at(-1);
+        if (!keystroke || keystroke.shown !== undefined) return;
+        keystroke.shown = performance.now();
         const asked = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/suggest?")).at(-1);
-        press.asked = asked.startTime;
-        requestAnimationFrame(() => requestAnimationFrame((now) => { press.seen = now; }));
+        keystroke.asked = asked.startTime;
+        requestAnimationFrame(() => requestAnimationFrame((now) => { keystroke.seen = now; }));
     });
     for (const id of ["suggestions", "status"]) filled.observe(document.getElementById(id), { childList: true });
 }"""
 _EMPTIED: Final = "(field) => { field.value = ''; field.dispatchEvent(new Event('input')); }"
-_ANSWERED: Final = "(count) => window.presses.length === count && window.presses.at(-1).seen !== undefined"
+_ANSWERED: Final = "(count) => window.keystrokes.length === count && window.keystrokes.at(-1).seen !== undefined"
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Milliseconds of many key presses: their middle, and what one in twenty is above."""
+    """Median and 95th percentile in milliseconds."""
 
     median: float
     p95: float
@@ -69,54 +69,54 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured; times in milliseconds.
+    """The figures of a run; times in milliseconds.
 
     Attributes:
-        paints: the largest contentful paint of each load, all cold: no cache, no connection.
-        presses: how many key presses were measured.
-        answered: from the key press until its answer is in the document.
-        seen: from the key press until the frame with the answer has begun.
-        held: of that, what passed before the page asked.
+        paints: the largest contentful paint of each cold load.
+        keystrokes: the number of keystrokes.
+        answered: from the keystroke until its suggestions are in the document.
+        seen: from the keystroke until the frame that shows them.
+        held: from the keystroke until the page sends the request.
     """
 
     paints: tuple[float, ...]
-    presses: int
+    keystrokes: int
     answered: Spread
     seen: Spread
     held: Spread
 
 
 async def measured(browser: Browser, base: str, words: Sequence[str], loads: int, pause_ms: float) -> Figures:
-    """Look at a running service.
+    """Measure the page of a running service.
 
     Args:
-        browser: that runs.
-        base: the service's URL.
-        words: what is typed, one after the other, key by key.
-        loads: how often the page is loaded for its paint.
-        pause_ms: between an answer and the next key, in milliseconds.
+        browser: a running browser.
+        base: the URL of the service.
+        words: typed one after the other, key by key.
+        loads: the number of cold loads for the paint times.
+        pause_ms: milliseconds between the suggestions and the next key.
 
     Raises:
-        RuntimeError: the page complained.
+        RuntimeError: the page reported an error.
     """
     visitor = Visitor(browser)
     paints = [await _paint(visitor, base) for _ in range(loads)]
     page, _ = await visitor.visit(base)
     await shown(page, "start")
-    presses = await _typed(page, words, pause_ms)
+    keystrokes = await _typed(page, words, pause_ms)
     if wrong := await visitor.leave():
         raise RuntimeError("; ".join(wrong))
     return Figures(
         tuple(paints),
-        len(presses),
-        _spread([press["shown"] - press["pressed"] for press in presses]),
-        _spread([press["seen"] - press["pressed"] for press in presses]),
-        _spread([max(0.0, press["asked"] - press["pressed"]) for press in presses]),
+        len(keystrokes),
+        _spread([keystroke["shown"] - keystroke["pressed"] for keystroke in keystrokes]),
+        _spread([keystroke["seen"] - keystroke["pressed"] for keystroke in keystrokes]),
+        _spread([max(0.0, keystroke["asked"] - keystroke["pressed"]) for keystroke in keystrokes]),
     )
 
 
-def words_of(count: int, wanted: int) -> list[str]:
-    """Beginnings of names of the best known shops, in plain letters; in one of five, two are swapped."""
+def typed_words(count: int, wanted: int) -> list[str]:
+    """Prefixes of folded names of popular shops; in one of five, two letters are swapped."""
     chance = random.Random(_SEED)
     names = [
         fold(shop["name"]) for shop in islice(invented_shops(count), _WELL_KNOWN) if shop["visibility"] == "public"
@@ -131,17 +131,17 @@ def words_of(count: int, wanted: int) -> list[str]:
     return words
 
 
-def told(shops: int, figures: Figures) -> str:
-    """The figures as lines of a page."""
+def as_markdown(shops: int, figures: Figures) -> str:
+    """The figures as Markdown."""
     paints = sorted(figures.paints)
     rows = [
-        ("a key press until its answer is in the document", figures.answered),
-        ("a key press until the frame that shows it", figures.seen),
-        ("of it, until the page asked", figures.held),
+        ("from a keystroke until its suggestions are in the document", figures.answered),
+        ("from a keystroke until the frame that shows them", figures.seen),
+        ("of it, until the page sends the request", figures.held),
     ]
     head = (
         f"{shops:,} shops; largest contentful paint of {len(paints)} cold loads: best {paints[0]:.0f} ms, median "
-        f"{statistics.median(paints):.0f} ms; {figures.presses} key presses:"
+        f"{statistics.median(paints):.0f} ms; {figures.keystrokes} keystrokes:"
     )
     lines = [
         head,
@@ -165,7 +165,7 @@ async def _paint(visitor: Visitor, base: str) -> float:
 
 
 async def _typed(page: Page, words: Sequence[str], pause_ms: float) -> list[dict[str, float]]:
-    await page.evaluate(_PRESSES)
+    await page.evaluate(_RECORD_KEYSTROKES)
     search = page.locator("#search")
     await search.focus()
     count = 0
@@ -176,8 +176,8 @@ async def _typed(page: Page, words: Sequence[str], pause_ms: float) -> list[dict
             await page.wait_for_function(_ANSWERED, arg=count)
             await page.wait_for_timeout(pause_ms)
         await search.evaluate(_EMPTIED)  # without a key
-    presses: list[dict[str, float]] = await page.evaluate("window.presses")
-    return presses
+    keystrokes: list[dict[str, float]] = await page.evaluate("window.keystrokes")
+    return keystrokes
 
 
 def _spread(times: Sequence[float]) -> Spread:
@@ -188,7 +188,7 @@ async def _over(index: Path, shops: int, given: argparse.Namespace) -> Figures:
     settings = {"ENGINE": "embedded", "DATA_DIR": str(index), **_SETTINGS}
     with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
         async with chromium() as browser:
-            return await measured(browser, service.base, words_of(shops, given.words), given.loads, _PAUSE_MS)
+            return await measured(browser, service.base, typed_words(shops, given.words), given.loads, _PAUSE_MS)
 
 
 def main() -> int:
@@ -196,9 +196,9 @@ def main() -> int:
     given = _options()
     with TemporaryDirectory() as scratch:
         shops = Shops(given.directory or Path(scratch), given.shops)
-        with shops.embedded() as place:
-            figures = asyncio.run(_over(Path(place.settings["data_dir"]), given.shops, given))
-    print(told(given.shops, figures))  # noqa: T201 - what a command prints is its answer
+        with shops.embedded() as built_index:
+            figures = asyncio.run(_over(Path(built_index.settings["data_dir"]), given.shops, given))
+    print(as_markdown(given.shops, figures))  # noqa: T201 - what a command prints is its answer
     return 0
 
 
@@ -207,7 +207,7 @@ def _options() -> argparse.Namespace:
     options.add_argument("--shops", type=int, default=100_000, help="how many invented shops")
     options.add_argument("--loads", type=int, default=5, help="cold loads for the largest paint")
     options.add_argument("--words", type=int, default=40, help="how many beginnings of names are typed")
-    options.add_argument("--directory", type=Path, help="where the index is kept for later runs; removed without")
+    options.add_argument("--directory", type=Path, help="keeps the index for later runs; a temporary directory without")
     return options.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""A search backend with a leak of time planted in it: what the measurement of times has to find (V2)."""
+"""A search backend with a planted timing leak, which the timing measurement has to find (V2)."""
 
 import time
 from collections.abc import Callable, Coroutine, Iterable
@@ -10,54 +10,54 @@ T = TypeVar("T")
 Look = Callable[..., Coroutine[Any, Any, T]]
 
 
-class LateBackend:
-    """A backend that betrays shops under review: every look-up of one keeps the processor busy for a while."""
+class DelayedBackend:
+    """A backend with slower look-ups of shops under review."""
 
-    def __init__(self, inner: SearchBackend, betrayed: Iterable[str], seconds: float) -> None:
+    def __init__(self, inner: SearchBackend, slowed: Iterable[str], seconds: float) -> None:
         """Wrap a backend.
 
         Args:
-            inner: the one that answers.
-            betrayed: the ids and domains whose look-up takes longer.
-            seconds: how much.
+            inner: the wrapped backend.
+            slowed: the ids and domains with slower look-ups.
+            seconds: the delay.
         """
         self._inner = inner
-        self._late = frozenset(betrayed)
+        self._slowed = frozenset(slowed)
         self._seconds = seconds
 
     async def snapshot(self) -> Snapshot:
-        """The live generation, told late."""
-        return _LateSnapshot(await self._inner.snapshot(), self._until)
+        """The live generation, with delayed look-ups."""
+        return _DelayedSnapshot(await self._inner.snapshot(), self._until)
 
     def current(self) -> Snapshot | None:
         """The same where it is available without I/O."""
         snapshot = self._inner.current()
-        return None if snapshot is None else _LateSnapshot(snapshot, self._until)
+        return None if snapshot is None else _DelayedSnapshot(snapshot, self._until)
 
     def typeahead_state(self) -> TypeaheadState:
-        """As the one within says."""
+        """Delegate to the wrapped backend."""
         return self._inner.typeahead_state()
 
     async def refresh(self) -> Snapshot:
-        """The same, asked anew."""
-        return _LateSnapshot(await self._inner.refresh(), self._until)
+        """The live generation, read again."""
+        return _DelayedSnapshot(await self._inner.refresh(), self._until)
 
     async def generations(self) -> Generations:
-        """As the one within says."""
+        """Delegate to the wrapped backend."""
         return await self._inner.generations()
 
     async def close(self) -> None:
-        """Release the one within."""
+        """Close the wrapped backend."""
         await self._inner.close()
 
     def _until(self, asked: object) -> None:
-        if asked in self._late:
+        if asked in self._slowed:
             end = time.perf_counter() + self._seconds
             while time.perf_counter() < end:
                 pass
 
 
-class _LateSnapshot:
+class _DelayedSnapshot:
     def __init__(self, inner: Snapshot, wait: Callable[[object], None]) -> None:
         def each(references: Iterable[object]) -> None:
             for reference in references:
@@ -66,17 +66,17 @@ class _LateSnapshot:
         self.stamp = inner.stamp
         self.find, self.suggest, self.categories = inner.find, inner.suggest, inner.categories
         self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
-        self.shop = _late(inner.shop, wait)
-        self.shops = _late(inner.shops, each)
-        self.facts = _late(inner.facts, wait)
-        self.trust = _late(inner.trust, wait)
-        self.offer = _late(inner.offer, wait)
-        self.coupons = _late(inner.coupons, lambda query: wait(query.shop))
+        self.shop = _delayed(inner.shop, wait)
+        self.shops = _delayed(inner.shops, each)
+        self.facts = _delayed(inner.facts, wait)
+        self.trust = _delayed(inner.trust, wait)
+        self.offer = _delayed(inner.offer, wait)
+        self.coupons = _delayed(inner.coupons, lambda query: wait(query.shop))
 
 
-def _late(look: Look[T], wait: Callable[[Any], None]) -> Look[T]:
-    async def late(asked: object, *more: object) -> T:
+def _delayed(look: Look[T], wait: Callable[[Any], None]) -> Look[T]:
+    async def delayed(asked: object, *more: object) -> T:
         wait(asked)
         return await look(asked, *more)
 
-    return late
+    return delayed

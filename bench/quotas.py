@@ -1,8 +1,7 @@
-"""What one decision on a quota costs: the service in memory, over Redis one by one, and over Redis by blocks.
+"""The cost of a quota decision: in memory, in Redis one by one, and in Redis by blocks; `python -m bench.quotas`.
 
-`python -m bench.quotas`. The three take turns, as other work on the machine slows all alike. After that Redis alone: of
-callers who ask now and then, and of one who asks all the time, with and without an append-only file that is synced
-before each answer.
+The three limiters alternate, so that other work on the machine affects all of them. A second table has the cost of
+Redis alone: for callers with few requests and for one with many, by the setting `appendfsync`.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.spent import processor
+from bench.commands import processor_seconds
 from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
@@ -27,24 +26,24 @@ from tests.support.real.redis import RedisServer
 from tests.support.real.sources import Missing, find_redis_program
 
 _DECISIONS: Final = 8_000
-_AT_ONCE: Final = 8
+_CONCURRENT: Final = 8
 _CALLERS: Final = 1_000
 _QUOTA: Final = Quota(Bucket.SUGGEST, 1_000_000_000, 60)
 _ADDRESS: Final = Quota(Bucket.SUGGEST, 1_200, 60)
 _WITH_TOKEN: Final = Quota(Bucket.SUGGEST, 12_000, 60)
 _ROUNDS: Final = 5
-_PRESSES: Final = 1_200
+_REQUESTS: Final = 1_200
 _SESSIONS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Presses:
-    """What key presses cost.
+class Cost:
+    """The cost of a suggest request.
 
     Attributes:
-        service: microseconds of this process for each.
-        redis: microseconds of Redis for each.
-        waited: the share that waited for Redis.
+        service: processor time of this process in microseconds.
+        redis: processor time of Redis in microseconds.
+        waited: the share of requests that waited for Redis.
     """
 
     service: float
@@ -52,49 +51,49 @@ class Presses:
     waited: float
 
 
-async def presses(limiter: Limiter, redis: RedisServer, quota: Quota, callers: str) -> Presses:
-    """Callers with as many key presses as an address may have, one after the other.
+async def suggest_requests(limiter: Limiter, redis: RedisServer, quota: Quota, callers: str) -> Cost:
+    """Send as many suggest requests as the quota of an address allows, caller after caller.
 
     Args:
-        limiter: decides.
-        redis: the server, busy or not.
-        quota: of each.
-        callers: what their keys begin with.
+        limiter: takes the decisions.
+        redis: the Redis server.
+        quota: the quota of each caller.
+        callers: the prefix of the keys of the callers.
     """
     waited = 0
-    before, began = processor(redis.process.pid), time.process_time()
+    before, began = processor_seconds(redis.process.pid), time.process_time()
     for caller in range(_SESSIONS):
         key = f"{callers}-{caller}"
-        for _ in range(_PRESSES):
+        for _ in range(_REQUESTS):
             if limiter.take(key, quota) is None:
                 waited += 1
                 await limiter.hit(key, quota)
-    spent, of_redis = time.process_time() - began, processor(redis.process.pid) - before
-    done = _PRESSES * _SESSIONS
-    return Presses(spent * 1e6 / done, of_redis * 1e6 / done, waited / done)
+    spent, of_redis = time.process_time() - began, processor_seconds(redis.process.pid) - before
+    done = _REQUESTS * _SESSIONS
+    return Cost(spent * 1e6 / done, of_redis * 1e6 / done, waited / done)
 
 
-async def compared(redis: RedisServer, quota: Quota) -> dict[str, Presses]:
-    """The medians of rounds in which the limiters take turns."""
+async def compared(redis: RedisServer, quota: Quota) -> dict[str, Cost]:
+    """The medians over rounds in which the limiters alternate."""
     access = RedisAccess(redis.url)
     limiters: dict[str, Limiter] = {
         "memory": MemoryLimiter(),
         "Redis, one by one": RedisLimiter(access, "bench-single", 10.0),
         "Redis, by blocks": BlockLimiter(RedisLimiter(access, "bench-blocks", 10.0)),
     }
-    rounds: dict[str, list[Presses]] = {name: [] for name in limiters}
-    for turn in range(_ROUNDS):
+    rounds: dict[str, list[Cost]] = {name: [] for name in limiters}
+    for number in range(_ROUNDS):
         for name, limiter in limiters.items():
-            rounds[name].append(await presses(limiter, redis, quota, f"caller-{turn}"))
+            rounds[name].append(await suggest_requests(limiter, redis, quota, f"caller-{number}"))
     for limiter in limiters.values():
         await limiter.close()
     return {name: middle(found) for name, found in rounds.items()}
 
 
-def middle(rounds: list[Presses]) -> Presses:
+def middle(rounds: list[Cost]) -> Cost:
     """The medians."""
     parts = zip(*((one.service, one.redis, one.waited) for one in rounds), strict=True)
-    return Presses(*map(statistics.median, parts))
+    return Cost(*map(statistics.median, parts))
 
 
 async def decisions_ms(redis: RedisServer, callers: int, slots: int) -> float:
@@ -102,22 +101,22 @@ async def decisions_ms(redis: RedisServer, callers: int, slots: int) -> float:
 
     Args:
         redis: the server.
-        callers: how many take turns.
-        slots: seconds before, in each of which every caller has asked.
+        callers: the number of callers, which alternate.
+        slots: the number of preceding seconds in which every caller has sent a request.
     """
-    moment = time.time()
-    limiter = RedisLimiter(RedisAccess(redis.url), f"bench-{slots}", 10.0, lambda: moment)
+    now = time.time()
+    limiter = RedisLimiter(RedisAccess(redis.url), f"bench-{slots}", 10.0, lambda: now)
 
     async def ask(first: int, count: int) -> None:
-        for number in range(first, count, _AT_ONCE):
+        for number in range(first, count, _CONCURRENT):
             await limiter.hit(f"caller-{number % callers}", _QUOTA)
 
     for _ in range(slots):
-        await asyncio.gather(*(ask(first, callers) for first in range(_AT_ONCE)))
-        moment += 1
-    before = processor(redis.process.pid)
-    await asyncio.gather(*(ask(first, _DECISIONS) for first in range(_AT_ONCE)))
-    found = (processor(redis.process.pid) - before) * 1000 / _DECISIONS
+        await asyncio.gather(*(ask(first, callers) for first in range(_CONCURRENT)))
+        now += 1
+    before = processor_seconds(redis.process.pid)
+    await asyncio.gather(*(ask(first, _DECISIONS) for first in range(_CONCURRENT)))
+    found = (processor_seconds(redis.process.pid) - before) * 1000 / _DECISIONS
     await limiter.close()
     return found
 
@@ -127,14 +126,14 @@ def main() -> None:
     program = find_redis_program()
     if isinstance(program, Missing):
         raise SystemExit(f"no Redis: {program.reason}")
-    table = Table("quota", "counted in", "service, us", "Redis, us", "waited", title="One key press")
+    table = Table("quota", "counted in", "service, us", "Redis, us", "waited", title="One suggest request")
     with TemporaryDirectory() as folder, RedisServer(str(program), Path(folder)) as redis:
         for quota in (_ADDRESS, _WITH_TOKEN):
             for name, cost in asyncio.run(compared(redis, quota)).items():
                 row = (f"{cost.service:.2f}", f"{cost.redis:.2f}", f"{cost.waited:.2%}")
                 table.add_row(f"{quota.limit:,} a minute", name, *row)
     Console().print(table)
-    table = Table("appendfsync", "asked in so many seconds of the minute", "Redis, ms", title="One decision on a quota")
+    table = Table("appendfsync", "seconds of the minute with requests", "Redis, ms", title="One decision on a quota")
     for sync in ("always", "everysec", "none"):
         options = () if sync == "none" else ("--appendfsync", sync)
         with (

@@ -1,6 +1,6 @@
-"""Writing finished documents by the engine's own means alone: what a whole build is held against.
+"""Write finished documents with the client of the engine alone, as the baseline of a whole build.
 
-The documents lie ready in files, one a kind, and are in memory before the clock starts.
+The documents are read from files, one for each kind, before the clock starts.
 """
 
 import argparse
@@ -34,10 +34,10 @@ _HEAP_BYTES = 128_000_000
 
 
 class Spent(NamedTuple):
-    """What one load took.
+    """The cost of one load.
 
     Attributes:
-        seconds: by the clock.
+        seconds: elapsed time.
         processor: seconds of processor time of this process; of OpenSearch, without the node's.
     """
 
@@ -79,7 +79,7 @@ def load_opensearch(url: str, finished: Path) -> Spent:
         client.indices.refresh(index=f"{_PREFIX}*")
         spent = Spent(time.perf_counter() - started, time.process_time() - processor)
         if client.count(index=f"{_PREFIX}*")["count"] != sum(map(len, actions.values())):
-            raise RuntimeError("not every document arrived; figures of that say nothing")
+            raise RuntimeError("not every document arrived")
     finally:
         client.indices.delete(index=",".join(f"{_PREFIX}{kind}" for kind in DOCUMENTS))
         client.close()

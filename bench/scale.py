@@ -14,18 +14,18 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
+from bench.built_indices import BuildStats, BuiltIndex, Shops, environment_of
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
-from bench.places import Built, Place, Shops, environment_of
 from bench.transports import NO_QUOTA, service
 from service.parts import open_search
 from service.settings.service import Settings
 
 
-def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
+def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
     """Time the calls of one engine.
 
     Args:
-        place: its index.
+        built_index: its index.
         totals: the expected ones, by character.
         rounds: how often each character is asked for, each way.
         scratch: where the service may keep its own files.
@@ -38,13 +38,13 @@ def measure(place: Place, totals: dict[str, int], rounds: int, scratch: Path) ->
     """
     files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
     # Wider than a caller's bound, so that a slow answer is a figure and no failure.
-    settings = Settings(**{**place.settings, **files, "request_timeout": "20"})  # type: ignore[arg-type]  # parsed
+    settings = Settings(**{**built_index.settings, **files, "request_timeout": "20"})  # type: ignore[arg-type]  # parsed
     backend = time_backend(open_search(settings), totals, rounds)
-    with service(settings.data_dir, {**place.environment, **environment_of(files), **NO_QUOTA}) as port:
+    with service(settings.data_dir, {**built_index.environment, **environment_of(files), **NO_QUOTA}) as port:
         return {"search backend": backend, "over HTTP": time_service(port, totals, rounds)}
 
 
-def figures(measured: dict[str, tuple[Built, dict[str, Timed]]]) -> Table:
+def figures(measured: dict[str, tuple[BuildStats, dict[str, Timed]]]) -> Table:
     """The times as a table."""
     table = Table("engine", "asked", "answers", "calls", "p50 ms", "p99 ms", "max ms")
     for engine, (_, ways) in measured.items():
@@ -56,7 +56,7 @@ def figures(measured: dict[str, tuple[Built, dict[str, Timed]]]) -> Table:
     return table
 
 
-def _builds(measured: dict[str, tuple[Built, dict[str, Timed]]], count: int) -> Table:
+def _builds(measured: dict[str, tuple[BuildStats, dict[str, Timed]]], count: int) -> Table:
     table = Table("engine", "build s", "shops/s", "indexer's peak MB", "index MB")
     for engine, (built, _) in measured.items():
         cells = (built.seconds, count / built.seconds, built.peak_mb, built.index_mb)
@@ -68,7 +68,7 @@ def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--shops", type=int, default=1_000_000, help="how many invented shops")
     options.add_argument("--engine", choices=("embedded", "opensearch", "both"), default="both")
-    options.add_argument("--directory", type=Path, help="where indices are kept for later runs; removed without")
+    options.add_argument("--directory", type=Path, help="keeps indices for later runs; a temporary directory without")
     options.add_argument("--rounds", type=int, default=10, help="how often each character is asked for, each way")
     options.add_argument("--within", type=float, default=300.0, help="the bound of the 99th percentile, milliseconds")
     options.add_argument("--heap", default="3g", help="the heap of the OpenSearch node")
@@ -79,14 +79,17 @@ def main() -> int:
     """Build, measure and print; returns the exit status."""
     given = _options()
     console = Console()
-    measured: dict[str, tuple[Built, dict[str, Timed]]] = {}
+    measured: dict[str, tuple[BuildStats, dict[str, Timed]]] = {}
     with TemporaryDirectory() as scratch:
         shops = Shops(given.directory or Path(scratch), given.shops)
-        places = {"embedded": shops.embedded(), "opensearch": shops.opensearch(given.heap)}
-        for engine in places if given.engine == "both" else (given.engine,):
-            with places[engine] as place:
+        engines = {"embedded": shops.embedded(), "opensearch": shops.opensearch(given.heap)}
+        for engine in engines if given.engine == "both" else (given.engine,):
+            with engines[engine] as built_index:
                 try:
-                    measured[engine] = place.built, measure(place, shops.totals(), given.rounds, Path(scratch))
+                    measured[engine] = (
+                        built_index.built,
+                        measure(built_index, shops.totals(), given.rounds, Path(scratch)),
+                    )
                 except WrongTotalError as error:
                     console.print(f"{engine}: {error}")
                     return 1

@@ -1,9 +1,9 @@
-"""Whether the time of an answer tells a shop under review from an unknown one: it must not (V2).
+"""Whether response times distinguish a shop under review from an unknown one; they must not (V2).
 
-Calls of both kinds come in random order in one process, in memory, so that nothing but the service itself is measured.
+Calls of both kinds are sent in random order within one process, so that only the service itself is measured.
 The two kinds are compared by the Mann-Whitney AUC: the chance that an answer about a shop under review takes longer
-than one about an unknown shop; 0.5 is no difference at all. The same measurement with a planted delay on one side has
-to find it, or it would find nothing.
+than one about an unknown shop; 0.5 is no difference at all. The same measurement has to
+find a planted delay on one side.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 
 from bench.invented import invented_shops
-from bench.planted import LateBackend
+from bench.planted import DelayedBackend
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -41,7 +41,7 @@ _SHOPS: Final = 3_000
 _WARM_UP: Final = 100
 _BETWEEN_COLLECTIONS: Final = 500
 _PLENTY: Final = 10**9
-# Trust is the one that answers what it does not know as it answers what nobody has measured (A8).
+# get_trust has the same response for an unknown shop and for one without measurements (A8).
 _ABSENT: Final = {"get_trust": HTTPStatus.OK}
 
 
@@ -51,7 +51,7 @@ class Timing:
 
     Attributes:
         tool: its name.
-        auc: 0.5 when the times tell nothing; above, a shop under review takes longer.
+        auc: 0.5 when the times do not differ; above, a shop under review takes longer.
         unknown_ms, hidden_ms: the medians.
     """
 
@@ -61,8 +61,8 @@ class Timing:
     hidden_ms: float
 
     @property
-    def tells(self) -> bool:
-        """Whether the times tell the two apart."""
+    def distinguishable(self) -> bool:
+        """Whether the times distinguish the two kinds."""
         return abs(self.auc - 0.5) > ALLOWED
 
 
@@ -118,8 +118,8 @@ async def measure(world: World, directory: Path, count: int, planted: float = 0.
         planted: seconds that every look-up of a shop under review takes longer.
     """
     embedded = EmbeddedBackend(world.index)
-    betrayed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))
-    backend = LateBackend(embedded, betrayed, planted) if planted else embedded
+    slowed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))
+    backend = DelayedBackend(embedded, slowed, planted) if planted else embedded
     plenty = QuotaClass(reads=_PLENTY, suggest=_PLENTY, reports=_PLENTY)
     settings = Settings(
         token_file=directory / "tokens.sqlite",
@@ -177,7 +177,7 @@ async def _call(app: FastAPI, scope: dict[str, Any], arguments: dict[str, Any], 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    async def send(message: Any) -> None:  # noqa: ANN401 - as ASGI wants it
+    async def send(message: Any) -> None:  # noqa: ANN401 - the type of ASGI
         nonlocal status
         status = message.get("status", status)
 

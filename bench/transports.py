@@ -1,6 +1,6 @@
-"""What each door costs, one keep-alive connection: the service beside a bare ASGI answer of the same size.
+"""The cost of each transport over one keep-alive connection, compared with a bare ASGI application.
 
-The service runs as a user would run it, in a process of its own, on loopback; it is ended by its process id.
+The service runs in its own process on loopback, as a user would run it.
 """
 
 import http.client

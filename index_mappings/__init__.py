@@ -1,5 +1,4 @@
-"""The contract between the write side and the read side: documents, text, order, generations.
+"""The contract between the indexer and the service: documents, text, order, generations.
 
-It imports neither side, no framework and no network client: pure data and functions only. `environment` is how both
-read the settings that they have in common.
+This package imports neither side, no framework and no network client: it holds data and pure functions only.
 """

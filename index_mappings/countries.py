@@ -1,8 +1,42 @@
-"""The country codes that both sides accept (R4)."""
+"""The country codes that both sides accept (R4), and the named groups that shipping statements use (A7).
+
+Sources of the groups: the member lists of the European Union (2020 on) and of the European Economic Area, and common
+usage in trade for the others. A group that is not here is an error in a catalogue.
+"""
 
 from typing import Final
 
 import pycountry
 
-# Kosovo's code is assigned by its users, not by ISO; everybody who trades there needs it.
+# XK, Kosovo, is a user-assigned code, not one of ISO; shops that trade there need it.
 COUNTRY_CODES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
+WORLDWIDE: Final = "WORLDWIDE"
+
+_EU: Final = frozenset(
+    "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()  # noqa: SIM905
+)
+_NORDICS: Final = frozenset({"DK", "FI", "IS", "NO", "SE"})
+
+GROUPS: Final[dict[str, frozenset[str]]] = {
+    "EU": _EU,
+    "EEA": _EU | {"IS", "LI", "NO"},
+    "EFTA": frozenset({"CH", "IS", "LI", "NO"}),
+    "DACH": frozenset({"AT", "CH", "DE"}),
+    "BENELUX": frozenset({"BE", "LU", "NL"}),
+    "NORDICS": _NORDICS,
+    "BALTICS": frozenset({"EE", "LT", "LV"}),
+    "IBERIA": frozenset({"ES", "PT"}),
+    "BRITISH_ISLES": frozenset({"GB", "GG", "IE", "IM", "JE"}),
+    "NORTH_AMERICA": frozenset({"CA", "MX", "US"}),
+    "ANZ": frozenset({"AU", "NZ"}),
+}
+
+
+def is_destination_group(name: str) -> bool:
+    """Whether a destination is a group rather than a country."""
+    return name == WORLDWIDE or name in GROUPS
+
+
+def covers(destinations: tuple[str, ...], country: str) -> bool:
+    """Whether the destinations name the country, by itself or in a group."""
+    return any(name in (country, WORLDWIDE) or country in GROUPS.get(name, frozenset()) for name in destinations)

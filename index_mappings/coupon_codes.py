@@ -1,4 +1,4 @@
-"""The text of a coupon code, one rule for the catalogue and for reports (A9).
+"""The rule for the text of a coupon code, in catalogues and in reports (A9).
 
 A code is normalised to NFC first. It is 1 to 64 letters, marks and numbers of any script, or `._+*%!#&$/@-`.
 """
@@ -10,8 +10,8 @@ from unicodedata import category, normalize
 from index_mappings.text import without_ignorable
 
 MAX_CODE: Final = 64
-# What JSON Schema can say of it in every dialect of regular expressions: which ASCII characters and controls it never
-# holds.
+# The part of the rule that every dialect of regular expressions can state, for JSON Schema: the ASCII characters and
+# controls that a code never has.
 PATTERN: Final = r"""^[^\x00-\x20"'(),:;<=>?\[\\\]^`{|}~\x7f-\xa0]+$"""
 ALLOWED: Final = f"1 to {MAX_CODE} letters, marks and numbers of any script, or ._+*%!#&$/@-"
 
@@ -20,7 +20,7 @@ _ASCII: Final = re.compile(r"[A-Za-z0-9._+*%!#&$/@-]+")
 
 
 def normal_code(text: str) -> str | None:
-    """The code in NFC, or None where the text is not a code."""
+    """The code in NFC, or None if the text is not a code."""
     code = normalize("NFC", text)
     if len(code) > MAX_CODE or without_ignorable(code) != code:
         return None
@@ -30,5 +30,5 @@ def normal_code(text: str) -> str | None:
 
 
 def folded_code(code: str) -> str:
-    """The form by which codes are compared: two spellings of one code in capitals and small letters are equal (Q5)."""
+    """The form by which codes are compared, which ignores case (Q5)."""
     return normalize("NFC", code.casefold())

@@ -1,7 +1,7 @@
-"""The documents of the indices, one class an index, each field's roles declared once.
+"""The documents of the indices: one class for each index, which declares the roles of each field.
 
-The OpenSearch mapping, the embedded schema, what the writer sends and what the reader may ask are derived from these.
-A document holds only what the public may see.
+The OpenSearch mapping, the embedded schema, the values that the indexer writes and the fields that the service may
+query are derived from these classes. A document holds only public data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ from typing import Annotated, Any, Final
 from index_mappings.hosts import country_of
 from index_mappings.roles import Role, stored_fields
 
-# Raised with every change of a document class, of a role or of the text pipeline: a service refuses a generation of
-# another version (G4).
+# Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
+# of another version (G4).
 SCHEMA_VERSION: Final = 9
 
-# In `markets`: the shop keeps under every country filter, as it sells world-wide or states no market (M7).
+# In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
 WORLDWIDE: Final = "WORLDWIDE"
 
@@ -26,20 +26,21 @@ class ShopDocument:
 
     Attributes:
         id: shop id.
-        refs: what a reference is looked up by: the id and the reduced domain (R1).
+        refs: the keys by which a reference is looked up: the id and the reduced domain (R1).
         rank: M1's sortable key.
         name: display name.
-        aliases: other names, as the source states them.
+        aliases: other names, as in the source.
         domain: reduced domain, A-labels.
         categories: category slugs, the first is primary.
         countries: ISO codes, or WORLDWIDE; empty when not stated.
-        markets: what a country filter asks, and which countries it is known to sell in (`markets_of`).
+        markets: the values that a country filter matches, and the countries in which it is known to sell
+            (`markets_of`).
         popularity: any number >= 0; None when the source has none.
-        offers: the newest few offers, as the offers' own documents show them; `offers_total` counts all (A1).
-        redirects: redirects that the source states between this shop's domain and another public shop's (A12).
-        registrable, main_label: parts of the domain that merge audits look for.
-        names, leading, full, keys, words, infixes, labels, dotted, rests: what it is found by (`index_mappings.forms`,
-            X2).
+        offers: the newest few offers, with the fields of the offers' own documents; `offers_total` counts all (A1).
+        redirects: redirects in the source between this shop's domain and another public shop's (A12).
+        registrable, main_label: parts of the domain that merge audits look up.
+        names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
+            (`index_mappings.forms`, X2).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -76,8 +77,8 @@ class CategoryDocument:
         id: the slug.
         rank: the sortable key of M11: most shops first, then slug.
         name: display name.
-        count: how many public shops carry it.
-        words: what it is found by (`index_mappings.category_words`).
+        count: the number of public shops that carry it.
+        words: the words by which it is found (`index_mappings.forms.category_words`).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -89,17 +90,18 @@ class CategoryDocument:
 
 @dataclass(frozen=True, slots=True)
 class CouponDocument:
-    """A coupon of a public shop. Whether it may be shown is decided when it is asked for (A4, A5).
+    """A coupon of a public shop. Each request decides whether it may be shown (A4, A5).
 
     Attributes:
         id: coupon id.
         rank: M11's sortable key.
         shop_refs: the shop's id and domain.
-        valid_from_us, valid_until_us: the bounds in microseconds since 1970, for comparing; open ends are far away.
+        valid_from_us, valid_until_us: the bounds in microseconds since 1970; an open end is LONG_AGO or FAR_AHEAD.
         status: verification status.
         reserved: "yes" when the shop's domain is a reserved test name, else "no".
-        blocked_channels, blocked_countries: where the display policy hides it.
-        view: what callers see of it, with wire names.
+        blocked_channels, blocked_countries: the channels and countries in which the display policy hides it.
+        folded_code: the form by which codes are compared (`index_mappings.coupon_codes`).
+        view: the fields that callers see, with wire names.
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -123,10 +125,11 @@ class OfferDocument:
         id: offer id.
         rank: M11's sortable key.
         shop_refs: the shop's id and domain.
-        view: what callers see of it, with wire names (A2); its URL is not among it.
+        view: the fields that callers see, with wire names, without the URL (A2).
         shop: id and domain.
         checkout_url: the URL, if it passes A10's rules.
-        affiliate: network, program_id, commission_stated, disclosure and the URL built by the programme; None without.
+        affiliate: network, program_id, commission_stated, disclosure and the URL built by the programme; None without
+            a programme.
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -140,17 +143,17 @@ class OfferDocument:
 
 @dataclass(frozen=True, slots=True)
 class FactsDocument:
-    """What is known about a public shop beside its name: shipping and trust. One for every public shop.
+    """The facts about a public shop: shipping and trust. Every public shop has one.
 
     Attributes:
         id: shop id.
-        rank: the id, as order does not matter here.
+        rank: the id, because the order does not matter here.
         refs: the shop's id and domain.
-        trusted_refs: the same, if at least one trust signal is present: the only way to trust signals (A8).
+        trusted_refs: the same if at least one trust signal is present; trust is looked up by this field only (A8).
         shop: id and domain.
         shipping: the statement with wire names (A7) and `excluded`; None when none was collected.
         signals: present trust signals with wire names, in A8's order.
-        pipeline_gaps: kinds whose check ran without a usable value.
+        pipeline_gaps: kinds of signal whose check gave no usable value.
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -163,6 +166,17 @@ class FactsDocument:
     pipeline_gaps: Annotated[tuple[str, ...], Role.STORED]
 
 
+# The kinds of trust signal, in the order in which answers list them (A8).
+TRUST_KINDS: Final = (
+    "tls_issuer",
+    "tls_grade",
+    "hosting_isp",
+    "hosting_country",
+    "domain_registered_at",
+    "registrar",
+    "payment_methods",
+)
+
 DOCUMENTS: Final[dict[str, type]] = {
     "shops": ShopDocument,
     "categories": CategoryDocument,
@@ -172,7 +186,7 @@ DOCUMENTS: Final[dict[str, type]] = {
 }
 
 
-@dataclass(slots=True)  # not frozen: that makes it five times as dear, and each key press of a user takes eight
+@dataclass(slots=True)  # not frozen: that takes five times as long to create, and a suggest request creates eight
 class Shop:
     """A shop as an engine returns it: the stored part of its document."""
 
@@ -190,7 +204,7 @@ class Shop:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A category as answers show it."""
+    """A category in an answer."""
 
     slug: str
     name: str
@@ -199,7 +213,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class CategoryEntry:
-    """A category as an engine returns it, and as a typeahead holds it: with the words by which it is found."""
+    """A category as an engine or a typeahead stores it, with the words by which it is found."""
 
     slug: str
     name: str
@@ -212,7 +226,7 @@ class CategoryEntry:
         return cls(document.id, document.name, document.count, document.words)
 
     def shown(self) -> Category:
-        """What answers show of it."""
+        """The category without its words."""
         return Category(self.slug, self.name, self.count)
 
 
@@ -243,14 +257,15 @@ def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
 
 
 def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
-    """What a country filter asks of a shop (M7), and where /suggest takes it to be known to sell (M9.country).
+    """The values of `ShopDocument.markets`.
 
     Args:
-        countries: those that it states, or WORLDWIDE; none where it states nothing.
-        domain: reduced. Of a shop that states nothing it says one country at most.
+        countries: the countries that the shop states, or WORLDWIDE; empty if it states none.
+        domain: its reduced domain, whose top-level domain counts as a country only if the shop states none.
 
     Returns:
-        What passes: the codes, or ANY_MARKET; and with ANY_MARKET what is known: WORLDWIDE, or the domain's country.
+        The values that a country filter matches (M7): country codes, or ANY_MARKET; with ANY_MARKET also where the shop
+        is known to sell (M9.country): WORLDWIDE, or the domain's country.
     """
     if WORLDWIDE in countries:
         return (ANY_MARKET, WORLDWIDE)
@@ -261,16 +276,16 @@ def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
 
 
 def sells_in(shop: ShopDocument, country: str | None) -> bool:
-    """Whether a country's filter lets it through: unknown is not a no (M7)."""
+    """Whether a shop passes a country's filter; one that states no market does (M7)."""
     return country is None or country in shop.markets or ANY_MARKET in shop.markets
 
 
 def is_known_to_sell_in(shop: ShopDocument, country: str | None) -> bool:
-    """Whether /suggest prefers it there to shops that state nothing (M9.country)."""
+    """Whether a shop is known to sell in a country, which /suggest ranks before unknown (M9.country)."""
     return country is None or country in shop.markets or WORLDWIDE in shop.markets
 
 
 def stored_part(document: object) -> dict[str, Any]:
-    """The fields of a document that come back with a hit, as an engine returns them."""
+    """The stored fields of a document, as an engine returns them with a hit."""
     values = {name: getattr(document, name) for name in stored_fields(type(document))}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

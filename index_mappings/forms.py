@@ -1,6 +1,6 @@
-"""All the ways in which a shop's name and domain may be typed: full forms, keys, words and infixes (X2).
+"""The forms of shops and categories, by which they are found (X2), and those of a query (X3).
 
-They are made once, when a shop is projected; a query is folded without variants and compared with them (X3).
+The forms of shops are computed once, at projection; a query is folded without variants and compared with them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,6 +9,7 @@ from typing import Final
 
 from anyascii import anyascii
 
+from index_mappings.documents import Shop
 from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
 from index_mappings.spellings import readings, spellings, without_articles
 from index_mappings.text import (
@@ -20,29 +21,34 @@ from index_mappings.text import (
     joined,
     script_starts,
     scripts_of,
+    words_of,
 )
+from index_mappings.tiers import OTHER_NAME_MIN
 
-# Labels of public suffixes that say nothing of a shop.
+# Labels of public suffixes that do not distinguish shops.
 _ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
+# The prefixes of Unicode's names of Han and kana letters.
+_DENSE: Final = frozenset(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA"))
 
 
 @dataclass(frozen=True, slots=True)
 class ShopForms:
-    """What a shop can be found by; every tuple is sorted and without repeats.
+    """The forms by which a shop is found; each tuple is sorted and has no duplicates.
 
     Attributes:
-        names: whole names and the whole domain; the main label where a name is spelt like a domain (`CDON.com`).
-        leading: of these the name, aliases that are its last words or in another script, and names without their
-            leading article: what most people type.
+        names: whole names and the whole domain; also the main label if a name is spelt like a domain (`CDON.com`).
+        leading: what most people type, a subset of `names`: the name, aliases that are its last words or in another
+            script, and names without their leading article.
         full: whole names, whole domain, main label.
-        keys: where the beginning of a query may begin: each word of a name, the domain, each of its labels.
+        keys: the texts that a query may be a prefix of: each name from each of its words on, the domain, and each of
+            its labels.
         words: single words of the names and of the main label.
         infixes: names without spaces, and the domain without its public suffix.
-        labels: of the domain those around the main label, each in one word, that count next to another word (M3 e).
-        dotted: of full forms and keys those that only a domain with labels left of its main label gives: the typeahead
-            takes their beginnings for evidence only where the query has a dot (M9).
-        rests: of full forms those that are only one word behind an article (`Source` of The Source): where a part of a
-            longer query is compared, the typeahead takes them for none (M9).
+        labels: labels of the domain but the main label, each one word, that match next to another word (M3 e).
+        dotted: full forms and keys that come only from a domain with labels left of its main label: in the typeahead,
+            only a query with a dot matches a prefix of these (M9).
+        rests: full forms that are only the one word after an article (`Source` of The Source): the typeahead does not
+            compare these with a part of a longer query (M9).
     """
 
     names: tuple[str, ...]
@@ -56,14 +62,14 @@ class ShopForms:
     rests: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: a suggest request makes some
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a suggest request creates some, and frozen ones take longer
 class QueryForms:
-    """A query in the forms in which it is compared: spaced, joined, and as a domain where it looks like one (X3).
+    """The forms of a query that are compared: spaced, joined, and as a domain if it looks like one (X3).
 
     Attributes:
         texts: the distinct forms, the spaced one first; empty for a blank query.
         words: the folded words; empty for punctuation alone.
-        dotted: whether it is one token with a dot, so that it may begin a domain with labels left of its main one (M9).
+        dotted: whether it is one token with a dot, which may be a prefix of a dotted form (M9).
     """
 
     texts: tuple[str, ...]
@@ -81,10 +87,10 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
 
     Args:
         text: as typed.
-        cut: keep at most so many characters of each form (typeahead).
+        cut: the maximum length of each form (typeahead).
     """
     if text.isascii() and text.isalnum():
-        # One word that folding makes lower case and nothing else: most suggest requests.
+        # The most frequent case: folding one ASCII word only changes it to lower case.
         word = text.lower()[:cut]
         return QueryForms(texts=(word,), words=(word,))
     if is_blank(text):
@@ -101,13 +107,13 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
 
 
 def forms_of_words(words: tuple[str, ...]) -> QueryForms:
-    """The forms of a query of which only these folded words are kept."""
+    """The forms of a query that is reduced to these folded words."""
     spaced = " ".join(words)
     return QueryForms(texts=tuple(dict.fromkeys(filter(None, (spaced, joined(spaced))))), words=words)
 
 
 def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
-    """The whole names of a shop in all their forms, without those of its domain."""
+    """All forms of a shop's whole names, without those of its domain."""
     stated = (name, *aliases)
     return _unique(*(_with_joined(_name_forms(text)) for text in (*stated, *without_articles(stated))))
 
@@ -157,26 +163,58 @@ def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
     """The infixes of a shop.
 
     Args:
-        names: its whole names, spaced and joined; those of `ShopForms.names` are the same evidence.
+        names: its whole names, spaced and joined; `ShopForms.names` gives the same result.
         domain: reduced by R1.
     """
     parts = domain_parts(domain)
     own = joined(fold(unicode_host(parts.without_suffix)))
-    # Spellings of the domain have its public suffix, some of its main label are A-labels or not folded.
+    # Not names: spellings of the domain have its public suffix, and main labels may be A-labels or not folded.
     spellings = _domain_forms(domain) | {form for form in _label_forms(parts.main_label) if joined(form) not in own}
     unspaced = (joined(name) for name in names if name not in spellings and has_word_character(name))
     return _unique(unspaced, [own])
 
 
-def labels_of(domain: str) -> tuple[str, ...]:
-    """The folded labels of a reduced domain's public suffix, and of what is left of its main label (M3 e).
+def stated_names(name: str, aliases: Iterable[str]) -> frozenset[str]:
+    """The spaced folded forms of a name and its aliases, for comparing two shops (A12).
 
-    A label of several words is left out, as no word of a query equals it.
+    Unlike `whole_names` these have no transliterations, joined forms or names without their article: two shops that
+    share only such a form need not have the same name.
+    """
+    return frozenset(form for text in (name, *aliases) for form in map(fold, spellings(text)) if form)
+
+
+def shared_names(first: Shop, second: Shop) -> frozenset[str]:
+    """The names that both shops state (A12's "same name")."""
+    return stated_names(first.name, first.aliases) & stated_names(second.name, second.aliases)
+
+
+def category_words(slug: str, name: str, other_names: Iterable[str]) -> tuple[str, ...]:
+    """The distinct folded words by which a category is found, sorted (M5, M9, M10).
+
+    Args:
+        slug: its slug.
+        name: its display name.
+        other_names: names in other languages, and synonyms. Their short words are left out, because `de`, `og` and the
+            like would match the category in most queries.
+    """
+    own = {*words_of(name), *words_of(slug)}
+    others = {word for other in other_names for word in words_of(other)}
+    return tuple(sorted(own.union(filter(_is_distinctive, others))))
+
+
+def labels_of(domain: str) -> tuple[str, ...]:
+    """The folded labels of a reduced domain other than its main label (M3 e).
+
+    Labels of several words are left out, because no word of a query equals them.
     """
     labels = domain.split(".")
     del labels[len(domain_parts(domain).labels) - 1]
     folded = {fold(unicode_host(label)) for label in labels}
     return _unique(label for label in folded - _ANYWHERE if " " not in label)
+
+
+def _is_distinctive(word: str) -> bool:
+    return len(word) >= OTHER_NAME_MIN or not _DENSE.isdisjoint(scripts_of(word))
 
 
 def _domain_forms(domain: str) -> set[str]:
@@ -185,7 +223,7 @@ def _domain_forms(domain: str) -> set[str]:
 
 
 def _name_forms(text: str) -> frozenset[str]:
-    """The spaced forms of one name: plain, letters spelt out, transliterated; each also with & and + as "and"."""
+    """The spaced forms of one name: plain, letters spelt out, transliterated; also each with & and + as "and"."""
     plain = fold(text)
     if not has_word_character(plain):
         return frozenset((plain,))
@@ -198,7 +236,7 @@ def _with_joined(forms: frozenset[str]) -> frozenset[str]:
 
 
 def _leading(name: str, aliases: Iterable[str]) -> Iterator[str]:
-    """The aliases that are as good as the name: its last words, or the name in another script."""
+    """The aliases that count like the name: its last words, or the name in another script."""
     own, own_scripts = fold(name), scripts_of(fold_by_script(name))
     for alias in aliases:
         scripts = scripts_of(fold_by_script(alias))
@@ -213,9 +251,8 @@ def _spells_label(name: str, label: str) -> bool:
 
 
 def _label_forms(label: str) -> set[str]:
-    spellings = {label, unicode_host(label)}
-    folded = {fold(spelling) for spelling in spellings}
-    return spellings | folded | {joined(form) for form in folded}
+    forms = _domain_forms(label)
+    return forms | {joined(form) for form in forms}
 
 
 def _tails(text: str, forms: Iterable[str]) -> Iterator[str]:

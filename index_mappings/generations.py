@@ -1,7 +1,7 @@
-"""Generations: what one full build makes, how its parts are named, and the stamp that says what is live (G1).
+"""Generations, the results of full builds: the names of their parts, and the stamp (G1).
 
-The alias (or, embedded, the pointer file) is the only truth of what is live. The stamp is read through it, every other
-index by the concrete name of the stamp's generation.
+Only the alias (embedded: the pointer file) decides which generation is live. The stamp is read through it, and every
+other index by its concrete name, which has the stamp's generation.
 """
 
 import re
@@ -16,10 +16,10 @@ from index_mappings.documents import SCHEMA_VERSION
 
 STAMP: Final = "stamp"
 STAMP_ID: Final = "stamp"
-# In the stamp's index: since when its generation is not live any more.
+# The document in the stamp's index with the time since which its generation is no longer live.
 RETIRED_ID: Final = "retired"
-# Embedded: the file in the index directory that names the live generation and, on a second line, the one before; the
-# stamp's file in a generation; and the file that says since when it is not live any more.
+# Embedded: the file in the index directory that names the live generation and, on a second line, the previous one; in
+# a generation, the stamp's file and the file with the time since which it is no longer live.
 POINTER_FILE: Final = "live"
 RETIRED_FILE: Final = "retired"
 STAMP_FILE: Final = "stamp.json"
@@ -29,18 +29,17 @@ _GENERATION: Final = re.compile(r"^\d{8}t\d{12}-[0-9a-f]{6}$")
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a generation says of itself.
+    """The state of a generation.
 
     Attributes:
         schema_version: SCHEMA_VERSION of the code that built it.
         generation: its name.
-        sequence: rises with each refreshed change of its data (C1).
+        sequence: a number that grows with each refreshed change of its data (C1).
         built_at: when its data was last changed, RFC 3339 UTC.
-        source_position: how far into the source's changes it is, where the source has such a position.
-        counts: documents by kind.
-        typeahead: the manifest of its typeahead, by name; empty before it is sealed.
-        files: the manifest of the files of its indices, by name; empty before it is sealed, and where an engine of its
-            own keeps them.
+        source_position: its position in the source's changes; None if the source has no positions.
+        counts: the number of documents of each kind.
+        typeahead: the name of the manifest of its typeahead; empty before it is sealed.
+        files: the name of the manifest of its indices' files; empty before it is sealed, and with OpenSearch.
     """
 
     schema_version: int
@@ -59,7 +58,7 @@ class Stamp:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What caches are keyed by: the same key, the same data (C1)."""
+        """The key for caches; data with the same key is the same (C1)."""
         return self.generation, self.sequence
 
     def counted(self, counts: Mapping[str, int]) -> "Stamp":
@@ -75,7 +74,7 @@ class Stamp:
         """Read a stamp document.
 
         Raises:
-            ValueError: it is not one; nothing of it may then be trusted.
+            ValueError: the document is not a stamp.
         """
         try:
             stamp = cls(
@@ -96,14 +95,14 @@ class Stamp:
 
 
 def _named(document: Mapping[str, Any], field: str) -> str:
-    """The name of a manifest; stamps of older schema versions have none, and must be readable as such."""
+    """The name of a manifest; stamps of older schema versions may lack it, but must be readable."""
     if document["schema_version"] == SCHEMA_VERSION:
         return str(document[field])
     return str(document.get(field, ""))
 
 
 def new_generation(now: datetime) -> str:
-    """A fresh generation name; names sort by their time of birth."""
+    """A new generation name; names sort by the time of their creation."""
     return f"{now.astimezone(UTC):%Y%m%dt%H%M%S%f}-{secrets.token_hex(3)}"
 
 
@@ -130,7 +129,7 @@ def index_name(prefix: str, kind: str, generation: str) -> str:
 
 
 def previous_alias(prefix: str) -> str:
-    """The alias of the stamp's index of the generation that was live before."""
+    """The alias of the stamp's index of the previously live generation."""
     return f"{prefix}-{STAMP}-previous"
 
 

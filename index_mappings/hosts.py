@@ -1,6 +1,6 @@
-"""Hosts as people paste them, reduced to one form, and the parts of a domain that a name can hide in (R1, X2).
+"""Reduces pasted hosts to one form, and splits domains at their public suffix (R1, X2).
 
-The public suffix list is the library's bundled copy: nothing is downloaded at run time.
+The public suffix list is the library's bundled copy; nothing is downloaded at run time.
 """
 
 import re
@@ -21,24 +21,24 @@ _SCHEME: Final = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//")
 _AFTER_AUTHORITY: Final = re.compile(r"[/\\?#]")
 _PORT: Final = re.compile(r":\d*$")
 _SUFFIXES: Final = PublicSuffixList(accept_unknown=True, only_icann=False)
-# Top-level domains of countries are their ISO codes, but for this one.
+# The only country whose top-level domain is not its ISO code.
 _UNITED_KINGDOM: Final = {"UK": "GB"}
-# Sold to the world for what they spell: whoever has one says no country by it, unless it is the second level for trade.
-_WORLDLY: Final = frozenset((
+# Top-level domains that are sold world-wide for their spelling: they state no country, except below `co` and `com`.
+_GENERIC: Final = frozenset((
     "AC", "AD", "AG", "AI", "AM", "AS", "BZ", "CC", "CD", "CO", "DJ", "FM", "GG", "IO",
     "LA", "LY", "ME", "MS", "NU", "SC", "SH", "SR", "TK", "TO", "TV", "VC", "WS",
 ))  # fmt: skip
-_FOR_TRADE: Final = frozenset(("co", "com"))
+_COMMERCIAL: Final = frozenset(("co", "com"))
 
 
 @dataclass(frozen=True, slots=True)
 class DomainParts:
-    """A domain taken apart at its public suffix.
+    """A domain split at its public suffix.
 
     Attributes:
-        labels: the labels left of the public suffix, in order; the first label where the domain is itself a suffix.
-        main_label: the label before the public suffix.
-        registrable: main label and public suffix; the whole domain where it is itself a suffix.
+        labels: the labels left of the public suffix, in order; the first label if the domain is itself a suffix.
+        main_label: the last of these.
+        registrable: main label and public suffix; the whole domain if it is itself a suffix.
     """
 
     labels: tuple[str, ...]
@@ -52,7 +52,7 @@ class DomainParts:
 
 
 def has_dot(text: str) -> bool:
-    """Whether the text holds a dot in any form that UTS 46 reads as one; without, it is a shop id (R1)."""
+    """Whether the text has a dot in any form of UTS 46; a reference without one is a shop id (R1)."""
     return _DOTS.search(text) is not None
 
 
@@ -60,16 +60,16 @@ def reduce_host(text: str) -> str | None:
     """Reduce a pasted domain, URL or mail address to its host in A-labels (R1).
 
     Args:
-        text: as pasted; scheme, credentials, port, path, ``www.`` and a trailing dot go.
+        text: as pasted; scheme, credentials, port, path, ``www.`` and a trailing dot are removed.
 
     Returns:
-        The host in lower case, or None when nothing is left or it is longer than a host can be (253 characters). A
-        host that the IDNA rules refuse is only lower-cased.
+        The host in lower case, or None if it is empty or longer than 253 characters. A host that the IDNA rules reject
+        is only lower-cased.
     """
     authority = _AFTER_AUTHORITY.split(_SCHEME.sub("", text.strip()), maxsplit=1)[0]
     host = _DOTS.sub(".", _PORT.sub("", authority.rpartition("@")[2].strip())).lower().rstrip(".")
     host = host if _plain(host) else _encode(host)
-    # All of them: a host that an answer showed must stay as it is when it is asked for.
+    # Repeated, so that reducing is idempotent: a host from an answer must be found unchanged.
     while host.startswith("www."):
         host = host.removeprefix("www.")
     return host if 0 < len(host) <= MAX_HOST else None
@@ -77,7 +77,7 @@ def reduce_host(text: str) -> str | None:
 
 @lru_cache(maxsize=4_096)
 def unicode_host(host: str) -> str:
-    """The host with its A-labels in Unicode; a label that IDNA refuses stays as it is."""
+    """The host with its A-labels in Unicode; a label that IDNA rejects is unchanged."""
     if "xn--" not in host:
         return host
     return ".".join(_decode(label) for label in host.split("."))
@@ -85,7 +85,7 @@ def unicode_host(host: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def domain_parts(host: str) -> DomainParts:
-    """Take a reduced host apart at its public suffix, private rules included; an unlisted last label is a suffix."""
+    """Split a reduced host at its public suffix, private rules included; an unlisted last label is a suffix."""
     registrable = _SUFFIXES.privatesuffix(host)
     if not registrable:
         first = host.split(".", maxsplit=1)[0]
@@ -96,13 +96,13 @@ def domain_parts(host: str) -> DomainParts:
 
 
 def country_of(host: str) -> str | None:
-    """The country under whose top-level domain a reduced host is: an ISO code, or None.
+    """The country of a reduced host's top-level domain: an ISO code, or None.
 
-    Top-level domains in other scripts than Latin say none, as nothing that we use maps them.
+    Top-level domains in other scripts than Latin have none, because no library that we use maps them.
     """
     *others, last = host.split(".")
     code = _UNITED_KINGDOM.get(last.upper(), last.upper())
-    if code not in COUNTRY_CODES or (code in _WORLDLY and not _FOR_TRADE.intersection(others[1:][-1:])):
+    if code not in COUNTRY_CODES or (code in _GENERIC and not _COMMERCIAL.intersection(others[1:][-1:])):
         return None
     return code
 

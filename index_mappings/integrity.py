@@ -1,9 +1,8 @@
-"""What proves that the files of an embedded generation are those that were written: sizes and SHA-256 sums.
+"""Manifests of an embedded generation's files, with sizes and SHA-256 sums, and small files with their own checksum.
 
 A commit links the files of each index into a folder that never changes afterwards, and writes a manifest of them. The
-stamp names the manifest by the SHA-256 of its bytes. So a reader opens what its stamp says, whatever the writer does
-meanwhile. The sum is SHA-256, as of the typeahead's files: unlike CRC-32 it also proves that a file is not another
-generation's, and hashlib computes about a gigabyte of it a second.
+stamp names the manifest by the SHA-256 of its bytes, so a reader opens exactly the files of its stamp while the writer
+continues. Unlike CRC-32, SHA-256 also detects files of another generation; hashlib hashes about a gigabyte a second.
 """
 
 import json
@@ -32,7 +31,7 @@ class FileSum:
 
     @classmethod
     def of(cls, data: bytes) -> "FileSum":
-        """The sum of a content."""
+        """The size and the SHA-256 of a file's content."""
         return cls(len(data), sha256(data).hexdigest())
 
 
@@ -42,7 +41,7 @@ class CommittedIndex:
 
     Attributes:
         folder: the name of its folder, below COMMITTED.
-        files: everything in it that readers open, by name.
+        files: the files in it that readers open, by name.
     """
 
     folder: str
@@ -51,7 +50,7 @@ class CommittedIndex:
 
 @dataclass(frozen=True, slots=True)
 class FilesManifest:
-    """The files that a stamp leads to, but for the typeahead's, which has a manifest of its own.
+    """The files of a stamp, except those of the typeahead, which has its own manifest.
 
     Attributes:
         indices: by kind, one for each kind of document.
@@ -75,7 +74,7 @@ class FilesManifest:
         """Read a manifest's file.
 
         Raises:
-            ValueError: it is not the one of this name, or none.
+            ValueError: its hash is not this name, or it is not a manifest.
         """
         if sha256(data).hexdigest() != name:
             raise ValueError("the manifest of the files is damaged")
@@ -95,25 +94,25 @@ class FilesManifest:
 
 
 def committed_directory(generation_directory: Path) -> Path:
-    """Where the linked files and the manifests of a generation are."""
+    """The folder of a generation's linked files and manifests."""
     return generation_directory / COMMITTED
 
 
 def files_manifest_path(generation_directory: Path, name: str) -> Path:
-    """The file of a manifest by its name."""
+    """The path of a manifest by its name."""
     return committed_directory(generation_directory) / f"{name}{MANIFEST_SUFFIX}"
 
 
 def to_checked_json(document: Mapping[str, Any]) -> str:
-    """A small document as JSON that holds its own checksum."""
+    """A small document as JSON with its own checksum."""
     return json.dumps({**document, _CHECKSUM: _sum_of(document)})
 
 
 def from_checked_json(text: str) -> dict[str, Any]:
-    """The document that `to_checked_json` wrote.
+    """Read a document that `to_checked_json` wrote.
 
     Raises:
-        ValueError: it is not JSON, or not what was written.
+        ValueError: it is not JSON, or its checksum does not match.
     """
     document = json.loads(text)
     if not isinstance(document, dict) or document.pop(_CHECKSUM, None) != _sum_of(document):
@@ -127,10 +126,10 @@ def to_stamp_json(stamp: Stamp) -> str:
 
 
 def from_stamp_json(text: str) -> Stamp:
-    """Read a stamp's file; those of earlier schema versions had no checksum, and are read only to be refused.
+    """Read a stamp's file. Files of earlier schema versions had no checksum; they are read so that they can be refused.
 
     Raises:
-        ValueError: it is damaged, or none.
+        ValueError: it is damaged, or not a stamp.
     """
     document = json.loads(text)
     if isinstance(document, dict) and _CHECKSUM not in document and document.get("schema_version") != SCHEMA_VERSION:

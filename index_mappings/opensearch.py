@@ -1,6 +1,6 @@
-"""What OpenSearch is told of the indices: strict mappings derived from the document classes, and settings.
+"""Mappings and settings of the OpenSearch indices, derived from the document classes.
 
-Every text is a keyword: the terms are finished before they arrive (X4), and a field that is not declared is refused.
+Every text is a keyword, because terms are finished before indexing (X4). Undeclared fields are rejected.
 """
 
 from collections.abc import Iterable
@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP
-from index_mappings.parts import short_beginnings, short_field, short_parts
+from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, short_field
 from index_mappings.roles import EngineField, Form, Role, engine_fields, fields_with, stored_fields
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_mapping
 
-# M8 lets a caller page this deep; the engine's own window must reach as far.
+# M8 allows paging this deep, so the engine's result window must be as large.
 RESULT_WINDOW: Final = 100_000
 
 
 def mapping(kind: str) -> dict[str, Any]:
     """The mapping of one index kind (a key of DOCUMENTS, STAMP or TYPEAHEAD)."""
     if kind == STAMP:
-        # One document, read by its id: nothing of it is searched.
+        # One document, which is read by its id and never searched.
         return {"dynamic": "strict", "properties": {"stamp": {"type": "object", "enabled": False}}}
     if kind == TYPEAHEAD:
         return chunk_mapping()
@@ -34,22 +34,22 @@ def mapping(kind: str) -> dict[str, Any]:
 
 
 def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
-    """The settings of one index kind while it serves."""
+    """The settings of one index kind while it is served."""
     if kind == STAMP:
         return {"number_of_shards": 1, "number_of_replicas": replicas}
     if kind == TYPEAHEAD:
-        # Chunks are read by their ids, which needs no refresh.
+        # Chunks are read by id, which needs no refresh.
         return {"number_of_shards": 1, "number_of_replicas": replicas, "refresh_interval": "-1"}
     return {
-        # What is written shows when its writer says so, all of a micro-batch at once.
+        # The writer refreshes, so that a micro-batch becomes visible as a whole.
         "refresh_interval": "-1",
         "number_of_shards": shards,
         "number_of_replicas": replicas,
         "max_result_window": RESULT_WINDOW,
-        # Documents lie in the order in which they are answered, so a search may end early.
+        # Documents are stored in the order of answers, so that a search can terminate early.
         "sort.field": sort_field(kind),
         "sort.order": "asc",
-        # Otherwise a node that starts looks at the ends of most files only, and answers from what is damaged.
+        # Otherwise a starting node checks only the footers of most files, and answers from damaged ones.
         "shard.check_on_startup": "checksum",
     }
 
@@ -61,46 +61,31 @@ def sort_field(kind: str) -> str:
 
 
 def suffixes_field(name: str) -> str:
-    """Where the endings of an INFIX field are: a part of INFIX_MIN characters or more is the beginning of an ending."""
+    """The field of the suffixes of an INFIX field; a part of INFIX_MIN characters or more is a prefix of a suffix."""
     return f"{name}_suffixes"
 
 
 def wire_document(document: object) -> dict[str, Any]:
-    """The finished document as the cluster is given it: field name to value or list of terms."""
+    """The document as the cluster indexes it: field name to value or list of terms."""
     document_class: type = type(document)
-    own, prefixed, parted = _plan(document_class)
-    values: dict[str, Any] = {}
-    for name in own:
-        value = getattr(document, name)
-        values[name] = list(value) if isinstance(value, tuple) else value
-    for name, short in prefixed:
-        values[short] = short_beginnings(getattr(document, name))
-    for name, short, suffixes in parted:
-        texts = getattr(document, name)
-        values[short] = short_parts(texts)
-        values[suffixes] = _suffixes(texts)
-    return values
+    return indexed_values(document, _indexed_fields(document_class), _suffixes)
 
 
 def cluster_fields(document: type) -> tuple[EngineField, ...]:
-    """The fields of a document class as the cluster holds them."""
-    parted = fields_with(document, Role.INFIX)
-    short = (short_field(name) for name in (*fields_with(document, Role.PREFIX), *parted))
-    added = (*short, *(suffixes_field(name) for name in parted))
+    """The fields of a document class in the cluster."""
+    infixes = fields_with(document, Role.INFIX)
+    short = (short_field(name) for name in (*fields_with(document, Role.PREFIX), *infixes))
+    added = (*short, *(suffixes_field(name) for name in infixes))
     return (*engine_fields(document), *(EngineField(name, Form.TERMS, indexed=True) for name in added))
 
 
 @cache
-def _plan(document: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, str, str], ...]]:
-    """What becomes of the fields: worked out once a class, as a build asks it of every document."""
-    own = tuple(field.name for field in engine_fields(document))
-    prefixed = tuple((name, short_field(name)) for name in fields_with(document, Role.PREFIX))
-    parted = tuple((name, short_field(name), suffixes_field(name)) for name in fields_with(document, Role.INFIX))
-    return own, prefixed, parted
+def _indexed_fields(document: type) -> IndexedFields:
+    return indexed_fields(document, engine_fields(document), suffixes_field)
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:
-    """The endings of texts of INFIX_MIN characters or more, sorted, each once."""
+    """The distinct suffixes of texts of INFIX_MIN characters or more, sorted."""
     return sorted({text[start:] for text in texts for start in range(len(text) - INFIX_MIN + 1)})
 
 

@@ -1,7 +1,7 @@
-"""What the indexer tells those who run the service, beside each generation: outside accounts, and how following does.
+"""The operations document of a generation: accounts with outside providers, and the follower's status.
 
-One small document in the stamp's index (embedded: one file beside the stamp). It says nothing of shops; a generation
-without it is as good, and then nothing is known of these things, which is not the same as that there are none.
+It is one small document in the stamp's index (embedded: a file next to the stamp) for operators, without data of shops.
+It is optional; if it is missing, accounts and follower are unknown.
 """
 
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ Part = TypeVar("Part", "ResourceAccount", "FollowerStatus")
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccount:
-    """An account of the operator with an outside provider, as the catalogue states it; None is not stated.
+    """An account of the operator with an outside provider, as in the catalogue; None for values that it does not state.
 
     Attributes:
-        provider: whose.
-        account: which.
-        unit: what is counted.
-        used: units that are used up.
-        limit: units that there are.
-        resets_at: when the count begins anew, RFC 3339 UTC.
-        status: in the catalogue's words.
-        observed_at: when all this was seen, RFC 3339 UTC.
+        provider: the provider's name.
+        account: the account's name.
+        unit: the unit of `used` and `limit`.
+        used: the number of used units.
+        limit: the number of available units.
+        resets_at: when `used` is reset, RFC 3339 UTC.
+        status: the status as text.
+        observed_at: when these values were observed, RFC 3339 UTC.
     """
 
     provider: str
@@ -41,15 +41,15 @@ class ResourceAccount:
 
 @dataclass(frozen=True, slots=True)
 class FollowerStatus:
-    """How following does, as the follower last told it.
+    """The status that the follower of changes last reported.
 
     Attributes:
-        source: what kind of changes it reads: `file`, `stdin`, `sql`.
-        position: how far into them it is, in the source's own terms, never a record's key or value.
-        waiting: changes that are known to wait, or None where the source can't tell.
-        caught_up_at: when nothing more was waiting last, RFC 3339 UTC; None before the first time. What lags is now
-            minus this, also of a follower that died.
-        told_at: when this was written, RFC 3339 UTC.
+        source: the kind of source of the changes: `file`, `stdin`, `sql`.
+        position: its position in the source, in the source's own terms, never a record's key or value.
+        waiting: the number of changes that are known to be waiting; None if the source does not know it.
+        caught_up_at: when no changes were waiting last, RFC 3339 UTC; None before the first time. The lag is now minus
+            this, even after the follower has died.
+        told_at: when this was reported, RFC 3339 UTC.
     """
 
     source: str
@@ -65,7 +65,7 @@ class Operations:
 
     Attributes:
         accounts: by provider, then account.
-        follower: None when nobody has followed this generation yet.
+        follower: None if no follower has reported for this generation yet.
     """
 
     accounts: tuple[ResourceAccount, ...]
@@ -77,10 +77,10 @@ class Operations:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> "Operations":
-        """Read a stored document; fields that a later version may have added are passed over.
+        """Read a stored document; unknown fields, which a later version may have added, are ignored.
 
         Raises:
-            ValueError: it is not one.
+            ValueError: it is not an operations document.
         """
         try:
             follower = document["follower"]
@@ -96,7 +96,7 @@ def _read(part: type[Part], stored: Mapping[str, Any]) -> Part:
     hints = get_type_hints(part)
     values = {field.name: stored[field.name] for field in fields(part)}
     for name, value in values.items():
-        # A whole number is a number as well, but a truth value is none.
+        # An integer is accepted as a float, but a bool is not accepted as a number.
         whole_number = type(value) is int and isinstance(0.0, hints[name])
         if not whole_number and (isinstance(value, bool) or not isinstance(value, hints[name])):
             raise TypeError(f"{name} is of another type")

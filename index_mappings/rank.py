@@ -1,10 +1,10 @@
-"""The one order within a tier: popularity descending, then id ascending by code point, as one sortable key (M1)."""
+"""Sortable keys of the orders: within a tier popularity descending, then id ascending by code point (M1); M11's."""
 
 import struct
 from typing import Final
 
 _ALL_BITS: Final = 0xFFFF_FFFF_FFFF_FFFF
-# Moves signed numbers of 64 bits to where they sort as unsigned ones.
+# Added to signed numbers of 64 bits so that they sort as unsigned ones.
 _SIGN: Final = 2**63
 
 
@@ -16,27 +16,27 @@ def rank_key(popularity: float | None, shop_id: str) -> str:
         shop_id: the shop's id (ASCII).
 
     Returns:
-        16 hexadecimal digits, the inverted bits of the popularity (those of a number >= 0 sort like the number), and
-        the id.
+        The inverted bits of the popularity as 16 hexadecimal digits (the bits of a number >= 0 sort like the number),
+        and the id.
     """
     (bits,) = struct.unpack(">Q", struct.pack(">d", (popularity or 0.0) + 0.0))
     return f"{_ALL_BITS - bits:016x}{shop_id}"
 
 
 def suggestion_score(tier: int, popularity: float | None) -> float:
-    """What /suggest shows: the tier, and within it the popularity p as p / (1 + p) (M9)."""
+    """The score that /suggest shows: the tier plus p / (1 + p), where p is the popularity (M9)."""
     p = popularity or 0.0
     return tier + p / (1.0 + p)
 
 
-def newest_first_key(moment_us: int | None, record_id: str) -> str:
+def newest_first_key(timestamp_us: int | None, record_id: str) -> str:
     """A text whose ascending order is newest first, none last, then id (M11).
 
     Args:
-        moment_us: microseconds since 1970, or None.
+        timestamp_us: microseconds since 1970, or None.
         record_id: ASCII.
     """
-    bits = 0 if moment_us is None else moment_us + _SIGN
+    bits = 0 if timestamp_us is None else timestamp_us + _SIGN
     return f"{_ALL_BITS - bits:016x}{record_id}"
 
 

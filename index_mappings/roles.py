@@ -1,7 +1,6 @@
-"""The roles that a document's field can have; the engines' fields are derived from them.
+"""The roles of a document's fields, from which the engines' fields are derived.
 
-Each field declares its roles once, in its document class. No engine-side analyzer takes part in matching: an engine is
-given finished terms (X4).
+No engine-side analyzer takes part in matching: engines get finished terms (X4).
 """
 
 from collections.abc import Mapping
@@ -14,32 +13,32 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 class Role(Flag):
     """What a field is for. A field may have several roles."""
 
-    STORED = auto()  # comes back with a hit
-    EXACT = auto()  # is found by its whole value
-    PREFIX = auto()  # is found by its beginning
-    INFIX = auto()  # is found by any part of it
-    SORT = auto()  # orders the hits; one value a document
-    RANGE = auto()  # a whole number that is found by bounds
-    TYPEAHEAD = auto()  # goes into the typeahead's segments; says nothing of the engines' fields
-    WALK = auto()  # all documents can be gone through in its order; one value a document
+    STORED = auto()  # returned with a hit
+    EXACT = auto()  # found by its whole value
+    PREFIX = auto()  # found by a prefix
+    INFIX = auto()  # found by any part of it
+    SORT = auto()  # orders the hits; one value per document
+    RANGE = auto()  # an integer that is found by bounds
+    TYPEAHEAD = auto()  # used by the typeahead's segments only, not by engines
+    WALK = auto()  # all documents can be scanned in its order; one value per document
 
 
 class Form(Enum):
-    """What the values of an engine field are."""
+    """The type of an engine field's values."""
 
     TERMS = auto()  # finished terms
-    WHOLE = auto()  # whole numbers of 64 bits
-    NUMBER = auto()  # numbers that are only carried along
-    CARRIED = auto()  # structures that are only carried along
+    WHOLE = auto()  # integers of 64 bits
+    NUMBER = auto()  # numbers that are only stored
+    CARRIED = auto()  # structures that are only stored
 
 
 @dataclass(frozen=True, slots=True)
 class EngineField:
-    """A field as both engines hold it.
+    """A field of both engines.
 
     Attributes:
         name: the name in the engine.
-        form: what its values are.
+        form: the type of its values.
         indexed: whether values can be looked up.
         sortable: whether hits can be ordered by it.
     """
@@ -60,7 +59,7 @@ class DeclaredField:
 
     @property
     def is_field(self) -> bool:
-        """Whether the engines hold a field of this very name: the whole values, which a prefix query goes through."""
+        """Whether the engines have a field of this name, with the whole values; prefix queries scan these."""
         return bool(self.roles & (Role.STORED | Role.EXACT | Role.PREFIX | Role.SORT | Role.RANGE | Role.WALK))
 
 
@@ -73,9 +72,9 @@ def declared_fields(document: type) -> tuple[DeclaredField, ...]:
 
 @cache
 def engine_fields(document: type) -> tuple[EngineField, ...]:
-    """The fields of a document class that both engines hold, in the order of declaration.
+    """The fields of a document class that both engines have, in the order of declaration.
 
-    Each engine adds what its queries of beginnings and parts need (`index_mappings.embedded`, `.opensearch`).
+    Each engine adds fields for its prefix and infix queries (`index_mappings.embedded`, `.opensearch`).
     """
     found: list[EngineField] = []
     for field in declared_fields(document):
@@ -93,18 +92,14 @@ def fields_with(document: type, role: Role) -> tuple[str, ...]:
 
 
 def stored_fields(document: type) -> tuple[str, ...]:
-    """The names of the fields that come back with a hit."""
+    """The names of the fields that are returned with a hit."""
     return fields_with(document, Role.STORED)
 
 
 def _declared(name: str, hint: object) -> DeclaredField:
     if get_origin(hint) is not Annotated:
         raise TypeError(f"field {name} of a document declares no role")
-    kind, *notes = get_args(hint)
-    roles = Role(0)
-    for note in notes:
-        if isinstance(note, Role):
-            roles |= note
+    kind, roles = get_args(hint)
     return DeclaredField(name, roles, _form({kind, *get_args(kind)}, roles))
 
 

@@ -1,4 +1,4 @@
-"""JSON as it should be sent: the library's reader is lenient where a mistake would pass unseen (E6)."""
+"""A strict JSON parser: the standard library's accepts documents that hide mistakes (E6)."""
 
 import json
 from typing import Any, Final
@@ -7,14 +7,14 @@ MAX_DEPTH: Final = 32
 
 
 class NotStrictJsonError(ValueError):
-    """The text is not acceptable JSON. The message says why and holds nothing of the text."""
+    """The text is not acceptable JSON. The message gives the reason and no part of the text."""
 
 
 def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Parse UTF-8 JSON, refusing what parsers usually let through.
+    """Parse UTF-8 JSON, and reject what other parsers accept.
 
-    Refused: what is not UTF-8, NaN and infinite or overflowing numbers, a key twice in one object, half surrogate
-    pairs, more than MAX_DEPTH levels, integers of thousands of digits.
+    Rejected are invalid UTF-8, NaN and infinite or overflowing numbers, duplicate keys, half surrogate pairs, more than
+    MAX_DEPTH levels, and integers of thousands of digits.
 
     Raises:
         NotStrictJsonError: with the reason.
@@ -32,9 +32,9 @@ def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
     except json.JSONDecodeError:
         raise NotStrictJsonError("is not valid JSON") from None
     except ValueError:
-        # The decoder's only other error is that of an integer with more digits than Python reads.
+        # The decoder's only other error is an integer with more digits than Python parses.
         raise NotStrictJsonError("holds a number with too many digits") from None
-    # Only an escape can make half a pair, and only so many brackets so many levels.
+    # Half a pair needs an escape, and too many levels need as many brackets.
     if "\\u" in text or text.count("[") + text.count("{") > MAX_DEPTH:
         _check(value, MAX_DEPTH)
     return value
@@ -58,7 +58,7 @@ def _float(text: str) -> float:
     return number
 
 
-# Made once: it keeps nothing of a text.
+# Shared, because it has no state.
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
 
 

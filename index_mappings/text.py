@@ -1,7 +1,4 @@
-"""The only text folding there is: names when they are indexed, queries when they are typed (X1).
-
-Both sides call the same function, so that no engine's analyzer takes part in matching (X4).
-"""
+"""Text folding, the same for names at indexing and for queries (X1), so that no engine's analyzer is needed (X4)."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -11,7 +8,7 @@ from typing import Final
 
 from index_mappings.characters import ASCII, BARE, LATIN, PLAIN, SPACED, TYPED, VISIBLE, Characters
 
-# How Unicode's names of Han, kana and Hangul characters begin, and their scripts.
+# The prefixes of Unicode's names of Han, kana and Hangul characters, and their scripts.
 _SCRIPTS: Final = {
     "CJK": "Han",
     "IDEOGRAPHIC": "Han",
@@ -24,12 +21,12 @@ _LATIN: Final = frozenset(("LATIN",))
 
 
 def without_ignorable(text: str) -> str:
-    """Drop what nobody sees: format characters (Cf) and default-ignorable ones, such as variation selectors."""
+    """Remove invisible characters: format characters (Cf) and default-ignorable ones, such as variation selectors."""
     return text if text.isascii() else text.translate(VISIBLE)
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing is there but white space and what nobody sees."""
+    """Whether a text has only white space and invisible characters."""
     return not without_ignorable(text).strip()
 
 
@@ -37,20 +34,21 @@ def is_blank(text: str) -> bool:
 def fold(text: str) -> str:
     """Fold text for comparison: lower case, no marks, words separated by one space (X1).
 
-    Hiragana is katakana, and Hangul the jamo that are typed, so that a syllable begun begins the whole one.
+    Hiragana becomes katakana, and Hangul becomes the jamo that are typed, so that an unfinished syllable is a prefix of
+    the finished one.
 
     Args:
-        text: any text; its length is the caller's business.
+        text: any text; the caller limits its length.
 
     Returns:
-        The folded words, or, for text that has no letter, mark or number and is not blank, its lower-cased trimmed
-        self. Folding twice changes nothing.
+        The folded words; or, for text that is not blank but has no letter, mark or number, the lower-cased trimmed
+        text. Folding is idempotent.
     """
     return _folded(text, TYPED)
 
 
 def fold_by_script(text: str) -> str:
-    """The folded text with its hiragana and its Hangul syllables: by their scripts words are told apart (X2)."""
+    """The folded text with its hiragana and Hangul syllables unchanged, because scripts separate words (X2)."""
     return _folded(text, BARE)
 
 
@@ -60,36 +58,37 @@ def joined(folded: str) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The folded words of a text; empty for punctuation alone, which is no word (M6)."""
+    """The folded words of a text; empty for punctuation alone (M6)."""
     folded = fold(text)
     return tuple(folded.split()) if has_word_character(folded) else ()
 
 
 def has_word_character(text: str) -> bool:
-    """Whether any letter, mark or number is in the text as folding sees it."""
+    """Whether the folded text has any letter, mark or number."""
     if text.isascii():
         return text.isalnum() or any(map(str.isalnum, text))
     return any(unicodedata.category(char)[0] in "LMN" for char in text) and _fold_once(text, TYPED) != ""
 
 
 def is_ideographic(text: str) -> bool:
-    """Whether a Han, kana or Hangul character is in the text: there one character already says something (M3)."""
+    """Whether the text has a Han, kana or Hangul character; there a single character is evidence (M3)."""
     return not text.isascii() and any(unicodedata.name(char, "").startswith(_STARTS) for char in text)
 
 
 def script_starts(text: str) -> Iterator[int]:
-    """The places inside words at which the script changes from or to Han, kana or Hangul: 銀座|コージーコーナー.
+    """The positions inside words at which the script changes from or to Han, kana or Hangul: 銀座|コージーコーナー.
 
-    Where words are not spaced, most begin so. Two characters of a script at least begin one (トイザらス has one word).
+    In text without spaces most words begin at such a position, with at least two characters of a script (トイザらス is
+    one word).
     """
     if text.isascii():
         return
-    place = 0
+    position = 0
     for script, characters in groupby(text, _script):
         size = len(tuple(characters))
-        if place and size > 1 and " " not in (script, text[place - 1]):
-            yield place
-        place += size
+        if position and size > 1 and " " not in (script, text[position - 1]):
+            yield position
+        position += size
 
 
 def scripts_of(text: str) -> frozenset[str]:
@@ -100,7 +99,7 @@ def scripts_of(text: str) -> frozenset[str]:
 
 
 def _script(char: str) -> str:
-    """What tells Han, kana and Hangul from each other and from all others; a space is none of them."""
+    """Han, Hiragana, Katakana or Hangul; a space for a space; the empty string for any other character."""
     if char == " ":
         return char
     name = unicodedata.name(char, "")
@@ -112,7 +111,7 @@ def _folded(text: str, letters: Characters) -> str:
     while (folded := _fold_once(current, letters)) != current:
         current = folded
         if current.isascii():
-            break  # as it is folded already, once more changes nothing
+            break  # folded ASCII is a fixed point
     return current or without_ignorable(text).strip().lower()
 
 
@@ -123,6 +122,6 @@ def _fold_once(text: str, letters: Characters) -> str:
     bare = unicodedata.normalize("NFD", folded).translate(letters)
     composed = unicodedata.normalize("NFC", bare).translate(LATIN)
     if composed.isascii() or composed.translate(PLAIN) != composed:
-        # Compatibility forms of an apostrophe (｀) appear only now: they are dropped, not made a space.
+        # Compatibility forms of an apostrophe (｀) appear only now; they are removed, not replaced by a space.
         return _fold_once(composed, letters)
     return " ".join(composed.translate(SPACED).split())

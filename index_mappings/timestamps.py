@@ -1,26 +1,26 @@
-"""Moments as the wire has them (RFC 3339, UTC, Z) and as engines compare them (microseconds since 1970)."""
+"""Timestamps on the wire (RFC 3339, UTC, Z), and as engines compare them (microseconds since 1970)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-# Beyond any date of the calendar that datetime knows: an open end.
+# Open ends, beyond any date of datetime.
 LONG_AGO: Final = -(2**62)
 FAR_AHEAD: Final = 2**62
 
 
-def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970, exactly."""
-    return (moment - _EPOCH) // _MICROSECOND
+def microseconds(timestamp: datetime) -> int:
+    """Microseconds since 1970, without rounding."""
+    return (timestamp - _EPOCH) // _MICROSECOND
 
 
-def wire_moment(moment: datetime) -> str:
-    """RFC 3339 in UTC, with a fraction only where there is one."""
-    utc = moment.astimezone(UTC).replace(tzinfo=None)
+def wire_timestamp(timestamp: datetime) -> str:
+    """RFC 3339 in UTC, with a fraction of a second only if it is not zero."""
+    utc = timestamp.astimezone(UTC).replace(tzinfo=None)
     return f"{utc.isoformat(timespec='microseconds' if utc.microsecond else 'seconds')}Z"
 
 
-def optional_moment(moment: datetime | None) -> str | None:
-    """The same for a moment that may be missing."""
-    return None if moment is None else wire_moment(moment)
+def optional_timestamp(timestamp: datetime | None) -> str | None:
+    """`wire_timestamp` of a timestamp that may be missing."""
+    return None if timestamp is None else wire_timestamp(timestamp)

@@ -1,8 +1,8 @@
 """The indexer's commands: `shop-directory index ...`.
 
 Exit codes: 0 done, 1 the catalogue, its changes or the state are not usable, 2 wrong usage, 3 the engine failed,
-4 another job is at work, 5 what was built is not fit to be published, 6 index and source differ. In every case but 0
-and 6 the live generation is what it was.
+4 another job is running, 5 the new generation may not be published, 6 index and source differ. With every code but 0
+and 6 the live generation stays as it was.
 """
 
 import typer
@@ -12,12 +12,12 @@ from indexer.commands.follow import follow_command
 from indexer.commands.generations import prune_command, rollback_command, status_command
 from indexer.commands.verify import verify_command
 
-index = typer.Typer(help="Build, follow and mend the search indices.", no_args_is_help=True)
+index = typer.Typer(help="Build, follow and repair the search indices.", no_args_is_help=True)
 
 
 @index.callback()
 def _index() -> None:
-    """Build, follow and mend the search indices."""
+    """Build, follow and repair the search indices."""
 
 
 index.command("build")(build_command)

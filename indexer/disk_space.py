@@ -1,4 +1,4 @@
-"""A full disk, told apart from damage: it needs space, and nothing that is on it has to be built again."""
+"""Recognises a full disk, which needs space, from damage, which needs a rebuild."""
 
 import errno
 from collections.abc import Iterator
@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from typing import Final
 
 _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
-# SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the file beside the log could not grow.
+# SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the shared-memory file of the log could not grow.
 _SQLITE_FULL: Final = frozenset((13, 4_874))
-# Of engines that report a failure of the system as text only.
+# Some engines report a failure of the system as text only.
 _TEXT: Final = f"os error {errno.ENOSPC}"
 
-ADVICE: Final = "a disk is full: free space where the index and the state are kept, and try again"
+ADVICE: Final = "a disk is full: free space where the index and the state are stored, and try again"
 
 
 class DiskFullError(Exception):
-    """There is no space left to write to; the text says what to do."""
+    """The disk is full; the text says what to do."""
 
     def __init__(self) -> None:
         super().__init__(ADVICE)
@@ -23,7 +23,7 @@ class DiskFullError(Exception):
 
 @contextmanager
 def full_disk_as_error() -> Iterator[None]:
-    """Raise what comes of a full disk, whatever it was made into on its way, as DiskFullError."""
+    """Raise any error that a full disk caused as DiskFullError."""
     try:
         yield
     except DiskFullError:
@@ -34,16 +34,16 @@ def full_disk_as_error() -> Iterator[None]:
 
 
 def raise_if_full(error: Exception) -> None:
-    """Raise DiskFullError where an error comes of a full disk.
+    """Raise DiskFullError if a full disk caused an error.
 
-    A full disk is no damage: the advice to forget a state would lose what it remembers for nothing.
+    Otherwise a full disk would look like damage, and the advice for damage is to give up a state that is sound.
     """
     if is_disk_full(error):
         raise DiskFullError from error
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether an error, or one that led to it, says that a disk is full."""
+    """Whether an error, or one of its causes, reports a full disk."""
     while error is not None:
         number = error.errno if isinstance(error, OSError) else None
         if number in _FULL or getattr(error, "sqlite_errorcode", None) in _SQLITE_FULL or _TEXT in str(error):

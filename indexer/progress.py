@@ -1,4 +1,4 @@
-"""Progress for people: a bar on a terminal, plain lines elsewhere; always on standard error."""
+"""Shows progress on standard error: a bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -9,9 +9,9 @@ from typing import Final, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-_LINE_EVERY: Final = 5.0
-# A stage of unknown length that took less is not worth a line.
-_WORTH_A_LINE: Final = 1.0
+_INTERVAL_S: Final = 5.0
+# A stage of unknown length that took less time prints no line.
+_SHORTEST_S: Final = 1.0
 
 Advance = Callable[[int], None]
 
@@ -22,20 +22,18 @@ def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO |
 
     Args:
         title: what is being done.
-        total: how much there is to do, in `unit`; None where nobody knows.
+        total: the amount of work, in `unit`; None where it is not known.
         unit: such as `bytes` or `shops`.
         stream: standard error by default.
 
     Yields:
-        A function that is called with how much was done since the last call; with 0 it shows that work goes on.
+        A function to call with the work done since the last call; 0 shows that the work goes on.
     """
     stream = stream or sys.stderr
     if stream.isatty():
         with _bar(stream, bounded=total is not None) as bar:
             task = bar.add_task(title, total=total)
             yield lambda done: bar.advance(task, done)
-    elif total is None:
-        yield from _open_end(title, stream)
     else:
         yield from _lines(title, total, unit, stream)
 
@@ -48,34 +46,27 @@ def _bar(stream: TextIO, *, bounded: bool) -> Progress:
     return Progress(text, bar, TaskProgressColumn(show_speed=True), TimeRemainingColumn(), console=console)
 
 
-def _open_end(title: str, stream: TextIO) -> Iterator[Advance]:
-    started = shown = time.monotonic()
-
-    def advance(_: int) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        if now - shown >= _LINE_EVERY:
-            shown = now
-            print(f"{title}: for {now - started:.0f} s", file=stream, flush=True)
-
-    yield advance
-    if (took := time.monotonic() - started) >= _WORTH_A_LINE:
-        print(f"{title}: done in {took:.1f} s", file=stream, flush=True)
-
-
-def _lines(title: str, total: int, unit: str, stream: TextIO) -> Iterator[Advance]:
-    started = told = time.monotonic()
+def _lines(title: str, total: int | None, unit: str, stream: TextIO) -> Iterator[Advance]:
+    started = printed = time.monotonic()
     done = 0
 
     def advance(more: int) -> None:
-        nonlocal done, told
+        nonlocal done, printed
         done += more
         now = time.monotonic()
-        if now - told >= _LINE_EVERY:
-            told = now
-            rate = done / (now - started)
-            left = (total - done) / rate if rate else 0.0
-            print(f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s, {left:.0f} s left", file=stream, flush=True)
+        if now - printed < _INTERVAL_S:
+            return
+        printed = now
+        if total is None:
+            print(f"{title}: for {now - started:.0f} s", file=stream, flush=True)
+            return
+        rate = done / (now - started)
+        remaining = (total - done) / rate if rate else 0.0
+        print(f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s, {remaining:.0f} s left", file=stream, flush=True)
 
     yield advance
-    print(f"{title}: {done:,} {unit} in {time.monotonic() - started:.1f} s", file=stream, flush=True)
+    took = time.monotonic() - started
+    if total is not None:
+        print(f"{title}: {done:,} {unit} in {took:.1f} s", file=stream, flush=True)
+    elif took >= _SHORTEST_S:
+        print(f"{title}: done in {took:.1f} s", file=stream, flush=True)

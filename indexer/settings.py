@@ -1,4 +1,4 @@
-"""The indexer's settings, from the environment (SHOP_DIRECTORY_...); a command's options come before them."""
+"""The indexer's settings, from the environment (SHOP_DIRECTORY_...); a command's options override them."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from shop_directory.settings.locations import LocationSettings
 
 
 class IndexerSettings(LocationSettings):
-    """Where generations are written. Titles say what settings are for; descriptions go on after "must be"."""
+    """Where generations are written. A title says what its setting is for; a description completes "must be"."""
 
     opensearch_shards: Annotated[
         int,
@@ -21,38 +21,38 @@ class IndexerSettings(LocationSettings):
     opensearch_replicas: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=0, le=20)],
         Field(
-            title="Copies of each shard beside the primary one; `auto` is one where there is more than one data node.",
+            title="Replicas of each shard; `auto` is one replica where there is more than one data node.",
             description="auto or a whole number from 0 to 20",
         ),
     ] = "auto"
     state_dir: Annotated[
         Path | None,
         Field(
-            title="The indexer's private state; without it, beside the embedded index, or `var/<prefix>.state`.",
+            title="The indexer's private state; without it, alongside the embedded index, or `var/<prefix>.state`.",
             description="a directory that only the indexer reads",
         ),
     ] = None
     typeahead_build_dir: Annotated[
         Path | None,
         Field(
-            title="Where the indexer has the files of the typeahead that it writes to OpenSearch; without it, in the "
-            "state directory.",
+            title="Where the indexer builds the files of the typeahead that it writes to OpenSearch; without it, in "
+            "the state directory.",
             description="a directory that only the indexer writes",
         ),
     ] = None
     typeahead_readers: Annotated[
         int,
         Field(
-            title="Machines with services on OpenSearch: a publication gives each time to fetch the new typeahead.",
+            title="Machines with services on OpenSearch; a publication gives each time to fetch the typeahead.",
             ge=0,
             le=10_000,
-            description="a whole number from 0 (nothing is waited for) to 10000",
+            description="a whole number from 0 (no wait) to 10000",
         ),
     ] = 1
     typeahead_rate_mb: Annotated[
         float,
         Field(
-            title="Mebibytes of the typeahead's files that OpenSearch may hand out a second, to all of them together.",
+            title="Mebibytes a second of the typeahead's files that OpenSearch can serve to all of them together.",
             gt=0,
             le=100_000,
             allow_inf_nan=False,
@@ -61,10 +61,12 @@ class IndexerSettings(LocationSettings):
     ] = 50.0
     sql_url: Annotated[
         SecretStr | None,
-        Field(title="The database of the catalogue, for --sql.", description="a database's URL, as SQLAlchemy has it"),
+        Field(
+            title="The database of the catalogue, for --sql.", description="a database's URL in the form of SQLAlchemy"
+        ),
     ] = None
     sql_mapping: Annotated[
-        Path | None, Field(title="How the database's tables are mapped.", description="a file of table mappings")
+        Path | None, Field(title="The mapping of the database's tables.", description="a file of table mappings")
     ] = None
     most_shrink: Annotated[
         float,
@@ -79,7 +81,7 @@ class IndexerSettings(LocationSettings):
 
     @property
     def states(self) -> Path:
-        """Where the states are."""
+        """The directory of the states."""
         if self.state_dir is not None:
             return self.state_dir
         if self.engine == "embedded":
@@ -88,10 +90,10 @@ class IndexerSettings(LocationSettings):
 
     @property
     def typeaheads(self) -> Path:
-        """Where the local files of the typeaheads in OpenSearch are."""
+        """The directory of the local files of the typeaheads in OpenSearch."""
         return self.typeahead_build_dir or self.states / "typeahead"
 
     @property
     def replicas(self) -> int | None:
-        """Copies of each shard; None lets the number of nodes decide."""
+        """Replicas of each shard; None lets the number of nodes decide."""
         return None if self.opensearch_replicas == "auto" else self.opensearch_replicas

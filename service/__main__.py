@@ -1,6 +1,6 @@
 """The service's commands: `shop-directory serve` and `shop-directory mcp`.
 
-What they work with is imported when they work, so that help waits for no engine. Exit codes: 0 done, 2 a wrong setting,
+Their modules are imported when they run, so that `--help` is fast. Exit codes: 0 done, 2 a wrong setting,
 3 it can't start or listen, 130 interrupted.
 """
 
@@ -71,13 +71,13 @@ def serve(
             "--json",
             callback=problems_as_json,
             is_eager=True,
-            help="Tell the address, or with --print-config the settings, as one JSON document; no hints.",
+            help="Print the address, or with --print-config the settings, as one JSON document; no hints.",
         ),
     ] = False,
 ) -> None:
     """Serve the directory over HTTP: the tools, /suggest, MCP at /mcp, and the probes.
 
-    It says where it listens once it does, and serves until a signal ends it.
+    It prints its address once it listens, and serves until a signal stops it.
 
     Examples:
       shop-directory serve --port 8080 --hints
@@ -96,7 +96,7 @@ def serve(
         print(json.dumps(as_wire(shown), ensure_ascii=False) if as_json else as_lines(shown))
         return
 
-    from service.observability.logs import log_by
+    from service.observability.logs import configure_logging_from
     from service.server.run import refuse_open_operations, serve_alone, serve_with_workers
     from service.settings.service import SettingsError
 
@@ -104,7 +104,7 @@ def serve(
         refuse_open_operations(settings)
     except SettingsError as error:
         _stop(ExitCode.USAGE, str(error))
-    log_by(settings)
+    configure_logging_from(settings)
     try:
         if settings.workers == 1:
             serve_alone(settings, hints=hints, as_json=as_json)
@@ -141,9 +141,9 @@ def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
     import anyio
 
     from service.app import run_stdio
-    from service.observability.logs import log_by
+    from service.observability.logs import configure_logging_from
 
-    log_by(settings)
+    configure_logging_from(settings)
     anyio.run(lambda: run_stdio(settings))
 
 

@@ -1,6 +1,6 @@
-"""Golden queries answered by the search itself, on a generation that may not be live yet.
+"""Acceptance queries, answered by the service's search on a generation that need not be live.
 
-A query is passed only by a whole answer: an engine that fails is asked again for a while, and is then an error (E3).
+A query passes only with a complete answer. A failing engine is retried for a while, and is then an error (E3).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
-from service.search.typeahead.folder import DEFAULT_PLACE, FolderLocation
+from service.search.typeahead.folder import DEFAULT_FOLDER, FolderLocation
 from service.tools.fields import spaced
 from shop_directory.acceptance import (
     FIRST_PAGE,
@@ -32,19 +32,19 @@ from shop_directory.acceptance import (
     IndexLocation,
 )
 
-# No caller waits, and the indices are fresh from the disk: one request may take longer than in service.
+# No caller waits, and nothing is cached yet: a request may take longer than in service.
 _REQUEST_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 30.0
-# The cluster may be without one of its nodes for a moment.
-_PATIENCE_SECONDS: Final = 60.0
+# The cluster may lose a node for a short time.
+_RETRY_SECONDS: Final = 60.0
 _LONGEST_WAIT_SECONDS: Final = 5.0
 
 T = TypeVar("T")
 
 
-def open_answers(place: IndexLocation, stamp: Stamp) -> "GenerationAnswers":
-    """The answers of the generation of a stamp; nothing is opened before they are asked."""
-    return GenerationAnswers(place, stamp)
+def open_answers(location: IndexLocation, stamp: Stamp) -> "GenerationAnswers":
+    """The answers of a stamp's generation; the index is opened by the first query."""
+    return GenerationAnswers(location, stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class GenerationAnswers:
     """The answers of one generation.
 
     Attributes:
-        place: where it is.
-        stamp: which one.
-        patience: seconds for which an engine that fails is asked again.
+        location: of the index.
+        stamp: of the generation.
+        patience: seconds for which a failing engine is retried.
     """
 
-    place: IndexLocation
+    location: IndexLocation
     stamp: Stamp
-    patience: float = _PATIENCE_SECONDS
+    patience: float = _RETRY_SECONDS
 
     def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
-        """Ask all queries, one after the other, on connections of their own; see `Answers`."""
+        """Run all queries in sequence, on new connections; see `Answers`."""
         return asyncio.run(self._ask(queries))
 
     async def _ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
@@ -70,15 +70,15 @@ class GenerationAnswers:
             version = self.stamp.schema_version
             raise AnswersUnavailableError(f"it has schema version {version}, the service reads {SCHEMA_VERSION}")
         failures: list[AcceptanceFailure] = []
-        async with _opened(self.place, self.stamp.generation) as engine:
-            snapshot = await self._answered(partial(snapshot_of, engine, self.stamp))
+        async with _opened(self.location, self.stamp.generation) as engine:
+            snapshot = await self._retried(partial(snapshot_of, engine, self.stamp))
             for query in queries:
-                reasons = await self._answered(partial(_wrong, snapshot, query))
-                failures += [AcceptanceFailure(query.place, reason) for reason in reasons]
+                reasons = await self._retried(partial(_reasons, snapshot, query))
+                failures += [AcceptanceFailure(query.location, reason) for reason in reasons]
         return tuple(failures)
 
-    async def _answered(self, ask: Callable[[], Awaitable[T]]) -> T:
-        # A generation that is not live looks removed while its shards are on their way: that is no reason to give up.
+    async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
+        # A generation that is not live looks removed while its shards are relocated, so that is retried, too.
         attempts = AsyncRetrying(
             retry=retry_if_exception_type((BackendUnavailable, TimeoutError)),
             stop=stop_after_delay(self.patience),
@@ -86,43 +86,43 @@ class GenerationAnswers:
             reraise=True,
         )
         try:
-            return await attempts(_in_time, ask)
+            return await attempts(_in_time, call)
         except TimeoutError as error:
             raise AnswersUnavailableError("an answer took too long") from error
         except BackendUnavailable as error:
             raise AnswersUnavailableError(str(error)) from error
 
 
-async def _in_time(ask: Callable[[], Awaitable[T]]) -> T:
+async def _in_time(call: Callable[[], Awaitable[T]]) -> T:
     async with asyncio.timeout(_ANSWER_SECONDS):
-        return await ask()
+        return await call()
 
 
 @asynccontextmanager
-async def _opened(place: IndexLocation, generation: str) -> AsyncIterator[Engine]:
+async def _opened(location: IndexLocation, generation: str) -> AsyncIterator[Engine]:
     engine: Engine
-    if isinstance(place, EmbeddedLocation):
-        engine = TantivyEngine(place.root)
+    if isinstance(location, EmbeddedLocation):
+        engine = TantivyEngine(location.root)
     else:
-        folder = DEFAULT_PLACE if place.typeaheads is None else FolderLocation(place.typeaheads / generation)
-        engine = OpenSearchEngine(place.urls, place.prefix, _REQUEST_SECONDS, place.access, location=folder)
+        folder = DEFAULT_FOLDER if location.typeaheads is None else FolderLocation(location.typeaheads / generation)
+        engine = OpenSearchEngine(location.urls, location.prefix, _REQUEST_SECONDS, location.access, location=folder)
     try:
         yield engine
     finally:
         await engine.close()
 
 
-async def _wrong(snapshot: PlannedSnapshot, query: AcceptanceQuery) -> tuple[str, ...]:
-    """What the answer to a query does not hold, by the query's fields."""
+async def _reasons(snapshot: PlannedSnapshot, query: AcceptanceQuery) -> tuple[str, ...]:
+    """Why the answer to a query fails, by the query's fields; empty if it passes."""
     if query.category is not None and query.category not in {found.slug for found in await snapshot.categories()}:
         # To callers this is an error and not an empty answer (E4).
         return ("category is carried by no shop",)
     shops, total = await _page(snapshot, query)
-    return (*_misplaced(query, shops), *_too_few(query, total))
+    return (*_rank_failures(query, shops), *_too_few(query, total))
 
 
 async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Shop | SuggestedShop], int]:
-    """The shops of one page, and how many there are in all as far as the tool says so."""
+    """The shops of one page, and the total that the tool reports."""
     limit = max(query.within, FIRST_PAGE[query.tool])
     text = spaced(query.query)
     if query.tool is AcceptanceTool.FIND_SHOP:
@@ -132,18 +132,18 @@ async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Sh
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)
 
 
-def _misplaced(query: AcceptanceQuery, shops: Sequence[Shop | SuggestedShop]) -> Iterator[str]:
-    places = {name: place for place, shop in enumerate(shops, 1) for name in (shop.id, shop.domain)}
+def _rank_failures(query: AcceptanceQuery, shops: Sequence[Shop | SuggestedShop]) -> Iterator[str]:
+    ranks = {name: rank for rank, shop in enumerate(shops, 1) for name in (shop.id, shop.domain)}
     for number, name in enumerate(query.expect):
-        place = places.get(name)
-        if place is None or place > query.within:
-            # Unknown, under review and too far down read alike.
-            found = "" if place is None else f", but in place {place}"
+        rank = ranks.get(name)
+        if rank is None or rank > query.within:
+            # The message for unknown shops and for those under review is the same.
+            found = "" if rank is None else f", but in place {rank}"
             yield f"expect.{number} is not among the first {query.within}{found}"
     for number, name in enumerate(query.absent):
-        place = places.get(name)
-        if place is not None and place <= FIRST_PAGE[query.tool]:
-            yield f"absent.{number} is in place {place}"
+        rank = ranks.get(name)
+        if rank is not None and rank <= FIRST_PAGE[query.tool]:
+            yield f"absent.{number} is in place {rank}"
 
 
 def _too_few(query: AcceptanceQuery, total: int) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Everything that a caller can be told has gone wrong, as one tree (E1).
+"""The errors that callers can get, as one tree (E1).
 
-A detail says what to do in our own words. It never holds what the caller sent, nor anything of the inside (E5, V2).
+A detail is our own text and says what to do. It contains neither the caller's input nor internals (E5, V2).
 
     ServiceError
     ├── InvalidInputError           400 invalid_input
@@ -37,8 +37,8 @@ class FieldError:
     """What is wrong with one field of the input.
 
     Attributes:
-        field: its name, or the empty string for the input as a whole.
-        message: goes on after the name: "must be a string".
+        field: its name; the empty string for the input as a whole.
+        message: continues the sentence after the name: "must be a string".
     """
 
     field: str
@@ -51,9 +51,9 @@ class ServiceError(Exception):
     Attributes:
         status: the HTTP status.
         code: the stable code of E1.
-        title: the same words for every case of the code.
-        retry_after: seconds to wait before another try; None where waiting does not help.
-        headers: what HTTP answers carry beside that.
+        title: the same text for every error of the code.
+        retry_after: seconds to wait before a retry; None if waiting does not help.
+        headers: further headers of HTTP answers.
         detail: what is wrong in this case, and what to do.
         errors: the fields of the input that are wrong.
     """
@@ -90,7 +90,7 @@ def problem_type(code: str) -> str:
 
 
 class InvalidInputError(ServiceError):
-    """The input is not what the interface asks for."""
+    """The input does not follow the interface."""
 
     status = 400
     code = "invalid_input"
@@ -108,7 +108,7 @@ class UnknownCategoryError(ServiceError):
 
 
 class PageTooDeepError(ServiceError):
-    """The page lies deeper than anybody reads (M8)."""
+    """The page is beyond the deepest one that is served (M8)."""
 
     status = 400
     code = "page_too_deep"
@@ -119,7 +119,7 @@ class PageTooDeepError(ServiceError):
 
 
 class TooManyCouponsError(ServiceError):
-    """The whole list is longer than this door hands out (A6)."""
+    """The list of all shops' coupons is longer than this transport allows (A6)."""
 
     status = 400
     code = "too_many_coupons"
@@ -128,7 +128,7 @@ class TooManyCouponsError(ServiceError):
 
 
 class OfferNotFoundError(ServiceError):
-    """There is no such offer of a public shop; nothing is echoed."""
+    """No public shop has such an offer; the input is not echoed."""
 
     status = 404
     code = "offer_not_found"
@@ -137,7 +137,7 @@ class OfferNotFoundError(ServiceError):
 
 
 class NoValidCheckoutUrlError(ServiceError):
-    """The offer is there, a URL that may be handed out is not (A10)."""
+    """The offer has no safe checkout URL (A10)."""
 
     status = 404
     code = "no_valid_checkout_url"
@@ -150,7 +150,7 @@ _CHALLENGE = ((b"www-authenticate", b'ApiKey realm="shop-directory", header="x-a
 
 
 class TokenRequiredError(ServiceError):
-    """The tool needs a token and the call has none."""
+    """The tool needs a token, and the call has none."""
 
     status = 401
     code = "token_required"
@@ -160,7 +160,7 @@ class TokenRequiredError(ServiceError):
 
 
 class TokenInvalidError(ServiceError):
-    """The tool needs a token and the call's one does not count."""
+    """The supplied token is invalid."""
 
     status = 401
     code = "token_invalid"
@@ -170,7 +170,7 @@ class TokenInvalidError(ServiceError):
 
 
 class OpsKeyRequiredError(ServiceError):
-    """An operations endpoint is asked without the operations key, or with another one."""
+    """The request to an operations endpoint has no operations key, or a wrong one."""
 
     status = 401
     code = "ops_key_required"
@@ -194,7 +194,7 @@ class QuotaExceededError(ServiceError):
 
 
 class ShopNotFoundError(ServiceError):
-    """There is no such public shop; nothing is echoed (V2)."""
+    """There is no such public shop; the input is not echoed (V2)."""
 
     status = 404
     code = "shop_not_found"
@@ -212,7 +212,7 @@ class RouteNotFoundError(ServiceError):
 
 
 class MethodNotAllowedError(ServiceError):
-    """The path exists, the method does not."""
+    """The path exists, but does not support the method."""
 
     status = 405
     code = "method_not_allowed"
@@ -221,7 +221,7 @@ class MethodNotAllowedError(ServiceError):
 
 
 class BodyTooLargeError(ServiceError):
-    """The body is over the limit (E6)."""
+    """The body exceeds the limit (E6)."""
 
     status = 413
     code = "body_too_large"
@@ -239,7 +239,7 @@ class UnsupportedMediaTypeError(ServiceError):
 
 
 class InternalError(ServiceError):
-    """A fault of the service; the log has it under the request id (E5)."""
+    """The service failed; the log has the cause under the request id (E5)."""
 
     status = 500
     code = "internal_error"
@@ -258,7 +258,7 @@ class VersionUnknownError(ServiceError):
 
 
 class NotReadyError(ServiceError):
-    """There is no index that this service can answer from, or it is not ready for another reason (G4, O1)."""
+    """The service has no index that it can read, or is not ready for another reason (G4, O1)."""
 
     status = 503
     code = "not_ready"
@@ -268,7 +268,7 @@ class NotReadyError(ServiceError):
 
 
 class OverloadedError(ServiceError):
-    """As much is being worked on as this worker takes at once; nothing was looked at."""
+    """The worker handles as many requests as it may; this one was not processed."""
 
     status = 503
     code = "overloaded"
@@ -278,7 +278,7 @@ class OverloadedError(ServiceError):
 
 
 class BackendUnavailableError(ServiceError):
-    """The search engine did not answer wholly and in time (E3)."""
+    """The search engine did not answer completely and in time (E3)."""
 
     status = 503
     code = "backend_unavailable"

@@ -1,4 +1,4 @@
-"""Opens the parts that the settings name: with the application's root, the only place that knows concrete ones."""
+"""Opens the parts that the settings name; no other module but `acceptance` names concrete backends."""
 
 import logging
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from service.auth.opening import open_tokens
 from service.auth.protocol import TokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.dispatch import CallEnvironment, Dispatcher
 from service.calls.live_data import LiveData
 from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
@@ -20,7 +20,7 @@ from service.reports.guarded import GuardedQueue
 from service.reports.opening import open_queue
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Channel
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
@@ -30,13 +30,13 @@ from service.suggest.responder import SuggestResponder
 from service.tools.registry import REGISTRY
 
 _LOG: Final = logging.getLogger(__name__)
-# One search of several in a request must leave the others some time.
+# One of several searches of a request must leave time for the others.
 _ENGINE_TIMEOUT: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What both kinds of application are made of."""
+    """The parts of an application over HTTP or stdio."""
 
     search: SearchBackend
     live: LiveData
@@ -49,14 +49,14 @@ class Parts:
     responder: SuggestResponder
 
     async def warm_up(self) -> None:
-        """Open the limiter's connection before there are calls: those that wait for it too long are counted locally."""
+        """Open the limiter's connection before the first call, which would wait for it."""
         try:
             await self.limiter.hit(READINESS_KEY, READINESS_QUOTA)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, its callers are told when they come
+        except Exception as error:  # noqa: BLE001 - calls report any failure of it
             _LOG.warning("the limiter could not be opened: %s", type(error).__name__)
 
     async def close(self) -> None:
-        """In this order: nobody asks what is closed."""
+        """Close the parts, each before those that it uses."""
         await self.verifier.close()
         await self.limiter.close()
         await self.tokens.close()
@@ -64,8 +64,8 @@ class Parts:
         await self.search.close()
 
 
-def open_parts(settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NOTHING_MEASURED) -> Parts:
-    """Open everything that the settings name; nothing is asked of it yet."""
+def open_parts(settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NO_METRICS) -> Parts:
+    """Make all parts that the settings name; this sends no request."""
     backend = open_search(settings, metrics) if search is None else search
     live = LiveData(backend, settings.request_timeout)
     tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
@@ -75,14 +75,16 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), metrics)
     most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
     most[Channel.STDIO] = settings.most_coupons_mcp
-    surroundings = Surroundings(reports, {transport: count for transport, count in most.items() if count is not None})
+    surroundings = CallEnvironment(
+        reports, {transport: count for transport, count in most.items() if count is not None}
+    )
     dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
     responder = SuggestResponder(live, admission, settings.suggest_cache_mb, metrics)
     return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher, responder)
 
 
-def open_limiter(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> Limiter:
-    """The limiter that the settings name; one over Redis has a local one behind it (Q4)."""
+def open_limiter(settings: Settings, metrics: Metrics = NO_METRICS) -> Limiter:
+    """The limiter that the settings name; that over Redis falls back to a local one (Q4)."""
     local = MemoryLimiter()
     if settings.limiter == "memory":
         return local
@@ -90,8 +92,8 @@ def open_limiter(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> Lim
     return FallbackLimiter(BlockLimiter(shared), local, metrics)
 
 
-def open_search(settings: Settings, metrics: Metrics = NOTHING_MEASURED) -> SearchBackend:
-    """The backend that the settings name; nothing is asked of it yet."""
+def open_search(settings: Settings, metrics: Metrics = NO_METRICS) -> SearchBackend:
+    """The backend that the settings name; this sends no request."""
     if settings.engine == "embedded":
         return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics)
     return OpenSearchBackend(

@@ -1,7 +1,7 @@
-"""Golden queries: what the write side asks of a new generation, and how it reaches the read side's search for that.
+"""Acceptance queries: the operator's queries that a new generation must answer before it is published (G1).
 
-The sides never import each other. The read side registers a function under the group and the name below, the write side
-finds it there; nothing is published that answers an operator's golden query wrongly (G1).
+The write side and the read side never import each other: the read side registers a function as an entry point under the
+group and the name below, and the write side loads it from there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,22 +15,22 @@ from index_mappings.generations import Stamp
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 
 ANSWERS_GROUP: Final = "shop_directory.answers"
-ANSWERS_ENTRY: Final = "golden"
+ANSWERS_ENTRY: Final = "acceptance"
 
-# The bounds of callers (M8, M9), so that a file can be refused before a build has begun.
+# The bounds of callers (M8, M9): a file is refused before its build starts.
 MAX_FIND_QUERY: Final = 200
 MAX_FIND_WORDS: Final = 12
 MAX_SUGGEST_QUERY: Final = 256
 
 
 class AcceptanceTool(StrEnum):
-    """What a golden query is asked of."""
+    """The tools that acceptance queries can call."""
 
     FIND_SHOP = "find_shop"
     SUGGEST = "suggest"
 
 
-# The shops of an answer when the caller does not say how many, and the most that one can ask for.
+# The number of shops in an answer when the caller names none, and the largest that a caller can ask for.
 FIRST_PAGE: Final[Mapping[AcceptanceTool, int]] = MappingProxyType(
     {AcceptanceTool.FIND_SHOP: 50, AcceptanceTool.SUGGEST: 8}
 )
@@ -41,21 +41,21 @@ LARGEST_PAGE: Final[Mapping[AcceptanceTool, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceQuery:
-    """A query with what its answer must hold.
+    """A query, and what its answer must contain.
 
     Attributes:
-        place: where it stands, for reports: file and line.
-        tool: what it is asked of.
+        location: file and line, for reports.
+        tool: the tool to call.
         query: as a caller types it; blank browses.
         country: an upper-case ISO code, or None.
         category: a slug, or None; of find_shop only.
         expect: ids or reduced domains of shops that must all be among the first `within`.
-        within: how many shops count, from 1 to LARGEST_PAGE.
+        within: the number of first shops that count, from 1 to LARGEST_PAGE.
         absent: ids or reduced domains of shops that must not be on the first page.
-        minimum_total: how many matches there must be at least, or None; of find_shop only.
+        minimum_total: the least number of matches, or None; of find_shop only.
     """
 
-    place: str
+    location: str
     tool: AcceptanceTool
     query: str
     country: str | None
@@ -68,30 +68,30 @@ class AcceptanceQuery:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceFailure:
-    """One thing that an answer does not hold.
+    """One way in which an answer fails its query.
 
     Attributes:
-        place: of the query.
-        reason: the query's field and what is wrong with it. It holds no value of a query: a shop that is expected may
-            be one that nobody may know of by now (V1).
+        location: of the query.
+        reason: the field of the query, and what is wrong with it. It holds no value of the query, as the shop that is
+            expected may have become secret since (V1).
     """
 
-    place: str
+    location: str
     reason: str
 
 
 class AnswersUnavailableError(Exception):
-    """The generation did not answer, not wholly, or not in time: nothing is known of the golden queries."""
+    """The generation did not answer completely in time: no acceptance query has passed or failed."""
 
 
 class Answers(Protocol):
     """The answers of one generation, published or not."""
 
     def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
-        """Ask all queries; blocks until all are answered. It must not be called where an event loop runs.
+        """Ask all queries, and block until all are answered; not to be called in a running event loop.
 
         Returns:
-            What the answers do not hold, in the order of the queries; empty when all is well.
+            The failures in the order of the queries; empty when all queries pass.
 
         Raises:
             AnswersUnavailableError: at least one query was not answered.
@@ -110,10 +110,10 @@ class OpenSearchLocation:
     """A cluster.
 
     Attributes:
-        urls: its nodes'.
-        prefix: what all index names begin with.
-        access: how it lets its callers in.
-        typeaheads: a folder in which a folder for each generation has the files of its typeahead; None where they have
+        urls: of its nodes.
+        prefix: of all index names.
+        access: credentials and certificates.
+        typeaheads: the folder that holds a folder with the typeahead's files for each generation; None where they have
             to be fetched first.
     """
 
@@ -124,5 +124,5 @@ class OpenSearchLocation:
 
 
 IndexLocation = EmbeddedLocation | OpenSearchLocation
-# What is registered: the answers of this stamp's generation in this place. Nothing is opened before they are asked.
+# The registered function: the answers of the generation of this stamp. It opens nothing before they are asked.
 OpenAnswers = Callable[[IndexLocation, Stamp], Answers]

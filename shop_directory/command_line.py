@@ -1,7 +1,7 @@
-"""The one command, `shop-directory`: its subcommands come from entry points, so that nothing imports both sides.
+"""The command `shop-directory`. Its subcommands come from entry points, so that no module imports both sides.
 
-A subcommand is imported when it is asked for, and what it works with when it works: help and completion wait for no
-engine. However it ends, it ends with a code of the one table, and a problem is a sentence, not a traceback.
+A subcommand is imported when it is called, and imports its engines when it runs: help and completion stay fast. Every
+exit code is one of `ExitCode`, and a problem is reported as a sentence, not as a traceback.
 """
 
 import json
@@ -29,7 +29,7 @@ Examples:
   shop-directory index build
   shop-directory serve --port 8080 --hints
 
-Each command tells its options, its examples and its exit codes by --help or -h."""
+Options, examples and exit codes of a command: --help or -h."""
 _PROBLEMS: Final = """\
 Answers go to standard output, problems to standard error; with --json a
 problem is an object {"error": {"code": ..., "message": ...}}."""
@@ -48,12 +48,12 @@ JsonOption = Annotated[
 
 
 def main() -> None:
-    """Run the command line, and end with its exit code."""
-    sys.exit(_ended(sys.argv[1:]))
+    """Run the command line and exit with its exit code."""
+    sys.exit(_run(sys.argv[1:]))
 
 
 def command_line() -> typer.Typer:
-    """All subcommands that are installed."""
+    """The program with all installed subcommands."""
     codes = "\n".join(f"  {exit_code.value:<4} {meaning}" for exit_code, meaning in MEANINGS.items())
     commands = typer.Typer(
         cls=_Installed,
@@ -65,11 +65,11 @@ def command_line() -> typer.Typer:
     )
 
     @commands.callback()
-    def _whole(
+    def _root(
         *,
         _version: Annotated[
             bool,
-            typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+            typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
         ] = False,
     ) -> None:
         pass
@@ -84,9 +84,9 @@ def config(
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/settings.md instead.")] = False,
 ) -> None:
-    """Print the settings of the service and the indexer that are in effect, and where each comes from.
+    """Print the effective settings of service and indexer, and the source of each.
 
-    Secrets are hidden. A variable that nobody knows is told of on standard error.
+    Secrets are hidden. Unknown variables are reported on standard error.
 
     Examples:
       shop-directory config
@@ -119,7 +119,7 @@ def config(
 
 
 def version_command(*, as_json: JsonOption = False) -> None:
-    """Print the version of the program, and the commit and time of its build where it knows them.
+    """Print the version, and the commit and time of the build where they are known.
 
     Examples:
       shop-directory version
@@ -142,7 +142,7 @@ def _print_version(*, asked: bool) -> None:
 
 
 def _build() -> tuple[str | None, str | None]:
-    # Not by an entry point: the stamp lies with the service, and a program without it has none.
+    # No entry point: the build stamp is part of the service, and is missing without it.
     try:
         from service.runtime.build_stamp import stamp_of_build
     except ImportError:
@@ -153,30 +153,30 @@ def _build() -> tuple[str | None, str | None]:
 
 
 class _Installed(TyperGroup):
-    """The program: its own commands, and those of the entry points, each imported when it is asked for."""
+    """Own commands and those of the entry points, each imported on first use."""
 
     @property
     def commands(self) -> MutableMapping[str, Any]:
-        """All commands; asking for this imports them all."""
+        """All commands; reading this property imports them all."""
         for name in _entries():
             self.get_command(None, name)
-        return self._there
+        return self._loaded
 
     @commands.setter
     def commands(self, own: MutableMapping[str, Any]) -> None:
-        self._there = own
+        self._loaded = own
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - Typer's signature
-        """All names, as help shows them."""
-        there = {*_entries(), *self._there}
-        return [name for name in dict.fromkeys([*_PANELS, *sorted(there)]) if name in there]
+        """All names in the order of the help."""
+        names = {*_entries(), *self._loaded}
+        return [name for name in dict.fromkeys([*_PANELS, *sorted(names)]) if name in names]
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - Typer's own type is private
-        """A command by its name; None when there is none."""
+        """The command of this name, or None."""
         entries = _entries()
-        if cmd_name in entries and cmd_name not in self._there:
-            self._there[cmd_name] = _mounted(entries[cmd_name])
-        return self._there.get(cmd_name)
+        if cmd_name in entries and cmd_name not in self._loaded:
+            self._loaded[cmd_name] = _mounted(entries[cmd_name])
+        return self._loaded.get(cmd_name)
 
 
 def _entries() -> dict[str, EntryPoint]:
@@ -184,7 +184,7 @@ def _entries() -> dict[str, EntryPoint]:
 
 
 def _mounted(entry_point: EntryPoint) -> Any:  # noqa: ANN401 - Typer's own type is private
-    """The command of an entry point; of a part that is not installed, one that says so."""
+    """The command of an entry point; where its part is not installed, a command that reports this."""
     name = entry_point.name
     panel = _PANELS.get(name, _OPERATE)
     holder = typer.Typer(add_completion=False)
@@ -208,19 +208,19 @@ def _missing(error: ImportError) -> str:
     return f"Not usable: {error.name or 'a part of it'} is not installed."
 
 
-def _ended(arguments: Sequence[str]) -> int:
-    """The exit code of one run."""
+def _run(arguments: Sequence[str]) -> int:
+    """Run the program once; returns its exit code."""
     problems_as_json(asked=False)
     try:
         code = command_line()(list(arguments), prog_name=NAME, standalone_mode=False) or ExitCode.DONE
         sys.stdout.flush()
     except typer.TyperException as error:
-        return _told_wrong(error, as_json="--json" in arguments)
+        return _report_usage(error, as_json="--json" in arguments)
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED
     except (OSError, SystemExit) as error:
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-            # What is still buffered would be written at the end, and fail with a message.
+            # Otherwise the interpreter would flush the buffer at exit and print an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return ExitCode.CLOSED_PIPE
         if isinstance(error, SystemExit) or error.filename is None:
@@ -232,12 +232,12 @@ def _ended(arguments: Sequence[str]) -> int:
     return int(code)
 
 
-def _told_wrong(error: typer.TyperException, *, as_json: bool) -> int:
+def _report_usage(error: typer.TyperException, *, as_json: bool) -> int:
     problems_as_json(asked=as_json)
     if as_json or is_run_by_make():
         typer.echo(problem(ExitCode.USAGE, error.format_message()), err=True)
     else:
-        rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # what Typer raises is its own ClickException
+        rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # Typer raises its own ClickException
     return error.exit_code
 
 

@@ -1,1 +1,1 @@
-"""The typeahead beside everything a user would pick instead: one corpus, one load, one run."""
+"""The typeahead compared with its alternatives: one corpus, one load, one run."""

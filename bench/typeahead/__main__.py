@@ -1,6 +1,6 @@
-"""The comparison: `python -m bench.typeahead --shops 100000`; the report as JSON, and the tables printed.
+"""The comparison: `python -m bench.typeahead --shops 100000`; writes a JSON report and prints the tables.
 
-Wants two processor cores and wrk. The development data come from $SHOP_DIRECTORY_DEV_DATA, or ../shared/data.
+Needs two processor cores and wrk. The development data come from $SHOP_DIRECTORY_DEV_DATA, or ../shared/data.
 """
 
 import argparse
@@ -20,27 +20,27 @@ from typing import Final
 from rich.console import Console
 
 from bench.typeahead.bare import BareAsgi
-from bench.typeahead.beside import beside
-from bench.typeahead.contestant import Contestant
 from bench.typeahead.corpus import SEED
-from bench.typeahead.course import Course, settings_told, two_cores
+from bench.typeahead.findings import main_size
+from bench.typeahead.inputs import WORKLOAD_SEED, prepared
 from bench.typeahead.load import Load, LoadError, missing_tools
-from bench.typeahead.material import WORKLOAD_SEED, prepared
+from bench.typeahead.other_benchmarks import measure_others
 from bench.typeahead.ours import ours
 from bench.typeahead.peers import PEERS
+from bench.typeahead.procedure import Procedure, described_settings, two_cores
 from bench.typeahead.report import page
 from bench.typeahead.results import Report, Size, write
 from bench.typeahead.run import Comparison
-from bench.typeahead.shown import main_size
+from bench.typeahead.system import System
 from tests.support.real.sources import Missing, find_dev_data
 
 _SEEDS: Final = {"corpus": SEED, "workload": WORKLOAD_SEED}
 
 
 def main() -> int:
-    """Measure, keep and print; returns the exit status: 1 where somebody's answers were wrong."""
+    """Measure, write and print; returns 1 if a system failed, else 0."""
     given = _options()
-    # Whoever ends us ends the servers too: the contexts that hold them are left in good order.
+    # SIGTERM leaves the contexts of the servers, which ends them.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     console = Console(stderr=True, highlight=False)
     say = partial(console.print, soft_wrap=True)
@@ -55,34 +55,38 @@ def main() -> int:
     if dev_data is None:
         say(f"NO DEVELOPMENT DATA ({found}): plain invented shops only, and no figures of quality")
     load = Load(load_core, given.seconds, given.connections)
-    course = Course(server_core, load, given.rounds, given.warm_up, not given.no_quality, given.apart, say)
-    report = Report(_now(), _commit(), _machine(), settings_told(course, given.requests, given.heap), _SEEDS, ())
+    procedure = Procedure(server_core, load, given.rounds, given.warm_up, not given.no_quality, given.apart, say)
+    report = Report(
+        _now(), _commit(), _machine(), described_settings(procedure, given.requests, given.heap), _SEEDS, ()
+    )
     for shops in given.shops:
         with TemporaryDirectory() as scratch:
-            size = _measured(given, course, shops, Path(scratch), dev_data)
+            size = _measured(given, procedure, shops, Path(scratch), dev_data)
         report = replace(report, made_at=_now(), sizes=(*report.sizes, size))
-        _keep(report, given.json)
+        _write(report, given.json)
     if not given.only and not given.no_tools:
         with TemporaryDirectory() as scratch:
-            told = beside(given.directory or Path(scratch), main_size(report).shops, given.heap, say)
-        report = replace(report, made_at=_now(), extra=told)
-        _keep(report, given.json)
+            extra = measure_others(given.directory or Path(scratch), main_size(report).shops, given.heap, say)
+        report = replace(report, made_at=_now(), extra=extra)
+        _write(report, given.json)
     print(page(report))
     return 1 if any(size.failed for size in report.sizes) else 0
 
 
-def _measured(given: argparse.Namespace, course: Course, shops: int, scratch: Path, dev_data: Path | None) -> Size:
-    """One size, with a fresh set of contestants."""
-    course.say(f"{shops:,} shops")
+def _measured(
+    given: argparse.Namespace, procedure: Procedure, shops: int, scratch: Path, dev_data: Path | None
+) -> Size:
+    """One size, with a fresh set of systems."""
+    procedure.say(f"{shops:,} shops")
     folder = (given.directory or scratch) / f"typeahead-{shops}"
     folder.mkdir(parents=True, exist_ok=True)
-    material = prepared(folder, shops, given.requests, dev_data)
+    inputs = prepared(folder, shops, given.requests, dev_data)
     who, bare = chosen(given.only, given.without, given.heap)
-    return Comparison(course, folder, scratch, material).measure(who, shops, bare=bare)
+    return Comparison(procedure, folder, scratch, inputs).measure(who, shops, bare=bare)
 
 
-def _keep(report: Report, path: Path | None) -> None:
-    """After every size, so that a run that is ended has not been for nothing."""
+def _write(report: Report, path: Path | None) -> None:
+    """Write the report, after every size, so that an interrupted run has its results."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(report, path)
@@ -92,16 +96,16 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[Contestant], bool]:
-    """Who takes part but the bare answer, and whether that does.
+def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[System], bool]:
+    """The systems that take part, and whether the bare server does.
 
     Args:
-        only: names of contestants; empty for all.
-        without: names of those that are left out of these.
-        heap: of OpenSearch nodes.
+        only: names of systems; empty for all.
+        without: names of systems to leave out.
+        heap: the heap of OpenSearch nodes.
 
     Raises:
-        SystemExit: a name is nobody's, or nobody is left.
+        SystemExit: a name is unknown, or no system is left.
     """
     every = [*ours(heap), *(peer() for peer in PEERS)]
     names = {BareAsgi.name, *(one.name for one in every)}
@@ -109,13 +113,13 @@ def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
     wanted = (set(only) or names) - set(without)
     if not wanted:
-        raise SystemExit("nobody is left to be measured")
+        raise SystemExit("no system is left to measure")
     return [one for one in every if one.name in wanted], BareAsgi.name in wanted
 
 
 def _commit() -> str | None:
-    told = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607 - from PATH
-    return told.stdout.strip() or None
+    completed = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607 - from PATH
+    return completed.stdout.strip() or None
 
 
 def _machine() -> dict[str, str]:
@@ -140,23 +144,23 @@ def _names(text: str) -> list[str]:
 def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--shops", type=int, nargs="+", default=[100_000], help="how many invented shops; several")
-    options.add_argument("--only", type=_names, default=[], help="names of contestants, by commas; no others, no tools")
-    options.add_argument("--without", type=_names, default=[], help="names of contestants, by commas: all others")
-    options.add_argument("--rounds", type=int, default=5, help="of which the best is told")
+    options.add_argument("--only", type=_names, default=[], help="names of systems, by commas; no others, no tools")
+    options.add_argument("--without", type=_names, default=[], help="names of systems, by commas: all others")
+    options.add_argument("--rounds", type=int, default=5, help="the best round counts")
     options.add_argument("--seconds", type=float, default=3.0, help="of each measurement of a round")
-    options.add_argument("--connections", type=int, default=16, help="kept alive to saturate a server")
+    options.add_argument("--connections", type=int, default=16, help="keep-alive connections that saturate a server")
     options.add_argument("--requests", type=int, default=20_000, help="in the workload, which is repeated")
     options.add_argument(
-        "--warm-up", type=float, default=5.0, help="seconds, at least; it goes on until nothing gets faster"
+        "--warm-up", type=float, default=5.0, help="minimum seconds; extended while a system gets faster"
     )
-    options.add_argument("--directory", type=Path, help="where indices are kept for later runs; removed without")
+    options.add_argument(
+        "--directory", type=Path, help="stores the indices for later runs; a temporary directory without"
+    )
     options.add_argument("--heap", default="1g", help="the heap of OpenSearch nodes")
     options.add_argument("--no-quality", action="store_true", help="leave the quality out")
     options.add_argument("--no-tools", action="store_true", help="leave out what MCP, pages and OpenSearch's way cost")
-    options.add_argument(
-        "--apart", action="store_true", help="one server up after the other, undisturbed by the others"
-    )
-    options.add_argument("--json", type=Path, help="where the report is kept")
+    options.add_argument("--apart", action="store_true", help="run one server after the other instead of all together")
+    options.add_argument("--json", type=Path, help="the file of the report")
     return options.parse_args()
 
 

@@ -1,6 +1,6 @@
-"""A run as a picture: requests a second, p99 of one caller, and success@8, contestant by contestant.
+"""A run as a picture: requests a second, p99 of one caller, and success@8, system by system.
 
-Ours, peers and the bare server have a colour each; every bar has its figure beside it. Times and throughput are on
+Ours, peers and the bare server have a colour each; every bar is labelled with its figure. Times and throughput are on
 logarithmic axes, as the slowest and the fastest are two orders of magnitude apart.
 """
 
@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-from bench.typeahead.contestant import Role
+from bench.typeahead.findings import main_size
 from bench.typeahead.results import Report, Result
-from bench.typeahead.shown import main_size
+from bench.typeahead.system import Role
 
 _COLOURS: Final = {Role.BARE: "#8a8a8a", Role.OURS: "#0b6e4f", Role.PEER: "#7f9fc6"}
 _TITLES: Final = {
@@ -32,11 +32,11 @@ _GROUP_INCHES: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """One figure of all contestants.
+    """One figure of all systems.
 
     Attributes:
         title: with its unit.
-        values: by contestant.
+        values: by system.
         shape: how a value is written.
     """
 
@@ -88,8 +88,8 @@ def _success(axis: Axes, judged: Sequence[tuple[str, Result]]) -> None:
     height = 0.8 / len(_LENGTHS)
     for number, (name, shade) in enumerate(zip(_LENGTHS, _SHADES, strict=True)):
         values = [_success_8(one, name) for _, one in judged]
-        places = [place + (len(_LENGTHS) / 2 - number - 0.5) * height for place in range(len(judged))]
-        bars = axis.barh(places, values, height=height * 0.92, color=shade, label=name)
+        positions = [row + (len(_LENGTHS) / 2 - number - 0.5) * height for row in range(len(judged))]
+        bars = axis.barh(positions, values, height=height * 0.92, color=shade, label=name)
         axis.bar_label(bars, [f"{value:.2f}" for value in values], padding=3, fontsize=8)
     axis.set_yticks(range(len(judged)), [title.replace(", ", "\n") for title, _ in judged])
     axis.set_xlim(0, 1.08)
@@ -102,8 +102,8 @@ def _success(axis: Axes, judged: Sequence[tuple[str, Result]]) -> None:
 
 
 def _success_8(result: Result, name: str) -> float:
-    told = result.quality.classes.get(name) if result.quality else None
-    return 0.0 if told is None else told.success_8
+    quality = result.quality.classes.get(name) if result.quality else None
+    return 0.0 if quality is None else quality.success_8
 
 
 def _plain(axis: Axes) -> None:

@@ -7,7 +7,7 @@ with other shops, so does the invented one, more often than not. So the proporti
 of the development shops. Name, aliases and the label of the domain are its own, made by `names.Names`, which learns
 from the development names at run time; none of those is given out, and no domain of theirs. Many invented domains end
 as real ones do (`.com`, `.co.uk`), as a made-up ending would spare every engine what such endings cost; nothing ever
-asks for them. Development shops stand at places drawn by chance, not first: an engine whose ties go by position gets
+asks for them. Development shops are at random positions, not first: an engine whose ties go by position gets
 no hint from it.
 
 The invented shops are the same ones, in the same order, however many are asked for: a smaller corpus is the beginning
@@ -53,12 +53,12 @@ def mixed_corpus(dev_data: Path, invented: int, seed: int = SEED) -> Iterator[di
     known = development_shops(dev_data)
     shops = invented_shops(known, seed)
     chance = random.Random(f"places {seed}")
-    places = sorted(chance.randint(0, invented) for _ in known)
+    positions = sorted(chance.randint(0, invented) for _ in known)
     order = chance.sample(known, len(known))
     before = 0
-    for place, shop in zip(places, order, strict=True):
-        yield from islice(shops, place - before)
-        before = place
+    for position, shop in zip(positions, order, strict=True):
+        yield from islice(shops, position - before)
+        before = position
         yield shop
     yield from islice(shops, invented - before)
 

@@ -1,8 +1,8 @@
-"""The load on one server: as much as it takes, one caller at a time, and half of what it takes.
+"""The load on one server: saturating, one caller, and at half of the saturated rate.
 
-wrk makes the first and `bench.typeahead.paced` the others, from a core of their own. Processor time is read
-from the server's processes, so that what else the machine does makes answers late but none dearer. An answer that is
-no success, or of another size than the probe's, fails the run: figures of failures say nothing.
+wrk sends the first and `bench.typeahead.paced` the others, from their own core. Processor time is read from the
+processes of the server, so that other work on the machine does not count. A response without success, or of another
+size than those of the probe, fails the run.
 """
 
 import json
@@ -14,37 +14,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench.typeahead.contestant import Served, descendants
-from bench.typeahead.vitals import processor
+from bench.typeahead.process_usage import processor
+from bench.typeahead.system import RunningServer, descendants
 
 _SCRIPT: Final = Path(__file__).with_name("wrk.lua")
 _MARK: Final = "COUNTED "
 # How far the mean size of a round's answers may be from that of the whole workload, as a share.
 _SIZE_SLACK: Final = 0.35
-# How far the paced load may miss the rate that it was told.
+# How far the paced load may miss its rate.
 _RATE_SLACK: Final = 0.05
 _WARM_UP_BOUND_S: Final = 180.0
-# Who gets faster by more than this share is not warm yet, until so many windows in a row have not been.
+# A server is warm when so many windows in a row were not faster by more than this share.
 _FASTER: Final = 0.05
 _STEADY_WINDOWS: Final = 10
 
 
 class LoadError(Exception):
-    """A figure would say nothing; the text tells why."""
+    """A measurement is not valid; the text has the reason."""
 
 
 class NoAnswerYetError(LoadError):
-    """Nothing was refused or broken, but nothing was answered either."""
+    """There was no response before the end of the window."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What wrk counted.
+class WrkCounts:
+    """The counts of wrk.
 
     Attributes:
-        requests: that were answered.
-        seconds: by the clock.
-        bytes_each: the mean size of an answer, head and body.
+        requests: the number of responses.
+        seconds: elapsed time.
+        bytes_each: the mean size of a response, head and body.
     """
 
     requests: int
@@ -59,11 +59,11 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """What the paced load counted; times run from the moment at which a request was due, or else was sent.
+    """The result of the paced load; times run from the due time of a request.
 
     Attributes:
-        asked: requests a second that were due; of one caller those that were answered.
-        achieved: that were answered.
+        asked: due requests a second; for one caller, the responses a second.
+        achieved: responses a second.
         p50_us: the median, in microseconds.
         p99_us: the 99th percentile.
     """
@@ -74,19 +74,19 @@ class Paced:
     p99_us: float
 
     @property
-    def kept(self) -> bool:
-        """Whether the rate was about what it should be; where not, the machine had other things to do."""
+    def on_rate(self) -> bool:
+        """Whether the rate was reached; if not, the machine was busy."""
         return abs(self.achieved / self.asked - 1) <= _RATE_SLACK
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is asked of one contestant.
+    """The requests to one system.
 
     Attributes:
-        file: of targets, one a line.
-        count: of them.
-        bytes_each: the mean size of an answer, head and body, as the probe saw it.
+        file: request targets, one a line.
+        count: the number of targets.
+        bytes_each: the mean size of a response of the probe, head and body.
     """
 
     file: Path
@@ -96,31 +96,31 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How hard, how long, and from where.
+    """The settings of the load.
 
     Attributes:
         core: the processor core of the load.
-        seconds: of each measurement.
-        connections: that are kept alive when it is to be saturated.
+        seconds: the length of each measurement.
+        connections: the keep-alive connections of the saturating load.
     """
 
     core: int
     seconds: float
     connections: int
 
-    def warm_up(self, served: Served, distinct: Targets, least_seconds: float, *, every: bool) -> None:
-        """Ask until so many seconds have passed and it gets no faster, for what compiles itself as it runs.
+    def warm_up(self, served: RunningServer, distinct: Targets, least_seconds: float, *, every: bool) -> None:
+        """Send requests for a minimum time and until the server gets no faster, as just-in-time compilers need time.
 
-        OpenSearch on one core gets faster for a minute and more.
+        OpenSearch on one core gets faster for more than a minute.
 
         Args:
-            served: who is asked.
-            distinct: targets, each once.
-            least_seconds: how long in any case; 0 to ask no more than `every` says.
-            every: whether to go on until each was asked for.
+            served: the server.
+            distinct: the distinct targets.
+            least_seconds: the minimum time; 0 to send only what `every` demands.
+            every: whether to send each target at least once.
 
         Raises:
-            LoadError: to ask for each took longer than anybody would wait; who still gets faster then is measured.
+            LoadError: the targets could not all be sent within the bound.
         """
         asked, spent, best = 0, 0.0, 0.0
         bound = max(_WARM_UP_BOUND_S, least_seconds)
@@ -133,7 +133,7 @@ class Load:
             try:
                 counted = self._wrk(served.port, distinct, asked, self.connections)
             except NoAnswerYetError:
-                # Who is that slow, and cold, is asked on; the bound ends it.
+                # A slow, cold server gets further requests until the bound.
                 spent += self.seconds
             else:
                 asked += counted.requests
@@ -141,13 +141,13 @@ class Load:
                 steady = 0 if counted.per_second > best * (1 + _FASTER) else steady + 1
                 best = max(best, counted.per_second)
 
-    def saturated(self, served: Served, targets: Targets, start: int) -> tuple[Counted, float, float]:
-        """As much as it takes: what was counted, and an answer's processor time in microseconds, all and the server's.
+    def saturated(self, served: RunningServer, targets: Targets, start: int) -> tuple[WrkCounts, float, float]:
+        """The saturating load: counts, and processor time a response in microseconds, in all and of the HTTP server.
 
         Args:
-            served: who is asked.
-            targets: what for.
-            start: after how many of the targets it begins.
+            served: the server.
+            targets: the requests.
+            start: the index of the first target.
         """
         own = descendants(served.pids[:1])
         others = [pid for pid in descendants(served.pids) if pid not in own]
@@ -157,40 +157,40 @@ class Load:
         rest = (processor(others) - before[1]) * 1_000_000 / counted.requests
         return counted, server + rest, server
 
-    def single(self, served: Served, targets: Targets, start: int) -> Paced:
-        """One caller who asks when it has been answered.
+    def single(self, served: RunningServer, targets: Targets, start: int) -> Paced:
+        """One caller that sends a request when it has the response.
 
-        wrk is not asked: it adds answers that it thinks were held up by slow ones, of which one caller has none.
+        wrk is not used, as it corrects times for coordinated omission, which one caller does not have.
 
         Raises:
-            LoadError: an answer was no success.
+            LoadError: a response was no success.
         """
-        return self._told(served, targets, start)
+        return self._paced(served, targets, start)
 
-    def paced(self, served: Served, targets: Targets, start: int, rate: float, arrivals: str) -> Paced:
-        """So many requests a second, whatever the answers take.
+    def paced(self, served: RunningServer, targets: Targets, start: int, rate: float, arrivals: str) -> Paced:
+        """Requests at a fixed rate, independent of the responses.
 
         Args:
-            served: who is asked.
-            targets: what for.
-            start: after how many of the targets it begins.
+            served: the server.
+            targets: the requests.
+            start: the index of the first target.
             rate: requests a second.
-            arrivals: `even`, or `poisson` for moments of chance, as of callers who know nothing of each other.
+            arrivals: `even`, or `poisson` as of independent callers.
 
         Raises:
-            LoadError: an answer was no success.
+            LoadError: a response was no success.
         """
-        return self._told(served, targets, start, rate=rate, connections=self.connections, arrivals=arrivals)
+        return self._paced(served, targets, start, rate=rate, connections=self.connections, arrivals=arrivals)
 
-    def _told(self, served: Served, targets: Targets, start: int, **more: float | str) -> Paced:
+    def _paced(self, served: RunningServer, targets: Targets, start: int, **more: float | str) -> Paced:
         options = {"port": served.port, "targets": targets.file, "start": start, "seconds": self.seconds, **more}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        told = json.loads(self._run([sys.executable, "-m", "bench.typeahead.paced", *words]))
-        if told["refused"]:
-            raise LoadError(f"{told['refused']} answers were no success")
-        return Paced(told["asked"], told["achieved"], told["p50_us"], told["p99_us"])
+        arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        result = json.loads(self._run([sys.executable, "-m", "bench.typeahead.paced", *arguments]))
+        if result["refused"]:
+            raise LoadError(f"{result['refused']} answers were no success")
+        return Paced(result["asked"], result["achieved"], result["p50_us"], result["p99_us"])
 
-    def _wrk(self, port: int, targets: Targets, start: int, connections: int) -> Counted:
+    def _wrk(self, port: int, targets: Targets, start: int, connections: int) -> WrkCounts:
         command = ["wrk", "-t1", f"-c{connections}", f"-d{self.seconds:g}s", "--timeout", "10s", "-s", str(_SCRIPT)]
         command += [f"http://127.0.0.1:{port}", "--", str(targets.file), str(start)]
         return checked(read_wrk(self._run(command)), targets.bytes_each)
@@ -204,40 +204,42 @@ class Load:
 
 
 def missing_tools() -> str | None:
-    """Why no load can be made here, and how to get what is missing; None where it can."""
+    """The missing programs and how to install them, or None."""
     absent = [name for name in ("wrk", "taskset") if shutil.which(name) is None]
     if not absent:
         return None
     return f"not on PATH: {' and '.join(absent)}; Debian's packages are wrk and util-linux (apt-get install wrk)"
 
 
-def read_wrk(printed: str) -> Counted:
-    """Read what the script printed.
+def read_wrk(printed: str) -> WrkCounts:
+    """Parse the output of the wrk script.
 
     Raises:
-        LoadError: the line is not there, or an answer was missing or no success.
+        LoadError: the line is missing, or a response was missing or no success.
     """
     line = next((line for line in printed.splitlines() if line.startswith(_MARK)), None)
     if line is None:
         raise LoadError(f"wrk counted nothing: {printed[-2000:]}")
-    told: dict[str, Any] = json.loads(line.removeprefix(_MARK))
-    if not (told["refused"] or told["broken"] or told["requests"]):
+    counts: dict[str, Any] = json.loads(line.removeprefix(_MARK))
+    if not (counts["refused"] or counts["broken"] or counts["requests"]):
         raise NoAnswerYetError("nothing was answered before the time was over")
-    if told["refused"] or told["broken"]:
-        raise LoadError(f"of {told['requests']} requests {told['refused']} were refused and {told['broken']} broken")
-    seconds = told["microseconds"] / 1_000_000
-    return Counted(told["requests"], seconds, told["bytes"] / told["requests"])
+    if counts["refused"] or counts["broken"]:
+        raise LoadError(
+            f"of {counts['requests']} requests {counts['refused']} were refused and {counts['broken']} broken"
+        )
+    seconds = counts["microseconds"] / 1_000_000
+    return WrkCounts(counts["requests"], seconds, counts["bytes"] / counts["requests"])
 
 
-def checked(counted: Counted, expected: float) -> Counted:
-    """What was counted, if the answers had about the size that they should.
+def checked(counted: WrkCounts, expected: float) -> WrkCounts:
+    """The counts, if the responses had about the expected size.
 
     Args:
-        counted: by wrk.
-        expected: the mean size of an answer, in bytes.
+        counted: the counts of wrk.
+        expected: the mean size of a response in bytes.
 
     Raises:
-        LoadError: they had not: they say something else.
+        LoadError: the size was another one.
     """
     if abs(counted.bytes_each / expected - 1) > _SIZE_SLACK:
         raise LoadError(f"answers of {counted.bytes_each:.0f} bytes on average, where the probe had {expected:.0f}")

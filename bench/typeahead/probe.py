@@ -1,6 +1,6 @@
-"""Asking a contestant one request after another over one kept-alive connection: whether it answers, what, and how long.
+"""Sends requests to a system over one keep-alive connection and reads the responses.
 
-The load generators only count; that the answers are answers is seen here, before they begin.
+The load generators only count, so the responses are validated here before the load starts.
 """
 
 import http.client
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from bench.typeahead.contestant import Contestant
 from bench.typeahead.load import LoadError
+from bench.typeahead.system import System
 
 _PATIENCE_S: Final = 30.0
 _SAMPLE: Final = 400
@@ -50,10 +50,10 @@ class Caller:
         head = 17 + len(answer.reason) + sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
         return body, head + len(body)
 
-    def shops(self, contestant: Contestant, query: str, country: str | None, limit: int) -> list[str]:
-        """The ids of the shops that a contestant finds, best first; arguments as of `Contestant.path`."""
-        body, _ = self.ask(contestant.path(query, country, limit))
-        return contestant.ids(body)
+    def shops(self, system: System, query: str, country: str | None, limit: int) -> list[str]:
+        """The ids of the shops that a system finds, best first; arguments as of `System.path`."""
+        body, _ = self.ask(system.path(query, country, limit))
+        return system.ids(body)
 
     def close(self) -> None:
         """Hang up."""
@@ -66,11 +66,11 @@ class Caller:
         self.close()
 
 
-def probe(contestant: Contestant, port: int, targets: Sequence[str]) -> Sizes:
+def probe(system: System, port: int, targets: Sequence[str]) -> Sizes:
     """Ask for some of the targets and read the answers.
 
     Args:
-        contestant: who reads them.
+        system: who reads them.
         port: of its server.
         targets: of which some are taken, evenly.
 
@@ -83,7 +83,7 @@ def probe(contestant: Contestant, port: int, targets: Sequence[str]) -> Sizes:
         for target in targets[:: max(1, len(targets) // _SAMPLE)]:
             body, size = caller.ask(target)
             try:
-                contestant.ids(body)
+                system.ids(body)
             except (ValueError, KeyError, TypeError) as unread:
                 raise LoadError(f"{target} was answered by no list of shops: {body[:300]!r}") from unread
             whole.append(size)

@@ -1,30 +1,29 @@
-"""How good the answers of a typeahead are: the same queries, the same measures, whoever answers.
+"""The quality of a typeahead: the same queries and metrics for every system.
 
-Every request is asked once, ten deep, and only what comes back is judged. A session is asked as its client sends it,
-country included.
+Every request is sent once, for ten shops. A session is sent as its client sends it, with the country.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.typeahead.workload import Session, Sought, Typed, classes, sessions
+from bench.typeahead.workload import LabelledQuery, Session, TypedQuery, classes, sessions
 from tests.engines.relevance.metrics import DEPTH, Quality, by_kind, keystrokes_until, rank_of_first
 
-Answers = Mapping[Typed, Sequence[str]]
-# The query, the country or None, how many: the ids of the shops in order.
+Answers = Mapping[TypedQuery, Sequence[str]]
+# Query, country or None, and limit: returns the ids of the shops in order.
 Ask = Callable[[str, str | None, int], Sequence[str]]
 AskLater = Callable[[str, str | None, int], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The quality of one engine's answers.
+class QualityScores:
+    """The quality of one system.
 
     Attributes:
         classes: success@1, success@8 and MRR@10, class by class.
-        keystrokes: the mean number of key presses of the development sessions until the target is among the first
-            eight; one more than all where it never is.
+        keystrokes: the mean number of keystrokes of the development sessions until the target is among the first eight;
+            one more than all of them where it never is.
     """
 
     classes: Mapping[str, Quality]
@@ -32,44 +31,45 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """What is asked: the classes of queries, and the sessions."""
+class QuerySet:
+    """The queries by class, and the sessions."""
 
-    classes: Mapping[str, Sequence[Sought]]
+    classes: Mapping[str, Sequence[LabelledQuery]]
     sessions: Sequence[Session]
 
     @property
-    def requests(self) -> tuple[Typed, ...]:
-        """Each different request once."""
+    def requests(self) -> tuple[TypedQuery, ...]:
+        """The distinct requests."""
         queries = (sought.typed for queries in self.classes.values() for sought in queries)
-        presses = (press for session in self.sessions for press in session.presses)
-        return tuple(dict.fromkeys((*queries, *presses)))
+        keystrokes = (request for session in self.sessions for request in session.requests)
+        return tuple(dict.fromkeys((*queries, *keystrokes)))
 
-    def judge(self, answers: Answers) -> Judged:
-        """The figures of the answers to all requests, each at least ten deep where there are so many."""
+    def judge(self, answers: Answers) -> QualityScores:
+        """The quality of the ids found for each request."""
         ranks = [
             (kind, rank_of_first(answers[sought.typed], sought.relevant, sought.acceptable))
             for kind, queries in self.classes.items()
             for sought in queries
         ]
         counts = [
-            keystrokes_until([answers[press] for press in session.presses], session.target) for session in self.sessions
+            keystrokes_until([answers[request] for request in session.requests], session.target)
+            for session in self.sessions
         ]
-        return Judged(by_kind(ranks), sum(counts) / len(counts))
+        return QualityScores(by_kind(ranks), sum(counts) / len(counts))
 
 
-def questions(dev_data: Path) -> Questions:
-    """All that is asked: the development queries by kind, beginnings of names by length, and the sessions."""
-    return Questions(classes(dev_data), sessions(dev_data))
+def query_set(dev_data: Path) -> QuerySet:
+    """The development queries by kind, prefixes of names by length, and the sessions."""
+    return QuerySet(classes(dev_data), sessions(dev_data))
 
 
-def judged(ask: Ask, dev_data: Path) -> Judged:
-    """Ask everything, one request after the other, and judge the answers."""
-    asked = questions(dev_data)
+def judged(ask: Ask, dev_data: Path) -> QualityScores:
+    """Send all requests one after the other and compute the quality."""
+    asked = query_set(dev_data)
     return asked.judge({typed: ask(typed.q, typed.country, DEPTH) for typed in asked.requests})
 
 
-async def judged_later(ask: AskLater, dev_data: Path) -> Judged:
-    """The same of an engine that is asked asynchronously."""
-    asked = questions(dev_data)
+async def judged_later(ask: AskLater, dev_data: Path) -> QualityScores:
+    """The same for an asynchronous function."""
+    asked = query_set(dev_data)
     return asked.judge({typed: await ask(typed.q, typed.country, DEPTH) for typed in asked.requests})

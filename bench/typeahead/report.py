@@ -1,7 +1,6 @@
 """A run as tables: `python -m bench.typeahead.report docs/performance.json docs/performance.md [docs/performance.png]`.
 
-The tables stand between two markers of the page; what is written around them stays. All is computed from the kept
-rounds, the sentences that say what was reached as well.
+The tables are written between two markers of the page. All of it is computed from the stored rounds.
 """
 
 import argparse
@@ -10,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from bench.typeahead.chart import draw
-from bench.typeahead.contestant import Role
+from bench.typeahead.findings import findings
 from bench.typeahead.results import Claim, Report, Result, Size, read
-from bench.typeahead.shown import findings
+from bench.typeahead.system import Role
 
 BEGIN: Final = "<!-- made by bench.typeahead.report: begin -->"
 END: Final = "<!-- made by bench.typeahead.report: end -->"
 _SPEED_HEAD: Final = (
-    "contestant",
+    "system",
     "requests/s",
     "of bare",
     "processor µs a request",
@@ -36,10 +35,10 @@ def page(report: Report) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in report.machine.items())
     settings = ", ".join(f"{name} {value}" for name, value in report.settings.items())
     seeds = ", ".join(f"{name} {value}" for name, value in report.seeds.items())
-    told = (
+    measured = (
         f"Measured {report.made_at}, commit {(report.commit or 'unknown')[:12]}. Machine: {machine}. Run: {settings}. "
     )
-    parts = [f"{told}Seeds: {seeds}. Each figure is the best of its rounds; all rounds are in `performance.json`."]
+    parts = [f"{measured}Seeds: {seeds}. Each figure is the best of its rounds; all rounds are in `performance.json`."]
     for size in report.sizes:
         parts += _size(size)
     parts += ["### What was to be shown", *(f"* {line}" for line in findings(report))]
@@ -74,12 +73,12 @@ def _size(size: Size) -> Iterator[str]:
     yield f"Shops: {made}."
     yield table(_SPEED_HEAD, (_speed(one, size) for one in size.results))
     if judged := size.judged():
-        yield "Success@8, and success@1 behind it; key presses until the target is shown, on average:"
+        yield "Success@8, and success@1 behind it; keystrokes until the target is shown, on average:"
         yield _quality(judged)
     for left, why in ((size.absent, "not on this machine"), (size.failed, "FAILED")):
         yield from (f"**{one.name}** {why}: {one.why.splitlines()[0]}" for one in left)
     about = [(one.name, one.version, one.about, f"{one.body_bytes:,.0f}") for one in size.results]
-    yield table(("contestant", "versions", "how it is set up", "bytes a body"), about)
+    yield table(("system", "versions", "how it is set up", "bytes a body"), about)
 
 
 def _speed(result: Result, size: Size) -> Sequence[str]:
@@ -113,14 +112,14 @@ def _times(p50_us: float, p99_us: float) -> str:
 
 
 def _quality(judged: Sequence[tuple[str, Result]]) -> str:
-    """Classes down, contestants across."""
-    told = [one.quality for _, one in judged if one.quality is not None]
-    names = dict.fromkeys(name for quality in told for name in quality.classes)
+    """Classes down, systems across."""
+    qualities = [one.quality for _, one in judged if one.quality is not None]
+    names = dict.fromkeys(name for quality in qualities for name in quality.classes)
     rows = []
     for name in names:
-        classes = [quality.classes.get(name) for quality in told]
+        classes = [quality.classes.get(name) for quality in qualities]
         rows.append([name, *("-" if one is None else f"{one.success_8:.3f} ({one.success_1:.3f})" for one in classes)])
-    rows.append(["key presses", *(f"{quality.keystrokes:.2f}" for quality in told)])
+    rows.append(["keystrokes", *(f"{quality.keystrokes:.2f}" for quality in qualities)])
     return table(["class", *(title for title, _ in judged)], rows)
 
 
@@ -141,7 +140,7 @@ def _together(parts: Sequence[str]) -> Iterator[str]:
 def main() -> None:
     """Write the page's tables, and the chart where one is asked for."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("report", type=Path, help="what a run has kept")
+    options.add_argument("report", type=Path, help="the stored report of a run")
     options.add_argument("page", type=Path, help="the page with the two markers")
     options.add_argument("chart", type=Path, nargs="?", help="where the chart is put, as PNG")
     given = options.parse_args()

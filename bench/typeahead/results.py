@@ -1,7 +1,7 @@
-"""What a run has found, as it is kept: every round's figures, so that nobody has to believe a summary.
+"""The results of a run as they are stored: the figures of every round, so that summaries can be verified.
 
-The best of the rounds is the highest throughput and the lowest times, each for itself: what disturbs a machine makes
-figures worse, never better.
+The best round has the highest throughput or the lowest time, separately for each figure: a disturbance of the machine
+makes figures worse, never better.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,17 +11,17 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from bench.typeahead.contestant import Built, Role
 from bench.typeahead.load import Paced
-from bench.typeahead.quality import Judged
-from bench.typeahead.vitals import Memory
+from bench.typeahead.process_usage import Memory
+from bench.typeahead.quality import QualityScores
+from bench.typeahead.system import BuildStats, Role
 
 _ABOUT_HALF: Final = 0.45
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of one contestant.
+    """One round of one system.
 
     Attributes:
         per_second: answers a second, saturated.
@@ -30,7 +30,7 @@ class Round:
         p50_us: the median with one caller, in microseconds.
         p99_us: the 99th percentile with one caller.
         even: half of saturation, requests at even distances.
-        poisson: the same, at moments of chance.
+        poisson: the same, with Poisson arrivals.
     """
 
     per_second: float
@@ -44,10 +44,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One contestant at one size.
+    """One system at one size.
 
     Attributes:
-        name: the contestant's.
+        name: the system's.
         role: what it is in the comparison.
         about: how it is set up.
         version: of its parts.
@@ -62,11 +62,11 @@ class Result:
     role: Role
     about: str
     version: str
-    built: Built
+    built: BuildStats
     body_bytes: float
     rounds: tuple[Round, ...]
     memory: Memory
-    quality: Judged | None
+    quality: QualityScores | None
 
     @property
     def per_second(self) -> float:
@@ -78,17 +78,17 @@ class Result:
         return min(map(figure, self.rounds))
 
     def calmest(self, paced: Callable[[Round], Paced]) -> Paced:
-        """Of one kind of paced load the round with the lowest p99; its p50 belongs to it.
+        """The round with the lowest p99 of one kind of paced load.
 
-        A round counts only if its rate was kept, and was about half of what the server takes at best.
+        A round counts only if its rate was reached, and was about half of the saturated rate.
         """
         least = _ABOUT_HALF * self.per_second
-        return min(map(paced, self.rounds), key=lambda one: (not one.kept, one.achieved < least, one.p99_us))
+        return min(map(paced, self.rounds), key=lambda one: (not one.on_rate, one.achieved < least, one.p99_us))
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """A contestant without figures.
+class Unmeasured:
+    """A system without figures.
 
     Attributes:
         name: its own.
@@ -116,15 +116,15 @@ class Size:
     lines: int
     mixed: bool
     results: tuple[Result, ...]
-    absent: tuple[Left, ...] = ()
-    failed: tuple[Left, ...] = ()
+    absent: tuple[Unmeasured, ...] = ()
+    failed: tuple[Unmeasured, ...] = ()
 
     def named(self, name: str) -> Result | None:
-        """A contestant's result, if it has one."""
+        """A system's result, if it has one."""
         return next((one for one in self.results if one.name == name), None)
 
     def judged(self) -> list[tuple[str, Result]]:
-        """Whose quality was measured, each with a title; those of ours that give the same answers are told once."""
+        """The results with a quality and their titles; those of ours with equal responses appear once."""
         found: list[tuple[str, Result]] = []
         for one in self.results:
             same = [title for title, other in found if one.role is Role.OURS and other.quality == one.quality]
@@ -165,7 +165,7 @@ class Report:
         settings: rounds, seconds and so on, as they were given.
         seeds: of the corpus and the workload.
         sizes: from small to large.
-        extra: what other benchmarks of the same run have told, by their titles.
+        extra: figures of other benchmarks of the same run by title.
     """
 
     made_at: str
@@ -186,5 +186,5 @@ def write(report: Report, path: Path) -> None:
 
 
 def read(path: Path) -> Report:
-    """Read what `write` has kept."""
+    """Read a stored report."""
     return _REPORT.validate_json(path.read_bytes())

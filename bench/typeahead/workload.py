@@ -1,9 +1,9 @@
-"""What is typed: streams of key presses, the development queries class by class, and beginnings of names.
+"""The requests: streams of suggest requests, the development queries by class, and prefixes of names.
 
 Targets of the streams are development and invented shops, drawn by their popularity. That is the logarithm of a rank,
 and Zipf's law says that what has rank r is sought 1 / r as often as the first: a weight of 10^(4 p) gives the eight
 shops in a hundred that are best known about four fifths of the typing, as that law does for the first 8,000 of 100,000.
-So short beginnings of known names repeat, as they do. How far people type, how often they write capitals and name a
+So short prefixes of known names repeat, as they do. How far people type, how often they write capitals and name a
 country is drawn from the development sessions; in one stream of five a typing error is made, and half of those who make
 one go back and set it right. Some hundreds type at the same time.
 """
@@ -20,22 +20,22 @@ from typing import Any, Final
 from bench.typeahead.corpus import SEED, development_shops, invented_shops
 from index_mappings.text import fold
 
-# The first invented shops are in every corpus, so that the same streams can be asked of a small and of a large one.
+# The first invented shops are in every corpus, so that all sizes have the same requests.
 TARGETS_INVENTED: Final = 7_000
 LENGTHS: Final = (3, 4, 5)
 TYPO_LENGTH: Final = 7
 
 _ERRORS: Final = 0.2
 _CASES: Final = 500
-# How many people type at the same time, and how many seconds pass between two keys of one of them.
-_AT_ONCE: Final = 500
+# The number of people who type at the same time, and the seconds between two keystrokes.
+_TYPISTS: Final = 500
 _KEY_S: Final = (0.1, 0.4)
 _KEYBOARD: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """One request: what stands in the field after a key press, and the country, if the client names one."""
+class TypedQuery:
+    """One suggest request: the text of the field after a keystroke, and the country if there is one."""
 
     q: str
     country: str | None = None
@@ -43,60 +43,59 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one person typed.
+    """The suggest requests of one person.
 
     Attributes:
-        presses: a request each, in order.
-        target: the id of the shop that was meant.
+        requests: one for each keystroke, in order.
+        target: the id of the intended shop.
     """
 
-    presses: tuple[Typed, ...]
+    requests: tuple[TypedQuery, ...]
     target: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """A query and what answers it.
+class LabelledQuery:
+    """A query with its relevance labels.
 
     Attributes:
         typed: the request.
-        relevant: the ids of the shops of which one is to be shown.
-        acceptable: ids that are neither right nor wrong.
+        relevant: the ids of the shops of which one must be found.
+        acceptable: the ids that count neither way.
     """
 
-    typed: Typed
+    typed: TypedQuery
     relevant: frozenset[str]
     acceptable: frozenset[str] = frozenset()
 
 
-def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INVENTED) -> list[Typed]:
-    """So many requests of people who type at the same time, in the order in which their keys are pressed.
+def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INVENTED) -> list[TypedQuery]:
+    """Suggest requests of hundreds of people who type at the same time, in order of time.
 
-    Nobody presses thousands of keys a second: a load of that many is hundreds of people, and what one of them presses
-    next comes after something of all the others. It may be asked again and again: who has not come to an end goes on
-    at the beginning.
+    One person does not type thousands of keys a second, so the sessions of many are interleaved. The list may
+    be repeated: a session that does not end continues at the beginning.
 
     Args:
         dev_data: the folder of the development data.
-        seed: of the draws.
-        count: of requests.
-        invented: how many invented shops of the corpus are targets as well; no more than it holds.
+        seed: the seed.
+        count: the number of requests.
+        invented: the number of invented shops among the targets; no more than the corpus has.
     """
     chance = random.Random(f"at the same time {seed}")
-    seconds = count * sum(_KEY_S) / 2 / _AT_ONCE
-    pressed: list[tuple[float, Typed]] = []
+    seconds = count * sum(_KEY_S) / 2 / _TYPISTS
+    timed: list[tuple[float, TypedQuery]] = []
     sought = typing_sessions(dev_data, seed, invented=invented)
-    while len(pressed) < count:
-        moment = chance.uniform(0, seconds)
-        for press in next(sought).presses[: count - len(pressed)]:
-            pressed.append((moment % seconds, press))
-            moment += chance.uniform(*_KEY_S)
-    pressed.sort(key=itemgetter(0))
-    return [press for _, press in pressed]
+    while len(timed) < count:
+        timestamp = chance.uniform(0, seconds)
+        for request in next(sought).requests[: count - len(timed)]:
+            timed.append((timestamp % seconds, request))
+            timestamp += chance.uniform(*_KEY_S)
+    timed.sort(key=itemgetter(0))
+    return [request for _, request in timed]
 
 
 def typing_sessions(dev_data: Path, seed: int, *, invented: int = TARGETS_INVENTED) -> Iterator[Session]:
-    """Such streams without end, each with the shop that was meant; arguments as for `typing`."""
+    """Endless sessions with their intended shops; arguments as for `typing`."""
     chance = random.Random(f"typing {seed}")
     known = development_shops(dev_data)
     shops = [*known, *islice(invented_shops(known, SEED), invented)]
@@ -105,42 +104,44 @@ def typing_sessions(dev_data: Path, seed: int, *, invented: int = TARGETS_INVENT
     while True:
         (shop,) = chance.choices(shops, cum_weights=heaviness)
         habit = chance.choice(habits)
-        yield Session(_presses(chance, shop, habit), shop["id"])
+        yield Session(_requests(chance, shop, habit), shop["id"])
 
 
 def sessions(dev_data: Path) -> list[Session]:
     """The development sessions."""
     return [
-        Session(tuple(Typed(q, line.get("country")) for q in line["keystrokes"]), line["target"])
+        Session(tuple(TypedQuery(q, line.get("country")) for q in line["keystrokes"]), line["target"])
         for line in _lines(dev_data / "dev-sessions.ndjson")
     ]
 
 
-def classes(dev_data: Path) -> dict[str, list[Sought]]:
-    """The development queries by kind, then beginnings by length ("3 characters" ...), then "typo in seven"."""
-    found: dict[str, list[Sought]] = {}
+def classes(dev_data: Path) -> dict[str, list[LabelledQuery]]:
+    """The development queries by kind, then prefixes by length ("3 characters" ...), then "typo in seven"."""
+    found: dict[str, list[LabelledQuery]] = {}
     for line in _lines(dev_data / "dev-queries.ndjson"):
-        sought = Sought(
-            Typed(line["q"], line.get("country")), frozenset(line["relevant"]), frozenset(line.get("acceptable", ()))
+        sought = LabelledQuery(
+            TypedQuery(line["q"], line.get("country")),
+            frozenset(line["relevant"]),
+            frozenset(line.get("acceptable", ())),
         )
         found.setdefault(line["kind"], []).append(sought)
-    return found | beginnings(dev_data)
+    return found | prefixes(dev_data)
 
 
-def beginnings(dev_data: Path, seed: int = SEED) -> dict[str, list[Sought]]:
-    """Beginnings of development shops' names, in lower case: of 3, 4 and 5 characters, and of 7 with a typing error.
+def prefixes(dev_data: Path, seed: int = SEED) -> dict[str, list[LabelledQuery]]:
+    """Prefixes of names of development shops in lower case: of 3, 4 and 5 characters, and of 7 with a typing error.
 
-    The shops are drawn by popularity; all that bear the name are right.
+    The shops are drawn by popularity; all shops of the name are relevant.
     """
     chance = random.Random(f"beginnings {seed}")
     shops = development_shops(dev_data)
     found = {}
     for length in LENGTHS:
         drawn = _named(chance, shops, length)
-        found[f"{length} characters"] = [Sought(Typed(name[:length]), relevant) for name, relevant in drawn]
+        found[f"{length} characters"] = [LabelledQuery(TypedQuery(name[:length]), relevant) for name, relevant in drawn]
     drawn = _named(chance, shops, TYPO_LENGTH)
     found["typo in seven"] = [
-        Sought(Typed(_misspelt(chance, name[:TYPO_LENGTH])), relevant) for name, relevant in drawn
+        LabelledQuery(TypedQuery(_misspelt(chance, name[:TYPO_LENGTH])), relevant) for name, relevant in drawn
     ]
     return found
 
@@ -159,50 +160,50 @@ def _weight(shop: Mapping[str, Any]) -> float:
     return float(10 ** (4 * (shop["popularity"] or 0.0)))
 
 
-def _presses(chance: random.Random, shop: Mapping[str, Any], habit: Session) -> tuple[Typed, ...]:
-    """The key presses of somebody who means a shop and types as far, and in such letters, as somebody else did."""
-    longest = max((press.q for press in habit.presses), key=len)
+def _requests(chance: random.Random, shop: Mapping[str, Any], habit: Session) -> tuple[TypedQuery, ...]:
+    """The requests for a shop with the length, case and country of a development session."""
+    longest = max((request.q for request in habit.requests), key=len)
     text = shop["name"] if longest != longest.lower() else shop["name"].lower()
     text = text[: max(1, len(longest))].strip()
     wrong = _misspelt(chance, text) if len(text) > 2 and chance.random() < _ERRORS else text
     shown = [wrong[:end] for end in range(1, len(wrong) + 1)]
     if wrong != text and chance.random() < 0.5:
-        # Seen and set right: back to where it is as it was meant, and on.
-        right = max(1, _agreeing(wrong, text))
+        # The error is corrected: delete to the common prefix and go on.
+        right = max(1, _common_prefix(wrong, text))
         shown += [wrong[:end] for end in range(len(wrong) - 1, right, -1)]
         shown += [text[:end] for end in range(right, len(text) + 1)]
-    country = chance.choice(shop["countries"]) if habit.presses[0].country and shop["countries"] else None
-    return tuple(Typed(q, country) for q in shown)
+    country = chance.choice(shop["countries"]) if habit.requests[0].country and shop["countries"] else None
+    return tuple(TypedQuery(q, country) for q in shown)
 
 
-def _agreeing(one: str, other: str) -> int:
-    """How many characters two texts have in common at the beginning."""
+def _common_prefix(one: str, other: str) -> int:
+    """The length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _misspelt(chance: random.Random, text: str) -> str:
     """The text with one typing error: a swap, a loss, a neighbouring key, or a key too many."""
     while True:
-        place = chance.randrange(len(text))
-        near = _beside(chance, text[place])
+        index = chance.randrange(len(text))
+        near = _neighbouring_key(chance, text[index])
         wrong = chance.choice(
             (
-                text[:place] + text[place + 1 : place + 2] + text[place] + text[place + 2 :],
-                text[:place] + text[place + 1 :],
-                text[:place] + near + text[place + 1 :],
-                text[:place] + near + text[place:],
+                text[:index] + text[index + 1 : index + 2] + text[index] + text[index + 2 :],
+                text[:index] + text[index + 1 :],
+                text[:index] + near + text[index + 1 :],
+                text[:index] + near + text[index:],
             )
         )
         if wrong.strip() and fold(wrong) != fold(text):
             return wrong
 
 
-def _beside(chance: random.Random, character: str) -> str:
-    """A key beside the one of a character; the character itself where the keyboard is not known."""
+def _neighbouring_key(chance: random.Random, character: str) -> str:
+    """A neighbouring key of a character; the character itself if it is not on the keyboard."""
     for row in _KEYBOARD:
-        if (place := row.find(character.lower())) != -1:
-            return chance.choice(row[max(0, place - 1) : place] + row[place + 1 : place + 2])
+        if (index := row.find(character.lower())) != -1:
+            return chance.choice(row[max(0, index - 1) : index] + row[index + 1 : index + 2])
     return character
 
 

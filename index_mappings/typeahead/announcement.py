@@ -1,6 +1,6 @@
-"""What will be live next: written before a publish, so that readers can fetch its typeahead ahead of it.
+"""The announcement of the next live generation, written before a publish so that services fetch its typeahead early.
 
-Over OpenSearch this is a document in the index of the live generation's stamp. No answer depends on it.
+In OpenSearch this is a document in the index of the live generation's stamp. No answer depends on it.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ class Announcement:
 
     Attributes:
         generation: its name.
-        typeahead: the manifest of its typeahead, by name.
+        typeahead: the name of the manifest of its typeahead.
     """
 
     generation: str
     typeahead: str
 
     def to_wire(self) -> dict[str, Any]:
-        """The document; `stamp` is the one field that the strict mapping of that index has."""
+        """The document; `stamp` is the only field in the strict mapping of that index."""
         return {"stamp": {"announced": asdict(self)}}
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> "Announcement | None":
-        """Read the document; None where it is none, as what it says only saves time."""
+        """Read the document; None if it is invalid, because it only saves time."""
         try:
             announced = document["stamp"]["announced"]
             found = cls(announced["generation"], announced["typeahead"])

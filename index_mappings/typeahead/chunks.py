@@ -1,7 +1,7 @@
-"""Files of a typeahead as documents of an index: how a server without files keeps segments and manifests.
+"""Files of a typeahead, segments and manifests, as documents of an OpenSearch index.
 
-A file is cut into chunks, each packed by itself and kept as one document whose id names file and place. A manifest is
-such a file too. Nothing of it is searched: a reader asks for the ids that it computes.
+A file is split into chunks, each compressed and stored as one document whose id has the file's name and the chunk's
+number. The documents are never searched: a reader computes the ids.
 """
 
 import zlib
@@ -11,38 +11,38 @@ from typing import Any, Final
 
 # The kind of index, as `index_name` takes it: one for each generation.
 TYPEAHEAD: Final = "typeahead"
-# Before packing. Fewer requests than smaller ones, and still far below a server's bound on a request.
+# Before compression. Large enough for few requests, and far below a cluster's limit of a request's size.
 CHUNK_BYTES: Final = 4 * 1024 * 1024
-# Level 1 makes a third of it in a tenth of the time of the default.
+# Level 1 compresses to a third, in a tenth of the default level's time.
 _LEVEL: Final = 1
 
 
 def chunk_count(size: int) -> int:
-    """How many chunks a file of so many bytes has; an empty one has one."""
+    """The number of chunks of a file of `size` bytes; at least one."""
     return max(1, -(-size // CHUNK_BYTES))
 
 
-def chunk_id(name: str, place: int) -> str:
+def chunk_id(name: str, number: int) -> str:
     """The id of a chunk's document."""
-    return f"{name}-{place}"
+    return f"{name}-{number}"
 
 
 def chunk_document(name: str, size: int, data: bytes | memoryview) -> dict[str, Any]:
     """The document of a chunk.
 
     Args:
-        name: of its file.
-        size: of its whole file, in bytes.
+        name: the name of its file.
+        size: the size of its file, in bytes.
         data: the chunk's own bytes.
     """
     return {"file": name, "bytes": size, "data": b64encode(zlib.compress(data, _LEVEL)).decode("ascii")}
 
 
 def file_size(document: Mapping[str, Any]) -> int:
-    """The size of the file that a chunk is of, in bytes, as the chunk states it.
+    """The size of a chunk's file in bytes, as the chunk's document states it.
 
     Raises:
-        ValueError: it states none.
+        ValueError: the document is damaged.
     """
     size = document.get("bytes")
     if not isinstance(size, int) or size < 0:
@@ -50,42 +50,33 @@ def file_size(document: Mapping[str, Any]) -> int:
     return size
 
 
-def chunk_of(document: Mapping[str, Any], name: str, place: int, size: int) -> bytes:
+def chunk_of(document: Mapping[str, Any], name: str, number: int, size: int) -> bytes:
     """The bytes of one chunk of a file.
 
     Args:
-        document: the chunk's.
-        name: of its file.
-        place: of the chunk in the file, from 0 on.
-        size: of the whole file, in bytes.
+        document: the chunk's document.
+        name: the name of the file.
+        number: the number of the chunk, from 0.
+        size: the size of the file, in bytes.
 
     Raises:
-        ValueError: it is damaged, or a chunk of another file.
+        ValueError: the document is damaged, or belongs to another file.
     """
-    data = chunk_data(document)
-    if document.get("file") != name or file_size(document) != size or len(data) != _length(place, size):
+    try:
+        decompressor = zlib.decompressobj()
+        data = decompressor.decompress(b64decode(document["data"], validate=True), CHUNK_BYTES)
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise ValueError("a chunk of the typeahead is damaged") from error
+    if not decompressor.eof:
+        raise ValueError("a chunk of the typeahead is damaged or too large")
+    length = min(CHUNK_BYTES, size - number * CHUNK_BYTES)
+    if document.get("file") != name or file_size(document) != size or len(data) != length:
         raise ValueError("a chunk of the typeahead belongs to another file")
     return data
 
 
-def chunk_data(document: Mapping[str, Any]) -> bytes:
-    """The bytes of a chunk, at most CHUNK_BYTES of them.
-
-    Raises:
-        ValueError: it is damaged, or larger than a chunk.
-    """
-    try:
-        unpacking = zlib.decompressobj()
-        data = unpacking.decompress(b64decode(document["data"], validate=True), CHUNK_BYTES)
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
-        raise ValueError("a chunk of the typeahead is damaged") from error
-    if not unpacking.eof:
-        raise ValueError("a chunk of the typeahead is damaged or too large")
-    return data
-
-
 def chunk_mapping() -> dict[str, Any]:
-    """The mapping of the index: chunks are carried, and found by their file only when that is removed."""
+    """The mapping of the index: chunks are only stored; the file's name is indexed for removing its chunks."""
     return {
         "dynamic": "strict",
         "properties": {
@@ -94,7 +85,3 @@ def chunk_mapping() -> dict[str, Any]:
             "data": {"type": "binary"},
         },
     }
-
-
-def _length(place: int, size: int) -> int:
-    return min(CHUNK_BYTES, size - place * CHUNK_BYTES)

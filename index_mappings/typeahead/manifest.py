@@ -1,7 +1,8 @@
-"""The manifest of a typeahead: which segments hold its shops, which of theirs are gone, and all categories.
+"""The manifest of a typeahead: its segments, which of their shops are removed, and all categories.
 
-A manifest is one immutable file, named by the SHA-256 of its bytes; the stamp names the manifest. A folded segment
-equals its inputs: then there are two coverings, and a reader uses the first one of which it has all files.
+A manifest is one immutable file, named by the SHA-256 of its bytes; the stamp names the manifest. After segments were
+merged there are two equal coverings, with the result and with its inputs; a reader uses the first one whose files it
+has.
 """
 
 import json
@@ -16,24 +17,25 @@ from typing import Final
 from index_mappings.documents import CategoryEntry
 
 SUFFIX: Final = ".manifest"
-# Segments that one suggest request asks, at most: the kernel takes 18 microseconds for one and 100 for eight.
-MOST_SEGMENTS: Final = 4
+# The maximum number of segments that a suggest request searches: the kernel takes 18 microseconds for one and 100 for
+# eight.
+MAX_SEGMENTS: Final = 4
 _NAME_LETTERS: Final = frozenset("0123456789abcdef")
 _NAME_LENGTH: Final = 64
-# What a bitmap may unpack to: the bits of more shops than a segment can number.
-_MOST_BITMAP_BYTES: Final = 1 << 24
+# The maximum size of a decompressed bitmap: it has bits for more shops than a segment can number.
+_MAX_BITMAP_BYTES: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentUse:
-    """A segment as one covering uses it.
+    """A segment in a covering.
 
     Attributes:
         name: SHA-256 of its bytes, in hexadecimal.
         size: in bytes.
-        shops: how many it holds, those included that are gone.
-        removed: a bit for each number that is gone or newer elsewhere, the lowest bit of the first byte first; trailing
-            zeros may be left out.
+        shops: its number of shops, removed ones included.
+        removed: a bitmap of the numbers of shops that are removed or newer in another segment, the lowest bit of the
+            first byte first; trailing zeros may be left out.
     """
 
     name: str
@@ -47,12 +49,12 @@ Covering = tuple[SegmentUse, ...]
 
 @dataclass(frozen=True, slots=True)
 class TypeaheadManifest:
-    """What a typeahead is made of.
+    """The segments and categories of a typeahead.
 
     Attributes:
-        coverings: each holds every shop exactly once, in segments from the oldest to the newest; the preferred one
+        coverings: each has every shop exactly once, in segments from the oldest to the newest; the preferred one is
             first.
-        categories: all that a public shop carries, most shops first, then slug (M11).
+        categories: all categories that a public shop carries, most shops first, then slug (M11).
     """
 
     coverings: tuple[Covering, ...]
@@ -76,7 +78,7 @@ class TypeaheadManifest:
         """Read a manifest's file.
 
         Raises:
-            ValueError: it is not the one of this name, or none.
+            ValueError: its hash is not this name, or it is not a manifest.
         """
         if sha256(data).hexdigest() != name:
             raise ValueError("the manifest of the typeahead is damaged")
@@ -97,18 +99,18 @@ def is_name(text: str) -> bool:
 
 
 def manifest_path(directory: Path, name: str) -> Path:
-    """The file of a manifest by its name."""
+    """The path of a manifest by its name."""
     return directory / f"{name}{SUFFIX}"
 
 
 def typeahead_directory(generation_directory: Path) -> Path:
-    """Where the embedded engine keeps the files of a generation."""
+    """The folder of a generation's typeahead files in the embedded engine."""
     return generation_directory / "typeahead"
 
 
-def bitmap_of(numbers: Iterable[int]) -> bytes:
-    """A bit for each number, as `SegmentUse.removed` holds them."""
-    bits = bytearray()
+def bitmap_of(numbers: Iterable[int], bitmap: bytes = b"") -> bytes:
+    """A bitmap as `SegmentUse.removed`, of some numbers and of all numbers in another bitmap."""
+    bits = bytearray(bitmap)
     for number in numbers:
         if (byte := number >> 3) >= len(bits):
             bits.extend(bytes(byte + 1 - len(bits)))
@@ -122,9 +124,9 @@ def _category(slug: str, name: str, count: int, words: Iterable[str]) -> Categor
 
 def _use(name: str, size: int, shops: int, removed: str) -> SegmentUse:
     if not is_name(name):
-        raise ValueError("a segment has another name than a SHA-256")
-    unpacking = zlib.decompressobj()
-    bitmap = unpacking.decompress(b64decode(removed, validate=True), _MOST_BITMAP_BYTES)
-    if not unpacking.eof:
+        raise ValueError("the name of a segment is not a SHA-256")
+    decompressor = zlib.decompressobj()
+    bitmap = decompressor.decompress(b64decode(removed, validate=True), _MAX_BITMAP_BYTES)
+    if not decompressor.eof:
         raise ValueError("a bitmap is larger than any segment's")
     return SegmentUse(name, int(size), int(shops), bitmap)

@@ -1,1 +1,1 @@
-"""What helps an operator to write a catalogue: schema, validation, starter, import from CSV."""
+"""Tools for writing a catalogue: schema, validation, starter, import from CSV."""

@@ -1,4 +1,4 @@
-"""Which column of a CSV is which field of a shop: by the columns' names, and by what the operator says."""
+"""Maps the columns of a CSV to the fields of a shop, by the columns' names and the operator's `--map` options."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ FIELDS: Final = (
     "id", "name", "domain", "categories", "countries", "popularity", "aliases", "checkout_hosts", "visibility",
     "source",
 )  # fmt: skip
-# By field: the names of columns, in lower case with _ for what is no letter or digit; the first that is there wins.
+# By field: names of columns, in lower case with _ for other characters than letters and digits; the first match wins.
 _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("id", "shop_id", "shopid", "merchant_id", "store_id", "key", "identifier"),
     "name": (
@@ -36,29 +36,29 @@ _NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the columns of a CSV mean.
+    """The fields of the columns of a CSV.
 
     Attributes:
-        places: the number of its column, from 0, for each field that has one.
+        positions: the position of its column, from 0, for each field that has one.
         header: the names of all columns.
     """
 
-    places: Mapping[str, int]
+    positions: Mapping[str, int]
     header: Sequence[str]
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The columns that are no field."""
-        return tuple(name for place, name in enumerate(self.header) if place not in self.places.values())
+        """The columns without a field."""
+        return tuple(name for position, name in enumerate(self.header) if position not in self.positions.values())
 
     def as_text(self) -> str:
-        """The mapping for people, one field a line."""
+        """The mapping as text, one field a line."""
         lines = [f"  {field:<15} {self._meaning(field)}" for field in FIELDS]
         unused = ", ".join(map(repr, self.unused)) or "none"
         return "\n".join(["Columns:", *lines, f"  {'not used':<15} {unused}"])
 
     def _meaning(self, field: str) -> str:
-        return f"column {self.header[self.places[field]]!r}" if field in self.places else _DEFAULTS[field]
+        return f"column {self.header[self.positions[field]]!r}" if field in self.positions else _DEFAULTS[field]
 
 
 _DEFAULTS: Final[Mapping[str, str]] = {
@@ -78,36 +78,39 @@ def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
 
     Args:
         header: the names of the columns.
-        stated: `COLUMN=FIELD` each, before what the names suggest; an empty FIELD leaves a column out.
+        stated: `COLUMN=FIELD` each, which overrides the names; an empty FIELD leaves a column out.
 
     Raises:
         CatalogueError: a stated column or field does not exist, or name or domain have no column.
     """
     named = [_plain(name) for name in header]
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     settled: set[int] = set()
     for pair in stated:
         column, equals, field = pair.rpartition("=")
-        place = named.index(_plain(column)) if equals and _plain(column) in named else None
-        if place is None or (field and field not in FIELDS):
+        position = named.index(_plain(column)) if equals and _plain(column) in named else None
+        if position is None or (field and field not in FIELDS):
             raise CatalogueError(
-                f"--map {pair!r} does not fit: it is COLUMN=FIELD, with a column of the file ({', '.join(header)})"
+                f"--map {pair!r} is wrong: it must be COLUMN=FIELD, with a column of the file ({', '.join(header)})"
                 f" and a field ({', '.join(FIELDS)})"
             )
-        settled.add(place)
+        settled.add(position)
         if field:
-            places[field] = place
+            positions[field] = position
     for field, synonyms in _SYNONYMS.items():
         found = (named.index(name) for name in synonyms if name in named)
-        if field not in places and (place := next((one for one in found if one not in settled), None)) is not None:
-            places[field] = place
-    missing = [field for field in _REQUIRED if field not in places]
+        if (
+            field not in positions
+            and (position := next((one for one in found if one not in settled), None)) is not None
+        ):
+            positions[field] = position
+    missing = [field for field in _REQUIRED if field not in positions]
     if missing:
         raise CatalogueError(
-            f"no column is known to be the {' or the '.join(missing)} (there are: {', '.join(header)}): say which by"
+            f"no column is recognised as the {' or the '.join(missing)} (there are: {', '.join(header)}): name it by"
             f" --map COLUMN={missing[0]}"
         )
-    return Columns(places, tuple(header))
+    return Columns(positions, tuple(header))
 
 
 def _plain(name: str) -> str:

@@ -1,7 +1,7 @@
-"""A catalogue of shops from a CSV with a header.
+"""Reads a catalogue of shops from a CSV with a header.
 
-A bad row is reported by its line and field, never by its value (V1). A value that does not say what it is, such as a
-country's name, is brought to the form of the catalogue; nothing is guessed that the file does not say.
+A bad row is reported by its line and field, never by its value (V1). A value in another form, such as a country's name,
+is converted to the form of the catalogue; nothing is guessed that the file does not state.
 """
 
 import csv
@@ -39,11 +39,11 @@ _WORLD: Final = frozenset({"WORLDWIDE", "GLOBAL", "INTERNATIONAL", "WORLD"})
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """How a CSV is read.
+    """The options of reading a CSV.
 
     Attributes:
-        stated: `COLUMN=FIELD` each, before what the columns' names suggest.
-        category: of rows that state none; None where such a row is a bad one.
+        stated: `COLUMN=FIELD` each, which overrides the columns' names.
+        category: of rows without one; None where such a row is bad.
     """
 
     stated: Sequence[str] = ()
@@ -51,15 +51,15 @@ class CsvOptions:
 
 
 class _RowError(Exception):
-    """A row that is no record at all; the text says why."""
+    """A row that can't be read as a record; the text says why."""
 
 
 class CsvShops:
     """The shops of one CSV.
 
     Attributes:
-        columns: what its columns mean.
-        delimiter: what stands between its cells.
+        columns: the fields of its columns.
+        delimiter: the character between its cells.
     """
 
     def __init__(self, path: Path, options: CsvOptions) -> None:
@@ -82,10 +82,10 @@ class CsvShops:
         """The shops of all good rows.
 
         Args:
-            report: is called with the problems of each bad row.
+            report: called with the problems of each bad row.
 
         Raises:
-            CatalogueError: the file is no CSV from some line on.
+            CatalogueError: the file has a line that is no CSV.
         """
         ids: dict[str, int] = {}
         for line, cells in islice(self._lines(), 1, None):
@@ -98,8 +98,8 @@ class CsvShops:
                 faults: list[tuple[str | None, str]] = [("id", f"is already the id of line {first}{self._made()}")]
             except ValidationError as error:
                 faults = [(field, self._advised(field, reason)) for field, reason in reasons(error)]
-                # An id that would be made from a domain that is missing or wrong is no fault of its own.
-                faults = [fault for fault in faults if fault[0] != "id" or "id" in self.columns.places] or faults
+                # Where ids are made from domains, a missing or wrong domain is one fault, without the id that it lacks.
+                faults = [fault for fault in faults if fault[0] != "id" or "id" in self.columns.positions] or faults
             except _RowError as error:
                 faults = [(None, str(error))]
             report(*(Problem(self._path.name, line, field, reason) for field, reason in faults))
@@ -111,12 +111,12 @@ class CsvShops:
         return ShopRecord.model_validate(self._fields(cells))
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """The rows that are not blank, the header first, each with its first line."""
+        """The rows that are not blank, the header first, each with the number of its first line."""
         with self._opened() as file, self._as_error():
             reader = csv.reader(file, delimiter=self.delimiter)
-            before = 0
+            last = 0
             for row in reader:
-                line, before = before + 1, reader.line_num
+                line, last = last + 1, reader.line_num
                 if any(cell.strip() for cell in row):
                     yield line, row
 
@@ -136,11 +136,11 @@ class CsvShops:
             raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
 
     def _fields(self, cells: Sequence[str]) -> dict[str, Any]:
-        """A row as a line of `shops`: a value that is not understood stays, and is refused by the record."""
+        """A row as a line of `shops`; a value that can't be converted stays, and the record's model rejects it."""
         stated = {
-            field: cells[place].strip()
-            for field, place in self.columns.places.items()
-            if place < len(cells) and cells[place].strip()
+            field: cells[position].strip()
+            for field, position in self.columns.positions.items()
+            if position < len(cells) and cells[position].strip()
         }
         fields: dict[str, Any] = {field: text for field, text in stated.items() if field in _PLAIN}
         fields["categories"] = [
@@ -151,7 +151,7 @@ class CsvShops:
         fields["aliases"] = _several(stated.get("aliases", ""), "|;")
         fields["checkout_hosts"] = _several(stated.get("checkout_hosts", ""))
         fields["popularity"] = _number(stated.get("popularity"))
-        if "visibility" not in self.columns.places:
+        if "visibility" not in self.columns.positions:
             fields["visibility"] = "public"
         if "id" not in stated and "domain" in stated:
             fields["id"] = id_of(stated["domain"])
@@ -163,16 +163,16 @@ class CsvShops:
         return reason
 
     def _made(self) -> str:
-        return "" if "id" in self.columns.places else ", made from the same domain"
+        return "" if "id" in self.columns.positions else ", made from the same domain"
 
 
 def slug_of(name: str) -> str:
-    """A category's slug from its name in any script; empty where nothing of it can be spelt in ASCII."""
+    """A category's slug from its name in any script; empty where the name has no ASCII transliteration."""
     return _NO_SLUG.sub("-", anyascii(name).lower()).strip("-")[:_MAX_SLUG].rstrip("-")
 
 
 def id_of(domain: str) -> str:
-    """A shop's id from its domain, the same for every form of it; empty where it is no domain."""
+    """A shop's id from its domain, the same for every form of the domain; empty where the text is no domain."""
     host = reduce_host(domain) or ""
     made = _NO_ID.sub("_", host)
     if len(made) <= _MAX_ID:
@@ -183,7 +183,7 @@ def id_of(domain: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def country_code(text: str) -> str:
-    """The code of a country that is given by a code or by its English name; else the text in capitals."""
+    """The code of a country from its code or its English name; any other text in capitals."""
     code = text.upper()
     if code in COUNTRY_CODES:
         return code
@@ -203,8 +203,8 @@ def _country_names() -> Mapping[str, str]:
 
 
 def _several(cell: str, delimiters: str = "|;,") -> list[str]:
-    """The entries of a cell: between the first of the delimiters that it holds."""
-    delimiter = next((sign for sign in delimiters if sign in cell), delimiters[0])
+    """The entries of a cell, split at the first of these delimiters that occurs in it."""
+    delimiter = next((one for one in delimiters if one in cell), delimiters[0])
     return [part.strip() for part in cell.split(delimiter) if part.strip()]
 
 
@@ -226,7 +226,7 @@ def _encoding(path: Path) -> str:
 
 
 def _delimiter(sample: str) -> str:
-    """What separates cells: what the csv module finds, if the header has it; else what the header has most of."""
+    """The delimiter that the csv module finds, if the header has it; else the most frequent one of the header."""
     header = sample.partition("\n")[0]
     try:
         found = csv.Sniffer().sniff(sample, _DELIMITERS).delimiter

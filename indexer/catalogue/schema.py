@@ -1,7 +1,7 @@
-"""JSON Schemas of the records of a catalogue and of a change, made from the models that the indexer reads by.
+"""JSON Schemas of the records of a catalogue and of a change, made from the models of the indexer.
 
-A schema can say less than a model: it accepts every record that the indexer accepts, and a few that the indexer refuses
-(two letters that are no country, a `discount` of kind `percent` without a value).
+A schema is less strict than its model: it accepts every record that the indexer accepts, and a few that the indexer
+rejects (two letters that are no country, a `discount` of kind `percent` without a value).
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +37,7 @@ _TEXT: Final = {"type": "string"}
 
 
 def catalogue_schema() -> dict[str, Any]:
-    """One document that has the schema of each kind of record, and of a change, below `$defs`."""
+    """One document with the schema of each kind of record, and of a change, below `$defs`."""
     return {
         "$schema": DIALECT,
         "title": "The records of a catalogue",
@@ -53,29 +53,29 @@ def record_schema(kind: str) -> dict[str, Any]:
     Args:
         kind: one of KINDS.
     """
-    definitions = _definitions()
-    wanted = definitions[kind]
-    needed = _needed(wanted, definitions)
-    schema = {"$schema": DIALECT, **wanted}
-    if needed:
-        schema["$defs"] = {name: made for name, made in definitions.items() if name in needed}
+    definitions = _definitions() if kind == CHANGE else _definitions(kind)
+    schema = {"$schema": DIALECT, **definitions.pop(kind)}
+    if definitions:
+        schema["$defs"] = definitions
     return schema
 
 
-def _definitions() -> dict[str, Any]:
-    models: dict[str, type[BaseModel]] = {**RECORDS, CHANGE: StatedChange}
+def _definitions(*kinds: str) -> dict[str, Any]:
+    """The schemas of these kinds, by default of all, and then those of their parts."""
+    kinds = kinds or KINDS
+    models: dict[str, type[BaseModel]] = {kind: RECORDS.get(kind, StatedChange) for kind in kinds}
     _, made = models_json_schema([(model, "validation") for model in models.values()], ref_template=_REF)
     names = {model.__name__: kind for kind, model in models.items()}
     definitions = {names.get(name, name): _tidy(schema, names) for name, schema in made["$defs"].items()}
-    for kind in KINDS:
+    for kind in kinds:
         definitions[kind]["description"] = ABOUT[kind]
-    definitions[CHANGE] = _change(definitions[CHANGE])
-    parts = sorted(definitions.keys() - set(KINDS))
-    return {name: definitions[name] for name in (*KINDS, *parts)}
+    if CHANGE in kinds:
+        definitions[CHANGE] = _change(definitions[CHANGE])
+    return {name: definitions[name] for name in (*kinds, *sorted(definitions.keys() - set(kinds)))}
 
 
 def _tidy(schema: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - any part of a JSON document
-    """The schema without generated titles, and with references by the names of kinds."""
+    """The schema without generated titles, with references by the names of kinds."""
     if isinstance(schema, list):
         return [_tidy(part, names) for part in schema]
     if not isinstance(schema, dict):
@@ -88,7 +88,7 @@ def _tidy(schema: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - any part
 
 
 def _change(stated: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a change with what its fields demand of each other."""
+    """The schema of a change, with the rules between its fields."""
     fields = {**stated["properties"], "type": {"enum": list(RECORDS)}}
     is_upsert = {"op": {"const": "upsert"}}
     upsert = {"properties": is_upsert, "required": ["op"]}
@@ -121,16 +121,3 @@ def _versions() -> list[dict[str, Any]]:
         {"required": ["version"], "properties": {"version": _WHOLE_NUMBER}},
         {"required": ["updated_at"], "properties": {"updated_at": _TEXT}},
     ]
-
-
-def _needed(schema: Any, definitions: dict[str, Any]) -> set[str]:  # noqa: ANN401 - any part of a JSON document
-    """The names of the definitions that a schema refers to, directly or through others."""
-    if isinstance(schema, list):
-        return {name for part in schema for name in _needed(part, definitions)}
-    if not isinstance(schema, dict):
-        return set()
-    found = {name for part in schema.values() for name in _needed(part, definitions)}
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        found |= {name, *_needed(definitions[name], definitions)}
-    return found

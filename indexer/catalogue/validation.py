@@ -1,6 +1,6 @@
-"""Checking a catalogue without building it: every problem that a build would report, and what a build would leave out.
+"""Checks a catalogue without building it: finds every problem that a build would report, and what it would leave out.
 
-The records go through the state of a build in a temporary directory: memory is bounded, and the rules are the build's.
+The records go into a state in a temporary directory, as in a build, so memory is bounded and the rules are the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from indexer.jobs.build_summary import notes_of
+from indexer.jobs.build_summary import build_notes, disputed_categories
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, read_catalogue
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
-from indexer.records.related import BELONGINGS
+from indexer.records.related import RELATED_RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.changes.records import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
@@ -24,7 +24,7 @@ _CHANGES: Final = "changes"
 
 @dataclass(slots=True)
 class ReportedProblems(ProblemLog):
-    """Problems that are reported as they are found; of those that are listed only the first hundred are held.
+    """Problems that are reported when they are found; only the first hundred are stored.
 
     Attributes:
         report: takes each problem.
@@ -41,13 +41,13 @@ class ReportedProblems(ProblemLog):
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """What a catalogue holds.
+    """The result of a validation.
 
     Attributes:
-        records: valid records by kind, changes among them; empty where reading did not come to its end.
-        public_shops: shops that a build would publish.
-        bad_records: records, lines or files with a problem.
-        problems: how many problems there are.
+        records: valid records by kind, changes among them; empty where the catalogue could not be read to its end.
+        public_shops: the number of shops that a build would publish.
+        bad_records: the number of records, lines or files with a problem.
+        problems: the number of problems.
         notes: what a build would leave out, and why.
     """
 
@@ -61,16 +61,16 @@ class Validated:
 def validate(
     path: Path, report: Callable[[Problem], None], *, changes: Path | None = None, lenient: bool = False
 ) -> Validated:
-    """Read everything and report every problem.
+    """Read a catalogue, and report every problem.
 
     Args:
         path: a directory of NDJSON files, or one file of shops.
-        report: takes each problem as it is found.
-        changes: the file of changes, where it is not `changes.ndjson` of the directory.
-        lenient: pass over unknown fields and files.
+        report: called with each problem when it is found.
+        changes: the file of changes; None means `changes.ndjson` of the directory.
+        lenient: ignore unknown fields and files.
 
     Raises:
-        CatalogueError: there is no catalogue there; what is wrong within it is reported instead.
+        CatalogueError: the path has no catalogue; problems within a catalogue are reported instead.
         DiskFullError: there is no space for the temporary state.
     """
     source = NdjsonCatalogue(path, lenient=lenient, changes=changes)
@@ -86,22 +86,21 @@ def validate(
         if not public:
             reason = "holds no shop that would be public; --allow-empty builds it nevertheless"
             problems.add(Problem(source.name("shops"), 0, None, reason))
-        followed = source.changes()
-        if followed is not None and followed.path.is_file():
-            records[_CHANGES] = _count_changes(followed.path, problems, lenient=lenient)
+        change_file = source.changes()
+        if change_file is not None and change_file.path.is_file():
+            records[_CHANGES] = _count_changes(change_file.path, problems, lenient=lenient)
     except CatalogueError as error:
         problems.add(Problem(path.name, 0, None, str(error)))
     return Validated(records, public, problems.records, problems.count, notes)
 
 
 def _read(source: NdjsonCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tuple[str, ...]]:
-    """What was read, and the notes on it."""
+    """Read the records; returns their counts and the notes."""
     with TemporaryDirectory(prefix="shop-directory-") as folder:
-        letters = DeadLetters(Path(folder) / "none.ndjson")  # takes refused changes, of which none are read here
+        letters = DeadLetters(Path(folder) / "none.ndjson")  # unused, as no changes are read here
         reading = Reading(source, None, None, letters, skip_invalid=True)
         with State.create(Path(folder) / "state.sqlite") as state:
             counts = read_catalogue(reading, state, problems)
-            disputed = [category.slug for category in state.shops.categories() if category.names > 1]
             left_out = [
                 f"{source.name(kind)}: {number:,} records belong to no public shop and would be left out"
                 for kind, number in counts.left_out.items()
@@ -109,21 +108,21 @@ def _read(source: NdjsonCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tu
             ]
             unknown = [
                 f"{source.name(kind)}:{line}: shop_id is the id of no valid record of {source.name('shops')}"
-                for kind in BELONGINGS
+                for kind in RELATED_RECORDS
                 if kind in source.kinds()
                 for line in state.related_records.without_shop(kind, NOTED)
             ]
-            return counts, (*left_out, *unknown, *notes_of(source.name("shops"), counts, disputed))
+            return counts, (*left_out, *unknown, *build_notes(source.name("shops"), counts, disputed_categories(state)))
 
 
 def _count_changes(path: Path, problems: ProblemLog, *, lenient: bool) -> int:
-    """The changes that can be applied; the others are reported."""
+    """The number of changes that can be applied; the others are reported."""
     good = 0
     with stage("Reading changes", path.stat().st_size, "bytes") as advance:
         for line, text in numbered_lines(path, problems, advance):
             faults = change_faults(text, lenient=lenient)
             if faults:
-                problems.add(*(Problem(path.name, line, place, reason) for place, reason in faults))
+                problems.add(*(Problem(path.name, line, name, reason) for name, reason in faults))
             else:
                 good += 1
     return good

@@ -1,4 +1,4 @@
-"""Writing a new catalogue into a directory that holds nothing yet: the starter, or the shops of another source."""
+"""Writes a new catalogue into an empty directory: the starter, or the shops of another source."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def write_starter(folder: Path) -> tuple[str, ...]:
     """Write a small catalogue with one file of each kind, and a README.md that explains them.
 
     Args:
-        folder: an empty directory, or one that is not there yet.
+        folder: an empty directory, or one that does not exist yet.
 
     Returns:
         The names of the files.
@@ -34,10 +34,10 @@ def write_starter(folder: Path) -> tuple[str, ...]:
 
 @contextmanager
 def new_shops_file(folder: Path) -> Iterator[TextIO]:
-    """A file that becomes `shops.ndjson` of a directory if all goes well; otherwise nothing is left.
+    """A file that becomes `shops.ndjson` of a directory when the block succeeds, and is removed otherwise.
 
     Args:
-        folder: an empty directory, or one that is not there yet.
+        folder: an empty directory, or one that does not exist yet.
 
     Raises:
         CatalogueError: the directory is not empty, or can't be written.
@@ -54,7 +54,7 @@ def new_shops_file(folder: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[None]:
-    """A directory that is made where it is missing, and removed again if it was made in vain."""
+    """Make a directory where it is missing, and remove it again if it stays empty."""
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)

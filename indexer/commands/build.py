@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.exit_status import list_problems, tell, told
+from indexer.commands.exit_status import exit_on_failure, list_problems, print_note
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -59,18 +59,19 @@ def build_command(
         bool,
         typer.Option(
             "--fresh-state",
-            help="Forget versions and deletions that came before this catalogue.",
+            help="Ignore versions and deletions from before this catalogue.",
             rich_help_panel=_SAFETY,
         ),
     ] = False,
-    golden: Annotated[
+    acceptance: Annotated[
         Path | None,
         typer.Option(
-            "--golden",
-            help="An NDJSON file of queries whose answers must hold before publishing.",
+            "--acceptance",
+            help="An NDJSON file of acceptance queries, which must pass before publishing.",
             rich_help_panel=_SAFETY,
         ),
     ] = None,
+    golden: Annotated[Path | None, typer.Option("--golden", hidden=True)] = None,  # the former name of --acceptance
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Read, validate, project and count; write nothing.", rich_help_panel=_SAFETY),
@@ -79,7 +80,7 @@ def build_command(
         bool,
         typer.Option(
             "--if-changed",
-            help="Build nothing where the live generation was built from the same catalogue, options and program.",
+            help="Build nothing if the live generation was built from the same catalogue, options and program.",
             rich_help_panel=_WHAT,
         ),
     ] = False,
@@ -88,10 +89,10 @@ def build_command(
 ) -> None:
     """Build a new generation from the whole catalogue, verify it, and publish it in one step.
 
-    Without a catalogue it indexes an invented sample. Records that can't be read
-    are listed on standard error, by place and field. Unless it ends with 0, the
-    live generation is what it was. --if-changed builds whenever it is not certain
-    that nothing has changed, as with --sql, --golden or OpenSearch.
+    Without a catalogue it indexes an invented sample. Bad records are listed on
+    standard error, by file, line and field. Unless the exit code is 0, the live
+    generation stays as it was. --if-changed builds if it can't be sure that
+    nothing has changed, as with --sql, --acceptance or OpenSearch.
 
     Examples:
       shop-directory index build
@@ -99,12 +100,13 @@ def build_command(
       shop-directory index build --catalogue ./my-shops --dry-run --json
 
     Exit codes: 0 done, 1 the catalogue is not usable, 2 wrong usage, 3 the engine
-    failed, 4 another job is at work, 5 what was built is not fit to be published.
+    failed, 4 another job is running, 5 the new generation may not be published.
     """
     from indexer.jobs.build import BuildOptions, build
 
     settings = settings_of(engine, data_dir, state_dir)
-    with told("Nothing was published"), opened(settings, make_states=not dry_run) as place:
+    with exit_on_failure("Nothing was published"), opened(settings, make_states=not dry_run) as workspace:
+        queries = acceptance or golden
         source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = BuildOptions(
             skip_invalid=skip_invalid,
@@ -114,21 +116,21 @@ def build_command(
             fresh_state=fresh_state,
             dry_run=dry_run,
             if_changed=if_changed and settings.engine == "embedded",
-            golden=None if golden is None else _golden(golden, place.index),
+            acceptance=None if queries is None else _acceptance(queries, workspace.index),
             wait=wait,
         )
-        summary = build(source, place.sink, place.states, options)
+        summary = build(source, workspace.sink, workspace.states, options)
     list_problems(summary.problems)
     if not (sql or catalogue):
-        tell(_SAMPLE_NOTE)
+        print_note(_SAMPLE_NOTE)
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
 
 
-def _golden(path: Path, place: "IndexLocation") -> "Callable[[Stamp], None]":
+def _acceptance(path: Path, location: "IndexLocation") -> "Callable[[Stamp], None]":
     from indexer.jobs.acceptance import check_acceptance, installed_answers, read_acceptance
 
     queries, answers = read_acceptance(path), installed_answers()
-    return lambda stamp: check_acceptance(queries, answers(place, stamp))
+    return lambda stamp: check_acceptance(queries, answers(location, stamp))
 
 
 def as_wire(summary: "BuildSummary") -> dict[str, Any]:
@@ -158,7 +160,7 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
 
 
 def as_text(summary: "BuildSummary") -> str:
-    """The summary for people."""
+    """The summary as text."""
     held = ", ".join(f"{count:,} {kind}" for kind, count in summary.stamp.counts.items())
     if summary.unchanged:
         return f"Nothing has changed since generation {summary.stamp.generation} was built: it stays live with {held}."
@@ -167,7 +169,7 @@ def as_text(summary: "BuildSummary") -> str:
     lines = [f"{done} in {summary.seconds:.1f} s{would}: {held}."]
     lines.append(
         f"Read {summary.read['shops']:,} shops: {summary.not_public:,} not public, {summary.superseded:,} superseded,"
-        f" {summary.lost_domain:,} without their domain; {summary.problems.records:,} bad records passed over."
+        f" {summary.lost_domain:,} without their domain; {summary.problems.records:,} bad records skipped."
     )
     lines += [
         f"Read {count:,} {kind}: {summary.left_out[kind]:,} of no public shop."
@@ -178,7 +180,7 @@ def as_text(summary: "BuildSummary") -> str:
     if changes.applied or changes.older or changes.refused:
         lines.append(f"Changes: {changes.applied:,} applied, {changes.older:,} older, {changes.refused:,} refused.")
     if summary.restarts:
-        lines.append("The engine lost an index meanwhile: the build began again in a fresh generation.")
+        lines.append("The engine lost an index during the build, which started again with a new generation.")
     if summary.removed:
         lines.append(f"Removed older generations: {', '.join(summary.removed)}.")
     return "\n".join([*lines, *summary.notes])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.exit_status import stop, told
+from indexer.commands.exit_status import exit_on_failure, stop
 from indexer.commands.parts import JsonOption, LenientOption
 from shop_directory.settings.exit_codes import ExitCode, problems_as_json
 
@@ -39,7 +39,7 @@ def schema_command(
         typer.Argument(
             metavar="KIND",
             autocompletion=_kinds,
-            help="A file of the catalogue without its ending, such as shops; or change.",
+            help="The name of a file without its extension, such as shops; or change.",
         ),
     ] = None,
     *,
@@ -49,8 +49,8 @@ def schema_command(
 ) -> None:
     """Print the JSON Schema of one kind of record, or of all of them.
 
-    Every field with its type, its limits and the values that it may have. It is
-    made from what the indexer reads by, and stands in docs/catalogue.schema.json.
+    It states the type, the limits and the values of every field. It is made from
+    the models of the indexer; docs/catalogue.schema.json is a copy.
 
     Examples:
       shop-directory catalogue schema
@@ -92,7 +92,7 @@ def validate_command(
     from indexer.catalogue.validation import validate
 
     report = _JsonProblems() if as_json else _print_problem
-    with told("Nothing was validated"):
+    with exit_on_failure("Nothing was validated"):
         done = validate(path, report, changes=changes, lenient=lenient)
     if isinstance(report, _JsonProblems):
         report.end(_as_wire(done))
@@ -108,9 +108,9 @@ def init_command(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a small catalogue to begin with: each file with a few invented records.
+    """Write a small catalogue to start with: each file with a few invented records.
 
-    A README.md explains the files. It can be built as it is.
+    A README.md explains the files. The catalogue can be built as it is.
 
     Examples:
       shop-directory catalogue init ./new-shops
@@ -120,7 +120,7 @@ def init_command(
     """
     from indexer.catalogue.writing import write_starter
 
-    with told("Nothing was written"):
+    with exit_on_failure("Nothing was written"):
         files = write_starter(directory)
     if as_json:
         print(json.dumps({"directory": str(directory), "files": list(files)}))
@@ -139,24 +139,23 @@ def from_csv_command(
         typer.Option(
             "--map",
             metavar="COLUMN=FIELD",
-            help="What a column is; without a FIELD it is left out. May be given several times.",
+            help="The field of a column; without a FIELD the column is left out. Repeatable.",
             rich_help_panel=_FILES,
         ),
     ] = None,
     category: Annotated[
         str | None,
-        typer.Option("--category", help="The category of rows that state none.", rich_help_panel=_FILES),
+        typer.Option("--category", help="The category of rows without one.", rich_help_panel=_FILES),
     ] = None,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Write the good rows although others are bad.")
-    ] = False,
+    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Leave bad rows out.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make a catalogue of shops from a CSV.
 
-    Columns are known by their names, such as name, domain or website, category
-    and country; the mapping is printed. A cell with several values has |, ; or
-    a comma between them. Shops are public unless there is a column visibility.
+    Columns are recognised by their names, such as name, domain or website,
+    category and country; the mapping is printed. Several values in a cell are
+    separated by |, ; or commas. Shops are public unless there is a column
+    visibility.
 
     Examples:
       shop-directory catalogue from-csv shops.csv ./csv-shops
@@ -166,21 +165,21 @@ def from_csv_command(
     """
     from indexer.catalogue.csv_shops import CsvOptions, CsvShops
 
-    with told("Nothing was written"):
+    with exit_on_failure("Nothing was written"):
         shops = CsvShops(file, CsvOptions(tuple(stated or ()), category))
         if not as_json:
             print(shops.columns.as_text())
         written, bad = _write_shops(shops, directory, skip_invalid=skip_invalid)
     if as_json:
-        places = {field: shops.columns.header[place] for field, place in shops.columns.places.items()}
-        columns = {"mapped": places, "unused": list(shops.columns.unused), "delimiter": shops.delimiter}
+        mapped = {field: shops.columns.header[position] for field, position in shops.columns.positions.items()}
+        columns = {"mapped": mapped, "unused": list(shops.columns.unused), "delimiter": shops.delimiter}
         print(json.dumps({"directory": str(directory), "shops": written, "bad_rows": bad, "columns": columns}))
         return
     print(f"Wrote {written:,} shops to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out.")
 
 
 def _write_shops(shops: "CsvShops", directory: Path, *, skip_invalid: bool) -> tuple[int, int]:
-    """The number of shops that were written, and of rows that are bad."""
+    """Write the shops; returns the number of shops, and of bad rows."""
     from indexer.catalogue.validation import ReportedProblems
     from indexer.catalogue.writing import new_shops_file
     from indexer.records.problems import CatalogueError
@@ -203,20 +202,20 @@ def _print_problem(problem: "Problem") -> None:
 
 
 class _JsonProblems:
-    """Prints one JSON document with all problems, each as soon as it is found: they may be many."""
+    """Prints one JSON document with all problems, each when it is found, as there may be many."""
 
     def __init__(self) -> None:
-        self._begun = False
+        self._started = False
 
     def __call__(self, problem: "Problem") -> None:
-        place: dict[str, Any] = {"file": problem.file, "line": problem.line or None, "field": problem.field}
-        print("," if self._begun else '{"problems": [', end="")
-        print(json.dumps({**place, "reason": problem.reason}, ensure_ascii=False), end="")
-        self._begun = True
+        entry: dict[str, Any] = {"file": problem.file, "line": problem.line or None, "field": problem.field}
+        print("," if self._started else '{"problems": [', end="")
+        print(json.dumps({**entry, "reason": problem.reason}, ensure_ascii=False), end="")
+        self._started = True
 
     def end(self, rest: dict[str, Any]) -> None:
-        """Print what comes after the problems."""
-        print("" if self._begun else '{"problems": [', end="")
+        """Print the fields that follow the problems."""
+        print("" if self._started else '{"problems": [', end="")
         print(f"], {json.dumps(rest, ensure_ascii=False)[1:]}")
 
 

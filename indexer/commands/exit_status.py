@@ -1,4 +1,4 @@
-"""How a command ends: its exit code says what to do next, and its text says why."""
+"""Ends commands with an exit code and a message."""
 
 import sys
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(nothing: str) -> Iterator[None]:
-    """End the command with the right code when something fails.
+def exit_on_failure(outcome: str) -> Iterator[None]:
+    """End the command with the exit code and the message of a failure.
 
     Args:
-        nothing: what has not happened then, as a sentence's beginning.
+        outcome: of the command in that case, as the start of the message, such as "Nothing was published".
     """
     from indexer.disk_space import DiskFullError, full_disk_as_error
     from indexer.jobs.acceptance import AcceptanceFailedError
@@ -31,31 +31,31 @@ def told(nothing: str) -> Iterator[None]:
         with full_disk_as_error():
             yield
     except (ShrinkError, AcceptanceFailedError) as error:
-        stop(ExitCode.REFUSED, f"{nothing}: {error}.")
+        stop(ExitCode.REFUSED, f"{outcome}: {error}.")
     except LeaseHeldError as error:
-        stop(ExitCode.BUSY, f"{nothing}: {error}.")
+        stop(ExitCode.BUSY, f"{outcome}: {error}.")
     except CatalogueError as error:
         problems = getattr(error, "problems", None)
         if isinstance(problems, ProblemLog):
             list_problems(problems)
-        stop(ExitCode.BAD_INPUT, f"{nothing}: {error}.")
+        stop(ExitCode.BAD_INPUT, f"{outcome}: {error}.")
     except (SinkError, DiskFullError) as error:
-        stop(ExitCode.UNAVAILABLE, f"{nothing}: {error}.")
+        stop(ExitCode.UNAVAILABLE, f"{outcome}: {error}.")
 
 
 def stop(exit_code: ExitCode, message: str) -> NoReturn:
-    """End the command."""
+    """End the command with a message on standard error."""
     print(problem(exit_code, message), file=sys.stderr)
     raise typer.Exit(exit_code)
 
 
-def tell(line: str) -> None:
-    """Say something that is not the answer."""
+def print_note(line: str) -> None:
+    """Print a line that is not part of the output to standard error."""
     print(line, file=sys.stderr)
 
 
 def list_problems(problems: "ProblemLog") -> None:
-    """Print what is wrong with records."""
+    """Print the problems of records to standard error."""
     from indexer.records.problems import LISTED
 
     for found in problems.listed:

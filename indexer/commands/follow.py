@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from indexer.commands.exit_status import stop, told
+from indexer.commands.exit_status import exit_on_failure, stop
 from indexer.commands.parts import (
     CatalogueOption,
     DataDirOption,
@@ -30,9 +30,9 @@ from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
 from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from indexer.jobs.catching_up import CaughtUp
     from indexer.jobs.following import FollowSummary
-    from indexer.reconcile.findings import Found
+    from indexer.jobs.update import ChangeCounts
+    from indexer.reconcile.findings import FaultReport
     from indexer.settings import IndexerSettings
     from indexer.sources.protocol import ChangeSource
 
@@ -55,7 +55,7 @@ def follow_command(
     ] = None,
     lenient: LenientOption = False,
     interval: Annotated[
-        float, typer.Option("--interval", min=0.05, help="Seconds between two looks.", rich_help_panel=_PACE)
+        float, typer.Option("--interval", min=0.05, help="Seconds between two reads of changes.", rich_help_panel=_PACE)
     ] = 1.0,
     micro_batch: Annotated[
         int,
@@ -63,7 +63,7 @@ def follow_command(
             "--micro-batch",
             min=1,
             max=100_000,
-            help="Changes that are shown at once, at most.",
+            help="The most changes that readers see together.",
             rich_help_panel=_PACE,
         ),
     ] = MICRO_BATCH,
@@ -72,18 +72,18 @@ def follow_command(
         typer.Option(
             "--reconcile",
             min=0,
-            help="Documents a second that are compared, and repaired, meanwhile; 0 for none.",
+            help="Documents a second to compare, and repair, between changes; 0 for none.",
             rich_help_panel=_PACE,
         ),
     ] = RECONCILE_RATE,
-    once: Annotated[bool, typer.Option("--once", help="End when nothing more is there.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="End when no more changes are available.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Apply changes to the live generation as they come, until it is told to stop.
+    """Apply changes to the live generation as they arrive, until it is stopped.
 
-    SIGTERM and Ctrl-C end it well: the changes at work are done to their end.
-    Changes that can't be applied are refused: they are written to
-    dead-letters.ndjson of the state directory, and with --once the exit code is 1.
+    On SIGTERM and Ctrl-C it finishes the current changes and ends. Changes that
+    can't be applied are refused: they are written to dead-letters.ndjson of the
+    state directory, and with --once the exit code is 1.
 
     Examples:
       shop-directory index follow --catalogue ./my-shops
@@ -91,28 +91,33 @@ def follow_command(
       tail -F changes.ndjson | shop-directory index follow --changes -
 
     Exit codes: 0 done, 1 the changes or the state are not usable or changes were
-    refused, 2 wrong usage, 3 the engine failed, 4 another job is at work.
+    refused, 2 wrong usage, 3 the engine failed, 4 another job is running.
     """
     from indexer.jobs.following import Following, FollowOptions
-    from indexer.reconcile.findings import Found
+    from indexer.reconcile.findings import FaultReport
     from indexer.reconcile.slices import Reconciler
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     settings = settings_of(engine, data_dir, state_dir)
-    with told("Following ended"), opened(settings) as place:
+    with exit_on_failure("Following ended"), opened(settings) as workspace:
         source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)
         options = FollowOptions(interval=interval, once=once, micro_batch=micro_batch)
-        reconciler = Reconciler(place.sink, rate=reconcile) if reconcile and not once else None
-        following = Following(place.sink, place.states, source, options, reconciling=reconciler, tell=_tell)
+        reconciler = Reconciler(workspace.sink, rate=reconcile) if reconcile and not once else None
+        following = Following(
+            workspace.sink, workspace.states, source, options, reconciling=reconciler, on_batch=_log_batch
+        )
         try:
             with _stopped_by_signals() as stop_event:
                 summary = following.run(stop_event)
         finally:
             source.close()
-    found = Found() if reconciler is None else reconciler.total
+    found = FaultReport() if reconciler is None else reconciler.total
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:
-        stop(ExitCode.BAD_INPUT, f"{summary.changes.refused:,} changes were refused: see {place.states.dead_letters}.")
+        stop(
+            ExitCode.BAD_INPUT,
+            f"{summary.changes.refused:,} changes were refused: see {workspace.states.dead_letters}.",
+        )
 
 
 def _changes(
@@ -133,14 +138,14 @@ def _changes(
         return ChangeFile(Path(changes), lenient=lenient)
     if changes is None and catalogue is None and not sql:
         raise typer.BadParameter("name the changes: by --changes, or by the --catalogue or --sql that they belong to")
-    given = None if changes is None else Path(changes)
-    found = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=given, lenient=lenient).changes()
-    if found is None:
+    path = None if changes is None else Path(changes)
+    source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=path, lenient=lenient).changes()
+    if source is None:
         raise typer.BadParameter("this catalogue has no changes: name a file by --changes, or map a version column")
-    return found
+    return source
 
 
-def _tell(done: "CaughtUp") -> None:
+def _log_batch(done: "ChangeCounts") -> None:
     logging.getLogger(__name__).info(
         "%d changes applied, %d older, %d refused; %d documents written, %d removed",
         done.applied, done.older, done.refused, done.written, done.removed,
@@ -149,19 +154,19 @@ def _tell(done: "CaughtUp") -> None:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set: the micro-batch at work is done to its end."""
+    """An event that SIGTERM and SIGINT set, so that the job ends after the current micro-batch."""
     stop_event = threading.Event()
-    known = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    for number in known:
+    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in former:
         signal.signal(number, lambda *_: stop_event.set())
     try:
         yield stop_event
     finally:
-        for number, handler in known.items():
+        for number, handler in former.items():
             signal.signal(number, handler)
 
 
-def _as_wire(summary: "FollowSummary", found: "Found") -> dict[str, object]:
+def _as_wire(summary: "FollowSummary", found: "FaultReport") -> dict[str, object]:
     changes = summary.changes
     return {
         "generation": summary.generation,
@@ -172,17 +177,17 @@ def _as_wire(summary: "FollowSummary", found: "Found") -> dict[str, object]:
         "documents_removed": changes.removed,
         "updates": changes.updates,
         "failures": summary.failures,
-        "untold": summary.untold,
+        "untold": summary.status_failures,
         "reconciled": {"checked": found.checked, "found": found.total, "repaired": found.repaired},
         "seconds": round(summary.seconds, 3),
     }
 
 
-def _as_text(summary: "FollowSummary", found: "Found") -> str:
+def _as_text(summary: "FollowSummary", found: "FaultReport") -> str:
     changes = summary.changes
     return (
         f"Followed for {summary.seconds:.1f} s: {changes.applied:,} changes applied, {changes.older:,} older,"
         f" {changes.refused:,} refused; {changes.written:,} documents written, {changes.removed:,} removed in"
-        f" {changes.updates:,} updates; {summary.failures:,} tries failed. Compared {found.checked:,} documents:"
+        f" {changes.updates:,} updates; {summary.failures:,} attempts failed. Compared {found.checked:,} documents:"
         f" {found.total:,} differed, {found.repaired:,} were repaired."
     )

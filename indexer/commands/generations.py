@@ -1,13 +1,12 @@
-"""`shop-directory index status`, `rollback` and `prune`: the generations that are there."""
+"""`shop-directory index status`, `rollback` and `prune`: the generations of an index."""
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indexer.commands.exit_status import told
+from indexer.commands.exit_status import exit_on_failure
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -15,10 +14,10 @@ from indexer.commands.parts import (
     EngineOption,
     JsonOption,
     MappingOption,
-    Place,
     SqlOption,
     StateDirOption,
     WaitOption,
+    Workspace,
     opened,
     settings_of,
     source_of,
@@ -37,7 +36,7 @@ def status_command(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell which generations are there, what they hold, and whether the live one can be followed.
+    """List the generations, what they hold, and whether they can be followed.
 
     Examples:
       shop-directory index status
@@ -47,12 +46,12 @@ def status_command(
     """
     from indexer.sinks.protocol import Role
 
-    with told("The generations could not be listed"), opened(settings_of(engine, data_dir, state_dir)) as place:
-        where = place.sink.place
-        listed = [_described(found, place) for found in place.sink.generations()]
-    live = [found for found in listed if found["role"] == Role.LIVE.value]
-    print(json.dumps({"place": where, "generations": listed}) if as_json else _as_text(listed))
-    if not live:
+    settings = settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("The generations could not be listed"), opened(settings) as workspace:
+        location = workspace.sink.location
+        listed = [_as_wire(found, workspace) for found in workspace.sink.generations()]
+    print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed))
+    if all(found["role"] != Role.LIVE.value for found in listed):
         raise typer.Exit(ExitCode.BAD_INPUT)
 
 
@@ -65,30 +64,31 @@ def rollback_command(
     sql: SqlOption = False,
     mapping: MappingOption = None,
     changes: ChangesOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be live.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be live.")] = False,
     wait: WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Publish the previous generation again, without what has been hidden since.
 
-    Changes that came since are applied first: give the same source as for building
-    and following.
+    Changes since then are applied first: name the same source as for building and
+    following.
 
     Examples:
       shop-directory index rollback --dry-run
       shop-directory index rollback --catalogue ./my-shops
 
     Exit codes: 0 done, 1 the changes are not usable, 2 wrong usage, 3 the engine
-    failed or there is no previous generation, 4 another job is at work.
+    failed or there is no previous generation, 4 another job is running.
     """
     from indexer.jobs.rollback import roll_back
 
     settings = settings_of(engine, data_dir, state_dir)
-    with told("Nothing was rolled back"), opened(settings) as place:
-        read_again = catalogue is not None or sql or changes is not None
-        since = _changes(place, catalogue, changes, mapping, sql=sql) if read_again else None
+    with exit_on_failure("Nothing was rolled back"), opened(settings) as workspace:
+        since: ChangeSource | None = None
+        if catalogue is not None or sql or changes is not None:
+            since = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes).changes()
         try:
-            done = roll_back(place.sink, place.states, since, wait=wait, dry_run=dry_run)
+            done = roll_back(workspace.sink, workspace.states, since, wait=wait, dry_run=dry_run)
         finally:
             if since is not None:
                 since.close()
@@ -96,18 +96,18 @@ def rollback_command(
         "generation": done.stamp.generation,
         "published": not dry_run,
         "counts": dict(done.stamp.counts),
-        "left": done.left,
+        "replaced": done.replaced,
         "changes": {
             "applied": done.changes.applied,
             "older": done.changes.older,
             "refused": done.changes.refused,
-            "taken_over": done.since,
+            "carried_over": done.carried_over,
         },
     }
     held = ", ".join(f"{count:,} {kind}" for kind, count in done.stamp.counts.items())
     text = (
-        f"{'Would publish' if dry_run else 'Published'} generation {done.stamp.generation} again in the place of"
-        f" {done.left}: {held}. {done.changes.applied + done.since:,} newer records were applied first."
+        f"{'Would publish' if dry_run else 'Published'} generation {done.stamp.generation} again instead of"
+        f" {done.replaced}: {held}. {done.changes.applied + done.carried_over:,} newer records were applied first."
     )
     print(json.dumps(wire) if as_json else text)
 
@@ -118,48 +118,43 @@ def prune_command(
     state_dir: StateDirOption = None,
     *,
     previous: Annotated[
-        bool, typer.Option("--previous", help="The previous one too: no rollback is possible then.")
+        bool, typer.Option("--previous", help="Remove the previous one too, which makes a rollback impossible.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     wait: WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Remove generations that were retired at least a minute ago.
 
-    The live one and the previous one stay.
+    The live one and the previous one are retained.
 
     Examples:
       shop-directory index prune --dry-run
       shop-directory index prune --json
 
-    Exit codes: 0 done, 2 wrong usage, 3 the engine failed, 4 another job is at
-    work.
+    Exit codes: 0 done, 2 wrong usage, 3 the engine failed, 4 another job is
+    running.
     """
     from indexer.jobs.retention import is_due, prune
     from indexer.sinks.lease import holding
 
     now = datetime.now(UTC)
-    with told("Nothing was removed"), opened(settings_of(engine, data_dir, state_dir)) as place:
-        sink = place.sink
+    settings = settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("Nothing was removed"), opened(settings) as workspace:
+        sink = workspace.sink
         if dry_run:
             removed = tuple(
                 found.name for found in sink.generations() if is_due(found, now, keep_previous=not previous)
             )
         else:
             with holding(sink.lease(), "prune", wait):
-                removed = prune(sink, place.states, now, keep_previous=not previous)
+                removed = prune(sink, workspace.states, now, keep_previous=not previous)
     named = ", ".join(removed) or "nothing"
     text = f"{'Would remove' if dry_run else 'Removed'} {named}."
     print(json.dumps({"removed_generations": list(removed), "dry_run": dry_run}) if as_json else text)
 
 
-def _changes(
-    place: Place, catalogue: Path | None, changes: Path | None, mapping: Path | None, *, sql: bool
-) -> "ChangeSource | None":
-    return source_of(place.settings, catalogue, sql=sql, mapping=mapping, changes=changes).changes()
-
-
-def _described(found: "Generation", place: Place) -> dict[str, Any]:
+def _as_wire(found: "Generation", workspace: Workspace) -> dict[str, Any]:
     stamp = found.stamp
     return {
         "generation": found.name,
@@ -170,7 +165,7 @@ def _described(found: "Generation", place: Place) -> dict[str, Any]:
         "data_as_of": None if stamp is None else stamp.built_at,
         "counts": None if stamp is None else dict(stamp.counts),
         "retired_at": None if found.retired_at is None else found.retired_at.isoformat(),
-        "can_be_followed": place.states.has(found.name),
+        "can_be_followed": workspace.states.has(found.name),
     }
 
 
@@ -180,6 +175,6 @@ def _as_text(listed: list[dict[str, Any]]) -> str:
     lines = []
     for found in listed:
         held = ", ".join(f"{count:,} {kind}" for kind, count in (found["counts"] or {}).items()) or "not sealed"
-        state = "its state is there" if found["can_be_followed"] else "without a state to follow by"
+        state = "can be followed" if found["can_be_followed"] else "can't be followed, its state is lost"
         lines.append(f"{found['generation']}  {found['role']:<10}  data as of {found['data_as_of']}: {held}; {state}")
     return "\n".join(lines)

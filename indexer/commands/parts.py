@@ -1,4 +1,4 @@
-"""What the commands have in common: their options, and the parts that these and the environment name."""
+"""The options that commands share, and the sink, states and sources that options and environment name."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from indexer.commands.exit_status import stop, tell
+from indexer.commands.exit_status import print_note, stop
 from shop_directory.settings.exit_codes import ExitCode, problems_as_json
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ StateDirOption = Annotated[
     Path | None,
     typer.Option(
         "--state-dir",
-        show_default="beside the embedded index",
+        show_default="alongside the embedded index",
         help=r"The private directory of the indexer's state. \[env: SHOP_DIRECTORY_STATE_DIR]",
         rich_help_panel=_WHERE,
     ),
@@ -69,19 +69,19 @@ CatalogueOption = Annotated[
 SqlOption = Annotated[
     bool,
     typer.Option(
-        "--sql", help="Take the catalogue from the database of SHOP_DIRECTORY_SQL_URL.", rich_help_panel=_WHAT
+        "--sql", help="Read the catalogue from the database of SHOP_DIRECTORY_SQL_URL.", rich_help_panel=_WHAT
     ),
 ]
 MappingOption = Annotated[
     Path | None,
     typer.Option(
         "--mapping",
-        help=r"A file that tells how its tables are mapped. \[env: SHOP_DIRECTORY_SQL_MAPPING]",
+        help=r"A file that maps the tables of the database. \[env: SHOP_DIRECTORY_SQL_MAPPING]",
         rich_help_panel=_WHAT,
     ),
 ]
 LenientOption = Annotated[
-    bool, typer.Option("--lenient", help="Pass over unknown fields and files.", rich_help_panel=_WHAT)
+    bool, typer.Option("--lenient", help="Ignore unknown fields and files.", rich_help_panel=_WHAT)
 ]
 ChangesOption = Annotated[
     Path | None,
@@ -95,21 +95,25 @@ ChangesOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
 ]
-WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is at work.")]
+WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is running.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a command works: `settings`, the sink and the states that they name, and how the service reads them."""
+class Workspace:
+    """What a command works on.
 
-    settings: "IndexerSettings"
+    Attributes:
+        sink, states: the write side of the index.
+        index: where the read side finds the same index.
+    """
+
     sink: "Sink"
     states: "States"
     index: "IndexLocation"
 
 
 def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
-    """The settings, with a command's options before those of the environment."""
+    """The settings of the environment, which the command's options override."""
     from indexer.settings import IndexerSettings
     from shop_directory.settings.reading import SettingsError
     from shop_directory.settings.sides import unknown_variables
@@ -119,17 +123,17 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
     except SettingsError as error:
         stop(ExitCode.USAGE, str(error))
     for line in (*unknown_variables(IndexerSettings), *settings.cautions()):
-        tell(line)
+        print_note(line)
     return settings
 
 
 @contextmanager
-def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[Place]:
-    """Open the sink and the states, and close them at the end.
+def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[Workspace]:
+    """Open the sink and the states, and close the sink at the end.
 
     Args:
         settings: where they are.
-        make_states: whether the directory of the states is made where it is missing.
+        make_states: whether to make the directory of the states where it is missing.
 
     Raises:
         CatalogueError: the state directory can't be used.
@@ -164,7 +168,7 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
             settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
         )
     try:
-        yield Place(settings, sink, States(settings.states, sink.place, make=make_states), index)
+        yield Workspace(sink, States(settings.states, sink.location, make=make_states), index)
     finally:
         sink.close()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from indexer.commands.exit_status import told
+from indexer.commands.exit_status import exit_on_failure
 from indexer.commands.parts import (
     CatalogueOption,
     ChangesOption,
@@ -28,6 +28,7 @@ from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from indexer.reconcile.live import Verified
+    from indexer.sources.protocol import Source
 
 
 def verify_command(
@@ -40,8 +41,8 @@ def verify_command(
     mapping: MappingOption = None,
     changes: ChangesOption = None,
     lenient: LenientOption = False,
-    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Pass over bad records of the source.")] = False,
-    repair: Annotated[bool, typer.Option("--repair", help="Put right what differs.")] = False,
+    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Skip bad records of the source.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what differs.")] = False,
     rate: Annotated[float, typer.Option("--rate", min=1, help="Documents a second, at most.")] = VERIFY_RATE,
     wait: WaitOption = 60.0,
     as_json: JsonOption = False,
@@ -53,7 +54,7 @@ def verify_command(
       shop-directory index verify --catalogue ./my-shops --repair --rate 2000
 
     Exit codes: 0 nothing differs any more, 1 the source or the state is not
-    usable, 2 wrong usage, 3 the engine failed, 4 another job is at work,
+    usable, 2 wrong usage, 3 the engine failed, 4 another job is running,
     6 something differs and was not repaired.
     """
     from indexer.progress import stage
@@ -61,21 +62,18 @@ def verify_command(
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     settings = settings_of(engine, data_dir, state_dir)
-    with told("Nothing was verified to its end"), opened(settings) as place:
-        named = catalogue is not None or sql
-        source = (
-            source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
-            if named
-            else None
-        )
+    with exit_on_failure("The verification is incomplete"), opened(settings) as workspace:
+        source: Source | None = None
+        if catalogue is not None or sql:
+            source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = VerifyOptions(repair=repair, rate=rate, skip_invalid=skip_invalid, wait=wait)
-        live = place.sink.live()
+        live = workspace.sink.live()
         total = 0 if live is None else sum(live.counts.values())
         with stage("Comparing", total, "documents") as advance:
-            done = verify_live(place.sink, place.states, source, options, tick=advance)
+            done = verify_live(workspace.sink, workspace.states, source, options, tick=advance)
     wire = {"generation": done.generation, **done.found.as_wire()}
     print(json.dumps(wire) if as_json else _as_text(done))
-    if done.found.left:
+    if done.found.remaining:
         raise typer.Exit(ExitCode.DIFFERENT)
 
 

@@ -1,7 +1,7 @@
-"""The operator's golden queries: read from a file before a build, and asked of the new generation before it is live.
+"""The operator's acceptance queries: read from a file before a build, asked of the new generation before it is live.
 
-A line that is wrong is told by file, line and field, and a query that fails in the same way, never by a value: what an
-operator expects may be a shop that nobody may know of by now (V1).
+Wrong lines and failed queries are reported by file, line and field, never by a value: an operator may expect a shop
+that has become secret since (V1).
 """
 
 from collections.abc import Sequence
@@ -31,41 +31,41 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 
 _NAMED: Final = 20
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-# What the reasons of a catalogue's record advise, and what this file does not have.
+# Advice in the reasons of a catalogue's record; this file has no such option.
 _LENIENT: Final = " (--lenient passes over unknown fields)"
 
 
 class AcceptanceFileError(CatalogueError):
-    """Golden queries are wrong by themselves; `problems` lists them."""
+    """The file of acceptance queries has wrong lines; `problems` lists them."""
 
     def __init__(self, problems: ProblemLog) -> None:
-        super().__init__(f"{problems.records} golden queries are wrong: mend them")
+        super().__init__(f"{problems.records} acceptance queries are wrong: correct them")
         self.problems = problems
 
 
 class AcceptanceFailedError(SinkError):
-    """Answers of the new generation do not hold what they must; `failures` has all of them, the text the first."""
+    """Answers of the new generation fail acceptance queries; `failures` has all, the text the first."""
 
     def __init__(self, failures: Sequence[AcceptanceFailure], asked: int) -> None:
-        failed = len({failure.place for failure in failures})
-        named = "; ".join(f"{failure.place}: {failure.reason}" for failure in failures[:_NAMED])
+        failed = len({failure.location for failure in failures})
+        named = "; ".join(f"{failure.location}: {failure.reason}" for failure in failures[:_NAMED])
         more = f"; and {len(failures) - _NAMED} more" if len(failures) > _NAMED else ""
-        super().__init__(f"{failed} of {asked} golden queries failed: {named}{more}")
+        super().__init__(f"{failed} of {asked} acceptance queries failed: {named}{more}")
         self.failures = tuple(failures)
 
 
 def read_acceptance(path: Path) -> tuple[AcceptanceQuery, ...]:
-    """Read a file of golden queries: NDJSON, one query a line.
+    """Read a file of acceptance queries: NDJSON, one query a line.
 
     Raises:
-        AcceptanceFileError: lines are wrong; all of the file was looked at.
-        CatalogueError: the file cannot be read, holds no query or too many.
+        AcceptanceFileError: lines are wrong; the whole file was checked.
+        CatalogueError: the file cannot be read, or holds no query or too many.
     """
     problems = ProblemLog()
     queries: list[AcceptanceQuery] = []
     for number, raw in _lines(path):
         try:
-            queries.append(AcceptanceLine.model_validate(strict_loads(raw)).placed(f"{path.name}:{number}"))
+            queries.append(AcceptanceLine.model_validate(strict_loads(raw)).to_query(f"{path.name}:{number}"))
         except NotStrictJsonError as error:
             problems.add(Problem(path.name, number, None, f"the line {error}"))
         except ValidationError as error:
@@ -77,38 +77,39 @@ def read_acceptance(path: Path) -> tuple[AcceptanceQuery, ...]:
 
 
 def installed_answers(entry: str = ANSWERS_ENTRY) -> OpenAnswers:
-    """What opens the answers of a generation: the read side's, found by its entry point.
+    """The function of the read side that opens the answers of a generation, found by its entry point.
 
     Raises:
-        SinkError: it is not installed, or not wholly.
+        SinkError: it or a part of it is not installed.
     """
     found = tuple(entry_points(group=ANSWERS_GROUP, name=entry))
     if not found:
-        raise SinkError("golden queries can't be asked: the service is not installed beside the indexer")
+        raise SinkError("acceptance queries can't be asked: install the service's package alongside the indexer")
     try:
         opened: OpenAnswers = found[0].load()
     except ImportError as error:
-        raise SinkError(f"golden queries can't be asked: {error.name or 'a part of it'} is not installed") from error
+        name = error.name or "a part of the service"
+        raise SinkError(f"acceptance queries can't be asked: {name} is not installed") from error
     return opened
 
 
 def check_acceptance(queries: Sequence[AcceptanceQuery], answers: Answers) -> None:
-    """Ask the golden queries of a generation.
+    """Ask the acceptance queries of a generation.
 
     Raises:
-        AcceptanceFailedError: an answer does not hold what it must.
-        SinkError: the generation did not answer; nothing is known.
+        AcceptanceFailedError: an answer fails its query.
+        SinkError: the generation did not answer, so no query has passed or failed.
     """
     try:
         failures = answers.ask(queries)
     except AnswersUnavailableError as error:
-        raise SinkError(f"the golden queries were not answered: {error}") from error
+        raise SinkError(f"the acceptance queries were not answered: {error}") from error
     if failures:
         raise AcceptanceFailedError(failures, len(queries))
 
 
 def _lines(path: Path) -> list[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers."""
+    """The lines that are not blank, each with its number."""
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
@@ -119,5 +120,5 @@ def _lines(path: Path) -> list[tuple[int, bytes]]:
     every = raw.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
     lines = [(number, line) for number, line in enumerate(every, 1) if line.strip()]
     if not 1 <= len(lines) <= MAX_QUERIES:
-        raise CatalogueError(f"{path} holds {len(lines)} golden queries: it may hold 1 to {MAX_QUERIES}")
+        raise CatalogueError(f"{path} holds {len(lines)} acceptance queries: it may hold 1 to {MAX_QUERIES}")
     return lines

@@ -1,6 +1,6 @@
-"""One line of a file of golden queries, within the bounds that callers have (M8, M9).
+"""One line of a file of acceptance queries, within the bounds that callers have (M8, M9).
 
-As with records, a reason never repeats the value that broke it (V1).
+As with records, a reason never repeats the value that is wrong (V1).
 """
 
 import re
@@ -32,7 +32,7 @@ def _country(code: str) -> str:
 
 
 def _shop(text: str) -> str:
-    """A shop's id, or its domain reduced as callers' are (R1)."""
+    """A shop's id, or its domain reduced in the same way as a caller's (R1)."""
     name = clean(text).strip()
     if not has_dot(name):
         if _ID.fullmatch(name):
@@ -48,7 +48,7 @@ _Shops = Annotated[
 
 
 class AcceptanceLine(BaseModel):
-    """A golden query as an operator writes it. A field is checked against those above it."""
+    """An acceptance query as an operator writes it. A field is checked against the fields above it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -61,11 +61,11 @@ class AcceptanceLine(BaseModel):
     absent: _Shops = ()
     minimum_total: Annotated[int, Field(ge=1)] | None = None
 
-    def placed(self, place: str) -> AcceptanceQuery:
-        """The query that stands at a place."""
+    def to_query(self, location: str) -> AcceptanceQuery:
+        """The query of this line, whose file and line number are its location."""
         tool = AcceptanceTool(self.tool)
         return AcceptanceQuery(
-            place=place,
+            location=location,
             tool=tool,
             query=self.query,
             country=self.country,

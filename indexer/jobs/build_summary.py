@@ -1,21 +1,22 @@
-"""How a build is asked for, and what it tells afterwards."""
+"""The options of a build, and the summary that it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from index_mappings.generations import Stamp
-from indexer.jobs.catching_up import CaughtUp
 from indexer.jobs.reading import NOTED, ReadCounts
+from indexer.jobs.update import NOTHING, ChangeCounts
 from indexer.records.problems import ProblemLog
 from indexer.sinks.failures import SinkError
+from indexer.state.state import State
 
 MOST_SHRINK: Final = 0.2
 _WAIT_S: Final = 60.0
 
 
 class ShrinkError(SinkError):
-    """The new generation would lose too many of the public shops, and nobody said that this is meant (G2)."""
+    """The new generation would lose too many of the public shops, and no option allows it (G2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,11 @@ class BuildOptions:
         skip_invalid: pass over bad records instead of stopping.
         allow_empty: publish although there is no public shop.
         allow_shrink: publish however many public shops are lost.
-        most_shrink: the share of the live generation's public shops that may be lost otherwise.
-        fresh_state: forget what the former state remembers of versions and deletions.
+        most_shrink: without `allow_shrink`, the share of the live generation's public shops that may be lost.
+        fresh_state: ignore the versions and deletions in the former state.
         dry_run: read, validate, project and count; write nothing, neither to the engine nor to the states.
-        if_changed: leave the live generation as it is where it was built from the same.
-        golden: asks the operator's golden queries of a sealed generation; raises SinkError when one fails.
+        if_changed: build nothing if the live generation was built from the same source.
+        acceptance: asks the operator's acceptance queries of a sealed generation; raises SinkError when one fails.
         wait: seconds to wait while another job has the lease.
     """
 
@@ -41,7 +42,7 @@ class BuildOptions:
     fresh_state: bool = False
     dry_run: bool = False
     if_changed: bool = False
-    golden: Callable[[Stamp], None] | None = None
+    acceptance: Callable[[Stamp], None] | None = None
     wait: float = _WAIT_S
 
 
@@ -50,63 +51,47 @@ class BuildSummary:
     """What a build did.
 
     Attributes:
-        stamp: of the published generation, with its counts; of a dry run, what it would have been.
-        published: whether it is live.
-        read: records read by type, bad ones not counted.
+        stamp: of the published generation, with its counts; after a dry run, the stamp that it would have.
+        published: whether the generation is live.
+        read: valid records read, by type.
         left_out: records by type that belong to no public shop.
-        not_public: shops that the gate kept back.
+        not_public: shops that the gate rejected.
         superseded: records that a newer one of the same key replaced.
-        lost_domain: public shops left out because another one has their domain.
+        lost_domain: public shops left out because another shop has their domain.
         disputed_categories: slugs with more than one display name.
-        changes: that were applied to the new generation, before and after it was written.
-        notes: what an operator should look at, by line; at most twenty of a kind.
-        problems: what was wrong with records that were passed over.
-        removed: generations removed, remains of killed builds included.
-        restarts: how often it had to begin a fresh generation because the engine lost an index.
-        seconds: how long it took.
-        unchanged: whether nothing was built, as the live generation was built from the same; then nothing was read.
+        changes: counts of the changes applied to the new generation, before and after it was written.
+        notes: for the operator to look into, by line; at most twenty of a kind.
+        problems: of the records that were skipped.
+        removed: generations removed, those of killed builds included.
+        restarts: how often the build started a new generation because the engine lost an index.
+        seconds: the duration.
+        unchanged: whether the live generation was built from the same source, so that nothing was read or built.
     """
 
     stamp: Stamp
     published: bool
-    read: Mapping[str, int]
-    left_out: Mapping[str, int]
-    not_public: int
-    superseded: int
-    lost_domain: int
-    disputed_categories: int
-    changes: CaughtUp
-    notes: tuple[str, ...]
-    problems: ProblemLog
-    removed: tuple[str, ...]
-    restarts: int
-    seconds: float
+    read: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    not_public: int = 0
+    superseded: int = 0
+    lost_domain: int = 0
+    disputed_categories: int = 0
+    changes: ChangeCounts = NOTHING
+    notes: tuple[str, ...] = ()
+    problems: ProblemLog = field(default_factory=ProblemLog)
+    removed: tuple[str, ...] = ()
+    restarts: int = 0
+    seconds: float = 0.0
     unchanged: bool = False
 
-    @classmethod
-    def of_unchanged(cls, live: Stamp, seconds: float) -> "BuildSummary":
-        """Nothing was done, as the live generation was built from the same."""
-        return cls(
-            stamp=live,
-            published=False,
-            read={},
-            left_out={},
-            not_public=0,
-            superseded=0,
-            lost_domain=0,
-            disputed_categories=0,
-            changes=CaughtUp(0, 0, 0),
-            notes=(),
-            problems=ProblemLog(),
-            removed=(),
-            restarts=0,
-            seconds=seconds,
-            unchanged=True,
-        )
+
+def disputed_categories(state: State) -> list[str]:
+    """The slugs of the categories with more than one display name."""
+    return [category.slug for category in state.shops.categories() if category.names > 1]
 
 
-def notes_of(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:
-    """What an operator should look at: shops without their domain by their line in `file`, and disputed categories."""
+def build_notes(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:
+    """Notes for the operator: shops left out for their domain, by their line in `file`, and disputed categories."""
     domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
     names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
     return (*domains, *names[:NOTED])

@@ -1,7 +1,7 @@
-"""Following all day: micro-batch after micro-batch into whatever generation is live (G3).
+"""The follow job: applies changes to the live generation, micro-batch after micro-batch (G3).
 
-The lease is held for one micro-batch at a time, so a build never waits long; while one runs it follows by itself. What
-fails is tried again, later and later; only a lost state ends it, as only a full build makes one.
+The lease is held for one micro-batch at a time, so a build never waits long; a running build follows changes itself.
+Failures are retried with growing pauses. Only a lost state ends the job, as only a full build can replace a state.
 """
 
 import logging
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.catching_up import NOTHING, CaughtUp, Follower
-from indexer.jobs.operations import TELL_EVERY_S, StatusTeller
+from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusWriter
 from indexer.jobs.pace import MICRO_BATCH
+from indexer.jobs.update import NOTHING, ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
@@ -29,48 +30,48 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Reconciling(Protocol):
-    """Compares the index with its state, bit by bit."""
+    """Compares the index with its state, a slice at a time."""
 
     def slice(self, state: State, editor: GenerationEditor, check: Callable[[], None]) -> None:
-        """Compare and repair a few documents, as many as the rate allows since the last time."""
+        """Compare, and repair, as many documents as the rate allows for the time since the last slice."""
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """End the work in the background."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:
-    """How following is done.
+    """The options of the follow job.
 
     Attributes:
-        interval: seconds between two looks for changes.
-        once: end as soon as nothing more is there, and raise what fails instead of trying again.
-        micro_batch: changes that are shown at once, at most.
-        tell_every: seconds between two times that operators are told how following does while nothing comes.
+        interval: seconds between two reads of changes.
+        once: end when no more changes are available, and raise failures instead of retrying.
+        micro_batch: the largest number of changes that readers see together.
+        status_interval: seconds between two statuses for operators while no change arrives.
     """
 
     interval: float = 1.0
     once: bool = False
     micro_batch: int = MICRO_BATCH
-    tell_every: float = TELL_EVERY_S
+    status_interval: float = STATUS_INTERVAL_S
 
 
 @dataclass(frozen=True, slots=True)
 class FollowSummary:
-    """What following did, from its beginning to its end.
+    """What the follow job did.
 
     Attributes:
-        generation: the one that was followed last; None when there was no time for any.
-        changes: what came of them.
-        failures: how often a micro-batch had to be tried again.
-        untold: how often its status could not be written for operators.
-        seconds: how long it went on.
+        generation: the last one that was followed; None when the job ended before the first micro-batch.
+        changes: their counts.
+        failures: how often a micro-batch failed and was retried.
+        untold: how often the status for operators could not be written.
+        seconds: the duration.
     """
 
     generation: str | None
-    changes: CaughtUp
+    changes: ChangeCounts
     failures: int
-    untold: int
+    status_failures: int
     seconds: float
 
 
@@ -85,22 +86,22 @@ class Following:
         options: FollowOptions,
         *,
         reconciling: Reconciling | None = None,
-        tell: Callable[[CaughtUp], None] = lambda _: None,
+        on_batch: Callable[[ChangeCounts], None] = lambda _: None,
     ) -> None:
-        """Keep the parts; nothing is asked yet.
+        """Store the parts; nothing is read yet.
 
         Args:
             sink: where generations are.
             states: their states.
-            changes: where changes come from; None when only the index is to be compared with its state.
-            options: how.
+            changes: the source of changes; None when only the index is to be compared with its state.
+            options: of the job.
             reconciling: compares the index with its state, a slice after each micro-batch.
-            tell: is told of every micro-batch that did something.
+            on_batch: called after each micro-batch that changed something.
         """
         self._sink, self._states, self._changes, self._options = sink, states, changes, options
         self._reconciling = reconciling
-        self._tell = tell
-        self._teller = StatusTeller(changes, options.tell_every)
+        self._on_batch = on_batch
+        self._status = StatusWriter(changes, options.status_interval)
         self._letters = DeadLetters(states.dead_letters)
         self._lease = sink.lease()
         self._state: State | None = None
@@ -108,11 +109,11 @@ class Following:
         self._waiting = False
 
     def run(self, stop: threading.Event) -> FollowSummary:
-        """Follow until `stop` is set, the stream of changes ends, or, once, nothing more is there.
+        """Follow until `stop` is set, the stream of changes ends or, with `once`, no more changes are available.
 
         Raises:
-            StateError: the state of the live generation is lost; build anew.
-            CatalogueError, SinkError, DiskFullError: with `once`, what failed.
+            StateError: the state of the live generation is lost; a full build makes a new one.
+            CatalogueError, SinkError, DiskFullError: a failure, with `once`.
         """
         started, total, failures, pause = time.monotonic(), NOTHING, 0, self._options.interval
         try:
@@ -126,7 +127,7 @@ class Following:
                     if self._options.once:
                         raise
                     failures += 1
-                    _LOG.warning("following failed and is tried again in %.0f s: %s", pause, error)
+                    _LOG.warning("following failed and is retried in %.0f s: %s", pause, error)
                     stop.wait(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE_S)
                     continue
@@ -143,10 +144,12 @@ class Following:
                 self._reconciling.close()
             self._close_state()
             self._letters.close()
-        return FollowSummary(self._generation, total, failures, self._teller.untold, time.monotonic() - started)
+        return FollowSummary(
+            self._generation, total, failures, self._status.status_failures, time.monotonic() - started
+        )
 
-    def _micro_batch(self) -> CaughtUp | None:
-        """One micro-batch; None while another job has the lease."""
+    def _micro_batch(self) -> ChangeCounts | None:
+        """Apply one micro-batch; None while another job has the lease."""
         try:
             with holding(self._lease, "follow", 0):
                 self._waiting = False
@@ -157,24 +160,24 @@ class Following:
             self._waiting = True
             return None
 
-    def _step(self) -> CaughtUp:
+    def _step(self) -> ChangeCounts:
         live = self._sink.live()
         if live is None:
-            raise StateError("nothing is published that could follow: build first, by shop-directory index build")
+            raise StateError("no generation is live: build one first, by shop-directory index build")
         if not live.readable:
-            raise StateError(f"the live generation has schema version {live.schema_version}: build anew")
+            raise StateError(f"the live generation has schema version {live.schema_version}: build again")
         state = self._state_of(live.generation)
         editor = self._sink.edit(live.generation)
         try:
-            follower = Follower(state, editor, self._changes, self._letters, self._lease.check)
-            done = follower.step(self._options.micro_batch)
-            self._teller.tell(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
+            applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
+            done = applier.step(self._options.micro_batch)
+            self._status.write(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
             if self._reconciling is not None:
                 self._reconciling.slice(state, editor, self._lease.check)
         finally:
             editor.close()
         if done != NOTHING:
-            self._tell(done)
+            self._on_batch(done)
         return done
 
     def _state_of(self, generation: str) -> State:

@@ -1,18 +1,20 @@
-"""Reading a whole catalogue into a fresh state, with what the former one remembers and what changed since (G3)."""
+"""Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from indexer.jobs.catching_up import CaughtUp, replay
+from indexer.jobs.change_applier import replay
+from indexer.jobs.update import NOTHING, ChangeCounts
 from indexer.progress import stage
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
 from indexer.state.remembered import take_over
-from indexer.state.schema import KeyTwiceError
+from indexer.state.schema import DuplicateKeyError
 from indexer.state.state import State
 
 NOTED: Final = 20
@@ -20,16 +22,16 @@ NOTED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ReadCounts:
-    """What was read.
+    """The counts of what was read.
 
     Attributes:
         read: valid records by type.
         left_out: records by type that belong to no public shop.
         superseded: shops that a newer record of the same key replaced.
         public: public shops that have their domain.
-        lost: for the first public shops without their domain: their line and the winner's.
-        lost_domain: how many there are.
-        changes: what came of the changes that were there already.
+        lost: for the first public shops without their domain: their line, and the line of the shop that has it.
+        lost_domain: the number of shops without their domain.
+        changes: of the changes that were available.
     """
 
     read: Mapping[str, int]
@@ -38,24 +40,24 @@ class ReadCounts:
     public: int
     lost: tuple[tuple[int, int], ...]
     lost_domain: int
-    changes: CaughtUp
+    changes: ChangeCounts
 
     @property
     def not_public(self) -> int:
-        """Shops that the gate kept back."""
+        """Shops that the gate rejected."""
         return max(0, self.read["shops"] - self.superseded - self.public - self.lost_domain)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a catalogue is read.
+    """What to read, and how.
 
     Attributes:
         source: the catalogue.
         changes: its changes, if it has any.
-        former: the former state's file, if there is one to remember.
+        former: the file of the former state, whose versions and deletions are taken over; None without one.
         letters: takes changes that can't be applied.
-        skip_invalid: whether bad records are passed over.
+        skip_invalid: whether bad records are skipped.
     """
 
     source: Source
@@ -68,13 +70,13 @@ class Reading:
 def read_catalogue(
     reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
 ) -> ReadCounts:
-    """Read and settle everything.
+    """Read a catalogue, and settle the state.
 
     Args:
-        reading: what and how.
+        reading: what to read, and how.
         state: an empty one.
-        problems: takes what is wrong.
-        tick: called now and then.
+        problems: takes the problems of bad records.
+        tick: called after each record.
 
     Raises:
         CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
@@ -83,8 +85,7 @@ def read_catalogue(
     position = source.open_snapshot()
     try:
         state.connection.execute("BEGIN")
-        putters = {kind: _ticking(_putter(kind, state), tick) for kind in source.kinds()}
-        counted = {kind: _stage(source, kind, putters[kind], problems) for kind in source.kinds()}
+        counted = {kind: _stage(source, kind, _putter(kind, state, tick), problems) for kind in source.kinds()}
         state.connection.execute("COMMIT")
     finally:
         source.close_snapshot()
@@ -95,10 +96,10 @@ def read_catalogue(
     state.index()
     state.shops.settle()
     state.position = position
-    changes = CaughtUp(0, 0, 0)
+    changes = NOTHING
     if reading.changes is not None:
         changes = replay(state, reading.changes, reading.letters)
-    state.pending.clear()  # nothing of it is anywhere yet
+    state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.shops.lost_domains(NOTED)
     return ReadCounts(
         read={kind: read for kind, (read, _) in counted.items()},
@@ -111,13 +112,9 @@ def read_catalogue(
     )
 
 
-def _putter(kind: str, state: State) -> Callable[[Any, int], bool]:
-    if kind == "shops":
-        return state.shops.put
-    return lambda record, line: state.related_records.put(kind, record, line)
+def _putter(kind: str, state: State, tick: Callable[[], None]) -> Callable[[Any, int], bool]:
+    put = state.shops.put if kind == "shops" else partial(state.related_records.put, kind)
 
-
-def _ticking(put: Callable[[Any, int], bool], tick: Callable[[], None]) -> Callable[[Any, int], bool]:
     def ticking(record: Any, line: int) -> bool:  # noqa: ANN401 - a record of its kind
         tick()
         return put(record, line)
@@ -126,13 +123,13 @@ def _ticking(put: Callable[[Any, int], bool], tick: Callable[[], None]) -> Calla
 
 
 def _stage(source: Source, kind: str, put: Callable[[Any, int], bool], problems: ProblemLog) -> tuple[int, int]:
-    """Read one type; returns how many were read, and how many of them came with a key that had come before."""
-    read = again = 0
+    """Read one type; returns the number of records, and how many of them repeat a key."""
+    read = repeated = 0
     with stage(f"Reading {kind}", source.size(kind), source.unit()) as advance:
         for numbered in source.records(kind, RECORDS[kind], problems, advance):
             try:
-                again += not put(numbered.record, numbered.line)
+                repeated += not put(numbered.record, numbered.line)
                 read += 1
-            except KeyTwiceError as error:
+            except DuplicateKeyError as error:
                 problems.add(Problem(source.name(kind), numbered.line, "id", str(error)))
-    return read, again
+    return read, repeated

@@ -1,9 +1,8 @@
-"""What is kept of old generations: the previous one for a rollback, retired ones while readers may need them (G2).
+"""Removes old generations, except the previous one, for a rollback, and those that readers may still need (G2).
 
-A generation that was never published is what a killed build left; the next job, which has the lease, removes it.
+An unfinished generation was left by a killed build; the next job, which has the lease, removes it.
 """
 
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -13,8 +12,8 @@ from indexer.state.states import States
 GRACE: Final = timedelta(seconds=60)
 
 
-def remove_remains(sink: Sink, states: States | None, now: datetime) -> tuple[str, ...]:
-    """Remove what earlier jobs left unfinished; call it under the lease, before anything of one's own is there.
+def remove_unfinished(sink: Sink, states: States | None, now: datetime) -> tuple[str, ...]:
+    """Remove the unfinished generations of earlier jobs; call it under the lease, before starting a generation.
 
     Returns:
         The removed generations.
@@ -22,30 +21,30 @@ def remove_remains(sink: Sink, states: States | None, now: datetime) -> tuple[st
     Raises:
         SinkError: the engine failed.
     """
-    there = sink.generations()
-    remains = tuple(found.name for found in there if found.role is Role.UNFINISHED)
-    for name in remains:
+    generations = sink.generations()
+    unfinished = tuple(found.name for found in generations if found.role is Role.UNFINISHED)
+    for name in unfinished:
         sink.drop(name)
-    for found in there:
+    for found in generations:
         if found.role is Role.PREVIOUS and found.retired_at is None:
-            sink.retire(found.name, now)  # its successor's job was killed before it could
+            sink.retire(found.name, now)  # the job that replaced it was killed before this step
     if states is not None:
-        states.prune({found.name for found in there} - set(remains))
+        states.prune({found.name for found in generations} - set(unfinished))
         states.remove_torn(now)
-    return remains
+    return unfinished
 
 
 def prune(
     sink: Sink, states: States | None, now: datetime, *, keep_previous: bool = True, grace: timedelta = GRACE
 ) -> tuple[str, ...]:
-    """Remove generations that have not been live for a while.
+    """Remove generations that were retired a while ago.
 
     Args:
         sink: where they are.
-        states: goes with them.
+        states: their states, which are removed with them.
         now: the time.
-        keep_previous: whether the previous generation stays, for a rollback.
-        grace: how long after its retirement a generation stays; a request may still be reading it.
+        keep_previous: whether the previous generation is retained, for a rollback.
+        grace: how long a retired generation is retained, as requests may still read it.
 
     Returns:
         The removed generations.
@@ -53,12 +52,12 @@ def prune(
     Raises:
         SinkError: the engine failed.
     """
-    there = sink.generations()
-    removed = tuple(found.name for found in there if is_due(found, now, keep_previous=keep_previous, grace=grace))
+    generations = sink.generations()
+    removed = tuple(found.name for found in generations if is_due(found, now, keep_previous=keep_previous, grace=grace))
     for name in removed:
         sink.drop(name)
     if states is not None:
-        states.prune(_names(there) - set(removed))
+        states.prune({found.name for found in generations} - set(removed))
     return removed
 
 
@@ -67,7 +66,3 @@ def is_due(found: Generation, now: datetime, *, keep_previous: bool, grace: time
     if found.role is Role.LIVE or (found.role is Role.PREVIOUS and keep_previous):
         return False
     return found.retired_at is not None and now.astimezone(UTC) - found.retired_at >= grace
-
-
-def _names(generations: Collection[Generation]) -> set[str]:
-    return {found.name for found in generations}

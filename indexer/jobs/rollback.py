@@ -1,7 +1,7 @@
-"""Going back to the previous generation, without showing again what has been hidden since (G2, V1).
+"""The rollback: publishes the previous generation again, without showing what has been hidden since (G2, V1).
 
-The previous generation first takes all changes that came after it, and what the live state knows to be hidden; only
-then is it published. What the bad build itself brought stays behind.
+The previous generation first takes all changes that came after it, and the shops that the live state has hidden; only
+then is it published. Records that only the live generation's build brought are not taken over.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,13 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from indexer.jobs.announcing import announce
-from indexer.jobs.catching_up import CaughtUp, Follower
-from indexer.jobs.keeping_live import KeptLive, LiveFollower
-from indexer.jobs.operations import hand_over
-from indexer.jobs.update import update
+from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.follower_status import carry_over_status
+from indexer.jobs.live_follower import LiveFollower, announce
+from indexer.jobs.update import NOTHING, ChangeCounts, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import Lease, holding
+from indexer.sinks.lease import holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import write_related, write_shop
@@ -28,15 +27,15 @@ from indexer.state.state import State, database_uri
 from indexer.state.states import States
 
 _WAIT_S: Final = 60.0
-# Changes that the live state took and the other one may not have, as of a stream that can't be read again; and shops
-# that are hidden by now, however that became known.
+# Changes that the live state has and the previous one may lack, such as those of a stream that can't be read again;
+# and shops that are hidden now, for any reason.
 _SHOPS_SINCE: Final = f"""
 SELECT now.id FROM newer.shops AS now LEFT JOIN main.shops AS was ON was.id = now.id
 WHERE (now.origin = {Origin.CHANGE:d} AND (was.id IS NULL OR (now.kind, now.number) > (was.kind, was.number)))
    OR (NOT now.shown AND now.presence <> {Presence.MISSING:d} AND was.shown
        AND (now.kind = 0 OR (now.kind, now.number) >= (was.kind, was.number)))
 """
-_BELONGINGS_SINCE: Final = f"""
+_RELATED_SINCE: Final = f"""
 SELECT now.type, now.key FROM newer.belongings AS now
 LEFT JOIN main.belongings AS was ON was.type = now.type AND was.key = now.key
 WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR (now.kind, now.number) > (was.kind, was.number))
@@ -44,20 +43,20 @@ WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR (now.kind, now.numb
 
 
 @dataclass(frozen=True, slots=True)
-class RolledBack:
+class RollbackSummary:
     """What a rollback did.
 
     Attributes:
         stamp: of the generation that is live now.
-        left: the generation that was live before; it is the previous one now.
-        changes: that were applied to the generation before it was published.
-        since: records that were taken over from the state of the one that was left.
+        replaced: the generation that was live before; it is the previous one now.
+        changes: counts of the changes applied to the generation before it was published.
+        carried_over: records taken over from the state of the replaced generation.
     """
 
     stamp: Stamp
-    left: str
-    changes: CaughtUp
-    since: int
+    replaced: str
+    changes: ChangeCounts
+    carried_over: int
 
 
 def roll_back(
@@ -68,41 +67,41 @@ def roll_back(
     wait: float = _WAIT_S,
     dry_run: bool = False,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> RolledBack:
+) -> RollbackSummary:
     """Publish the previous generation again.
 
     Args:
         sink: where the generations are.
         states: their states.
-        changes: those since then, where they can be read again.
+        changes: those since the previous generation, where they can be read again.
         wait: seconds to wait while another job has the lease.
-        dry_run: only say what would be published.
+        dry_run: publish nothing, and return what would be published.
         clock: the time.
 
     Raises:
-        StateError: a state is lost, so that nobody knows what has been hidden since.
+        StateError: a state is lost, so it is not known what has been hidden since.
         CatalogueError: the changes can't be read.
         SinkError: there is no previous generation that can be read, or the engine failed.
     """
     lease = sink.lease()
     with holding(lease, "rollback", wait):
-        live, previous, stamp = _both(sink)
+        live, previous, stamp = _live_and_previous(sink)
         if dry_run:
-            return RolledBack(stamp, live.name, CaughtUp(0, 0, 0), 0)
+            return RollbackSummary(stamp, live.name, NOTHING, 0)
         letters = DeadLetters(states.dead_letters)
-        states.open(live.name).close()  # without it nobody knows what has been hidden
-        kept = KeptLive(sink, states, live.stamp, letters, lease.check).following(changes, shared=True)
+        states.open(live.name).close()  # raises if the state, which records what has been hidden, is lost
+        follower = LiveFollower(sink, states, letters, lease.check, changes, shared=True)
         try:
-            announce(sink, previous.name, lambda: _meanwhile(lease, kept))
+            announce(sink, previous.name, lease.check, follower)
         finally:
-            kept.close()
+            follower.close()
         state = states.open(previous.name)
         editor = sink.edit(previous.name)
         try:
-            caught_up = Follower(state, editor, changes, letters, lease.check, clock).drain()
-            since = _take_since(state, states, live.name)
+            applied = ChangeApplier(state, editor, changes, letters, lease.check, clock).drain()
+            carried_over = _carry_over(state, states, live.name)
             update(state, editor, lease.check, clock)
-            hand_over(sink, live.name, state, editor)
+            carry_over_status(sink, live.name, state, editor)
             stamp = editor.stamp
         finally:
             editor.close()
@@ -110,44 +109,40 @@ def roll_back(
             letters.close()
         lease.check()
         sink.publish(previous.name, live.name)
-        # Published is published: the next job marks what this one could not.
+        # A failure here does not undo the publication; the next job retires the generation.
         with suppress(SinkError):
             sink.retire(live.name, clock())
-        return RolledBack(stamp, live.name, caught_up, since)
+        return RollbackSummary(stamp, live.name, applied, carried_over)
 
 
-def _meanwhile(lease: Lease, live: LiveFollower) -> None:
-    lease.check()
-    live.tick()
-
-
-def _both(sink: Sink) -> tuple[Generation, Generation, Stamp]:
+def _live_and_previous(sink: Sink) -> tuple[Generation, Generation, Stamp]:
+    """The live generation, the previous one, and the stamp of the previous one."""
     by_role = {found.role: found for found in sink.generations()}
     live, previous = by_role.get(Role.LIVE), by_role.get(Role.PREVIOUS)
     if live is None or previous is None or previous.stamp is None:
-        raise SinkError("there is no previous generation to go back to")
+        raise SinkError("there is no previous generation to roll back to")
     if not previous.stamp.readable:
         raise SinkError(
             f"the previous generation has schema version {previous.stamp.schema_version}, services of this version read"
-            f" {SCHEMA_VERSION} only: build anew"
+            f" {SCHEMA_VERSION} only: build again"
         )
     return live, previous, previous.stamp
 
 
-def _take_since(state: State, states: States, newer: str) -> int:
-    """Take over what the newer state knows of changes and of hidden shops; returns how many records."""
+def _carry_over(state: State, states: States, newer: str) -> int:
+    """Take over changes and hidden shops from the newer state; returns the number of records."""
     db = state.connection
     db.execute("ATTACH DATABASE ? AS newer", (database_uri(states.path(newer), "ro"),))
     try:
         shops = [shop_id for (shop_id,) in db.execute(_SHOPS_SINCE)]
-        related_records = list(db.execute(_BELONGINGS_SINCE))
+        related = list(db.execute(_RELATED_SINCE))
     finally:
         db.execute("DETACH DATABASE newer")
     with states.open(newer) as known, state.transaction():
         for shop_id in shops:
             if (row := known.shops.row(shop_id)) is not None:
                 write_shop(state, row)
-        for kind, key in related_records:
+        for kind, key in related:
             if (found := known.related_records.row(kind, key)) is not None:
                 write_related(state, found)
-    return len(shops) + len(related_records)
+    return len(shops) + len(related)

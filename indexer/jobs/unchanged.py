@@ -1,7 +1,7 @@
-"""Whether a build would only repeat what is live: decided by the catalogue's content, the options and the program.
+"""Finds whether a build would reproduce the live generation: from the catalogue's content, the options and the program.
 
-What a generation was built from is noted in its state. Wherever anything is uncertain the answer is no: a database
-that can't be digested, a generation that followed changes since, a file of the index that is missing.
+A digest of these is recorded in a generation's state. In any doubt the build runs: for a database that can't be
+digested, a generation that has followed changes since, a file of the index that is missing.
 """
 
 import json
@@ -22,11 +22,11 @@ from indexer.sources.protocol import Source
 from indexer.state.state import State
 from indexer.state.states import States
 
-_NOTE: Final = "built_from"
+_DIGEST_KEY: Final = "built_from"
 
 
-def digest_of(source: Source, *, skip_invalid: bool) -> str | None:
-    """A digest of all that a build's outcome depends on, but former states; None where that is not known.
+def source_digest(source: Source, *, skip_invalid: bool) -> str | None:
+    """A digest of all inputs of a build except former states; None where the source can't be digested.
 
     Raises:
         CatalogueError: the catalogue can't be read.
@@ -37,28 +37,28 @@ def digest_of(source: Source, *, skip_invalid: bool) -> str | None:
     return sha256(json.dumps([content, skip_invalid, *_program()]).encode()).hexdigest()
 
 
-def note(state: State, digest: str, stamp: Stamp) -> None:
-    """Note in the state of a generation what it was built from; a later sequence is of changes that came since."""
-    state.set(_NOTE, json.dumps([digest, stamp.sequence]))
+def record_source(state: State, digest: str, stamp: Stamp) -> None:
+    """Record in a generation's state the digest of its source; a later sequence means that changes were applied."""
+    state.set(_DIGEST_KEY, json.dumps([digest, stamp.sequence]))
 
 
-def unchanged(sink: Sink, states: States, digest: str) -> Stamp | None:
-    """The live stamp, where the live generation is whole, readable, and built from just this; else None."""
+def find_unchanged(sink: Sink, states: States, digest: str) -> Stamp | None:
+    """The live stamp, if the live generation is complete, readable and built from this digest; else None."""
     try:
         stamp = sink.live()
         if stamp is None or not stamp.readable or not states.has(stamp.generation):
             return None
         with states.open(stamp.generation) as state:
-            noted = state.get(_NOTE)
-        if noted != json.dumps([digest, stamp.sequence]) or not _is_whole(sink, stamp):
+            recorded = state.get(_DIGEST_KEY)
+        if recorded != json.dumps([digest, stamp.sequence]) or not _is_complete(sink, stamp):
             return None
     except (CatalogueError, SinkError, DiskFullError):
-        # The build finds out what is wrong, and says it.
+        # The build that follows reports what is wrong.
         return None
     return stamp
 
 
-def _is_whole(sink: Sink, stamp: Stamp) -> bool:
+def _is_complete(sink: Sink, stamp: Stamp) -> bool:
     editor = sink.edit(stamp.generation)
     try:
         return (
@@ -70,7 +70,7 @@ def _is_whole(sink: Sink, stamp: Stamp) -> bool:
 
 @cache
 def _program() -> list[str]:
-    """The code that makes documents, and the versions of everything that it may use."""
+    """The digest of the code that makes documents, and the versions of Python and all installed packages."""
     folders = (Path(index_mappings.__file__).parent, Path(__file__).parents[1])
     code = sha256()
     for path in sorted(path for folder in folders for path in folder.rglob("*.py")):

@@ -1,7 +1,7 @@
-"""Bringing a generation up to its state: what is pending is written and shown, and the stamp rises (C1, G3).
+"""Brings a generation up to its state: pending documents are written and shown, and the stamp rises (C1, G3).
 
-What leaves goes first. Nothing is crossed out before readers can see it, so whatever fails is done again. Outside
-accounts are in no answer that is kept by the stamp, so the stamp does not rise for them.
+Deletes run first; pending rows are cleared after the refresh, so a failed update is repeated. The stamp does not rise
+for outside accounts, as no answer that is cached by the stamp holds any.
 """
 
 from collections.abc import Callable
@@ -10,30 +10,50 @@ from datetime import UTC, datetime
 from typing import Final
 
 from index_mappings.documents import DOCUMENTS
-from indexer.jobs.operations import write_accounts
+from indexer.jobs.follower_status import write_accounts
 from indexer.projection.generation import Projector
 from indexer.sinks.protocol import GenerationEditor
 from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
 from indexer.state.state import State
 
 _BATCH: Final = 1_000
-_OF_SHOPS: Final = ("coupons", "offers")
+_OWNED_KINDS: Final = ("coupons", "offers")
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
-    """What an update did.
+class ChangeCounts:
+    """The outcome of some changes, or of an update.
 
     Attributes:
+        applied: changes that changed the state.
+        older: changes that the state had already, in this version or a newer one.
+        refused: changes that can't be applied, or whose documents the engine refused; they are dead letters.
         written, removed: documents.
-        refused: documents that the engine will not take; they are in the dead-letter file.
-        sequence: of the stamp afterwards.
+        updates: how often the stamp's sequence rose.
+        more: whether more changes are available already.
     """
 
-    written: int
-    removed: int
-    refused: int
-    sequence: int
+    applied: int = 0
+    older: int = 0
+    refused: int = 0
+    written: int = 0
+    removed: int = 0
+    updates: int = 0
+    more: bool = False
+
+    def __add__(self, other: "ChangeCounts") -> "ChangeCounts":
+        return ChangeCounts(
+            self.applied + other.applied,
+            self.older + other.older,
+            self.refused + other.refused,
+            self.written + other.written,
+            self.removed + other.removed,
+            self.updates + other.updates,
+            other.more,
+        )
+
+
+NOTHING: Final = ChangeCounts()
 
 
 def update(
@@ -41,48 +61,47 @@ def update(
     editor: GenerationEditor,
     check: Callable[[], None],
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Updated:
-    """Write what is pending, show it, and raise the stamp.
+) -> ChangeCounts:
+    """Write the pending documents, show them, and raise the stamp.
 
     Args:
-        state: has been changed; its transaction is committed.
-        editor: the generation that belongs to it.
-        check: raises when the lease is lost; asked before each write.
+        state: the state with pending documents; its transaction is committed.
+        editor: of the same generation.
+        check: raises when the lease is lost; called before each write.
         clock: for the stamp.
 
     Raises:
-        SinkError: the engine failed; all is still pending, and doing it again is safe.
+        SinkError: the engine failed; all documents are still pending, and an update can be repeated safely.
     """
     if state.pending.has(ACCOUNTS):
         check()
         write_accounts(state, editor)
         state.pending.clear(ACCOUNTS)
     if not state.pending.count():
-        return Updated(0, 0, 0, editor.stamp.sequence)
+        return NOTHING
     written = removed = refused = 0
     projector = Projector(state)
     for shop_ids in state.pending.batches(REMOVED_SHOPS, _BATCH):
-        gone = [shop_id for shop_id in shop_ids if state.shops.public(shop_id) is None]
-        for kind in _OF_SHOPS:
+        hidden = [shop_id for shop_id in shop_ids if state.shops.public(shop_id) is None]
+        for kind in _OWNED_KINDS:
             check()
-            editor.remove_of_shops(kind, gone)
+            editor.remove_of_shops(kind, hidden)
     for kind in DOCUMENTS:
         for ids in state.pending.batches(kind, _BATCH):
             projected = {document_id: projector.document(kind, document_id) for document_id in ids}
             documents = [document for document in projected.values() if document is not None]
-            leaving = [document_id for document_id, document in projected.items() if document is None]
+            removals = [document_id for document_id, document in projected.items() if document is None]
             check()
-            refused += editor.write(kind, documents, leaving)
+            refused += editor.write(kind, documents, removals)
             written += len(documents)
-            removed += len(leaving)
+            removed += len(removals)
     check()
     editor.show()
     counts = {kind: editor.count(kind) for kind in DOCUMENTS}
-    moment = f"{clock().astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    before = editor.stamp
-    editor.commit(
-        replace(before, sequence=before.sequence + 1, built_at=moment, source_position=state.position).counted(counts)
-    )
+    built_at = f"{clock().astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    stamp = replace(editor.stamp, sequence=editor.stamp.sequence + 1, built_at=built_at, source_position=state.position)
+    editor.commit(stamp.counted(counts))
     with state.transaction():
         state.pending.clear()
-    return Updated(written, removed, refused, editor.stamp.sequence)
+    rose = bool(written or removed or refused)
+    return ChangeCounts(refused=refused, written=written, removed=removed, updates=int(rose))

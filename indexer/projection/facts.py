@@ -2,14 +2,13 @@
 
 from typing import Any, Protocol
 
-from index_mappings.documents import FactsDocument
-from index_mappings.timestamps import optional_moment
-from index_mappings.trust import TRUST_KINDS
+from index_mappings.documents import TRUST_KINDS, FactsDocument
+from index_mappings.timestamps import optional_timestamp
 from indexer.records.related import ShippingRecord, TrustRecord
 
 
-class Named(Protocol):
-    """A public shop, as far as its facts have to know it."""
+class ShopReference(Protocol):
+    """The part of a public shop's record that its facts name."""
 
     @property
     def id(self) -> str:
@@ -20,7 +19,9 @@ class Named(Protocol):
         """Its reduced domain."""
 
 
-def project_facts(shop: Named, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]) -> FactsDocument:
+def project_facts(
+    shop: ShopReference, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]
+) -> FactsDocument:
     """The facts of a public shop."""
     rows = {row.kind: row for row in trust}
     signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)
@@ -29,7 +30,7 @@ def project_facts(shop: Named, shipping: ShippingRecord | None, trust: tuple[Tru
         id=shop.id,
         rank=shop.id,
         refs=refs,
-        # No present signal, no way in: such a shop is then the same miss as an unknown one (A8).
+        # Without a present signal the shop has no reference here, and the answer is that for an unknown shop (A8).
         trusted_refs=refs if signals else (),
         shop={"id": shop.id, "domain": shop.domain},
         shipping=None if shipping is None else _shipping(shipping),
@@ -42,7 +43,7 @@ def project_facts(shop: Named, shipping: ShippingRecord | None, trust: tuple[Tru
 
 def _signal(row: TrustRecord) -> dict[str, Any]:
     value = list(row.value) if isinstance(row.value, tuple) else row.value
-    return {"kind": row.kind, "value": value, "source": row.source, "checked_at": optional_moment(row.checked_at)}
+    return {"kind": row.kind, "value": value, "source": row.source, "checked_at": optional_timestamp(row.checked_at)}
 
 
 def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
@@ -53,6 +54,6 @@ def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
         "destinations_exhaustive": bool(shipping.destinations_exhaustive),
         "delivery_time": None if time is None else time.model_dump(),
         "free_shipping_threshold": None if threshold is None else threshold.model_dump(),
-        "checked_at": optional_moment(shipping.checked_at),
+        "checked_at": optional_timestamp(shipping.checked_at),
         "source": shipping.source,
     }

@@ -1,4 +1,4 @@
-"""Everything that a generation is made of, from the public records of a state: kind by kind, or one by one."""
+"""Makes the documents of a generation from the public records of a state, kind by kind or one by one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Projected:
 
     Attributes:
         kind: the index.
-        count: how many documents there must be.
-        documents: makes them, in the order of their rank where that is cheap.
-        ids: the ids that the index may hold, and no others, in order.
+        count: the number of documents.
+        documents: makes the documents, in the order of their rank where that is cheap.
+        ids: the ids of all documents, in order.
     """
 
     kind: str
@@ -32,27 +32,25 @@ class Projected:
 
 
 class Projector:
-    """Documents from the records of one settled state."""
+    """Makes documents from the records of one settled state."""
 
     def __init__(self, state: State) -> None:
         self._shops = state.shops
-        self._related_records = state.related_records
+        self._related = state.related_records
 
     def all(self) -> tuple[Projected, ...]:
-        """All kinds, as of now."""
-        shops, related_records = self._shops, self._related_records
+        """All kinds, with the counts of now."""
+        shops, related = self._shops, self._related
         return (
             Projected("shops", shops.count(), self._all_shops, shops.public_ids),
             Projected("categories", self._count_categories(), self._categories, self._slugs),
-            Projected(
-                "coupons", related_records.count("coupons"), self._coupons, lambda: related_records.keys("coupons")
-            ),
-            Projected("offers", related_records.count("offers"), self._offers, lambda: related_records.keys("offers")),
+            Projected("coupons", related.count("coupons"), self._coupons, lambda: related.keys("coupons")),
+            Projected("offers", related.count("offers"), self._offers, lambda: related.keys("offers")),
             Projected("facts", shops.count(), self._all_facts, shops.public_ids),
         )
 
     def document(self, kind: str, document_id: str) -> Document | None:
-        """One document by its id; None when there must be none."""
+        """One document by its id; None when the id has no public record."""
         match kind:
             case "shops":
                 return None if (shop := self._shops.public(document_id)) is None else self._shop(shop)
@@ -69,27 +67,25 @@ class Projector:
                 raise ValueError(f"there are no documents of the kind {kind}")
 
     def _all_shops(self) -> Iterator[ShopDocument]:
-        for shop, has_offers, has_redirects in self._shops.winners_and_ties():
-            offers, total = self._related_records.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
-            yield project_shop(
-                shop, offers, total, self._related_records.redirects(shop.domain) if has_redirects else ()
-            )
+        for shop, has_offers, has_redirects in self._shops.winners_with_links():
+            offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
+            yield project_shop(shop, offers, total, self._related.redirects(shop.domain) if has_redirects else ())
 
     def _all_facts(self) -> Iterator[FactsDocument]:
-        return (project_facts(*known) for known in self._related_records.facts())
+        return (project_facts(*known) for known in self._related.facts())
 
     def _shop(self, shop: ShopRecord) -> ShopDocument:
-        offers, total = self._related_records.newest_offers(shop.id, HEAD_OFFERS)
-        return project_shop(shop, offers, total, self._related_records.redirects(shop.domain))
+        offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS)
+        return project_shop(shop, offers, total, self._related.redirects(shop.domain))
 
     def _facts(self, shop: ShopRecord) -> FactsDocument:
-        return project_facts(shop, self._related_records.shipping(shop.id), self._related_records.trust(shop.id))
+        return project_facts(shop, self._related.shipping(shop.id), self._related.trust(shop.id))
 
     def _coupons(self) -> Iterator[CouponDocument]:
-        return (project_coupon(coupon, shop) for coupon, shop in self._related_records.coupons())
+        return (project_coupon(coupon, shop) for coupon, shop in self._related.coupons())
 
     def _offers(self) -> Iterator[OfferDocument]:
-        return (project_offer(offer, shop, program) for offer, shop, program in self._related_records.offers())
+        return (project_offer(offer, shop, program) for offer, shop, program in self._related.offers())
 
     def _categories(self) -> Iterator[CategoryDocument]:
         return map(project_category, self._shops.categories())
@@ -101,14 +97,18 @@ class Projector:
         return sum(1 for _ in self._shops.categories())
 
     def _coupon(self, key: str) -> CouponDocument | None:
-        row = self._related_records.row("coupons", key)
-        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
-            return None
-        return project_coupon(CouponRecord.model_validate_json(row.text), shop)
+        text, shop = self._public_row("coupons", key)
+        return None if shop is None else project_coupon(CouponRecord.model_validate_json(text), shop)
 
     def _offer(self, key: str) -> OfferDocument | None:
-        row = self._related_records.row("offers", key)
-        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
+        text, shop = self._public_row("offers", key)
+        if shop is None:
             return None
-        program = self._related_records.program(shop.id)
-        return project_offer(OfferRecord.model_validate_json(row.text), shop, program)
+        return project_offer(OfferRecord.model_validate_json(text), shop, self._related.program(shop.id))
+
+    def _public_row(self, kind: str, key: str) -> tuple[str, ShopRecord | None]:
+        """The text of a coupon or offer with its shop; None for a shop that is not public."""
+        row = self._related.row(kind, key)
+        if row is None or row.text is None:
+            return "", None
+        return row.text, self._shops.public(str(row.owner))

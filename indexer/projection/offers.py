@@ -1,17 +1,20 @@
-"""Projection of coupons and offers: what callers see, and what is compared when they ask. Pure; no clock (A2, A4)."""
+"""Projection of coupons and offers: the fields that callers see, and those that queries compare (A2, A4).
+
+The functions are pure and read no clock.
+"""
 
 from typing import Any, Final
 
 from index_mappings.coupon_codes import folded_code
 from index_mappings.documents import CouponDocument, OfferDocument
 from index_mappings.rank import coupon_rank_key, newest_first_key
-from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_moment
+from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp
 from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import AffiliateProgramRecord, CouponRecord, OfferRecord
 from indexer.records.shop import ShopRecord
 from indexer.records.values import MoneyPart
 
-# RFC 2606 and RFC 6761: names that can't be real shops (A4).
+# RFC 2606 and RFC 6761 reserve these names, so no real shop can have them (A4).
 _RESERVED_TOP: Final = frozenset({"test", "example", "invalid", "localhost"})
 _RESERVED_DOMAINS: Final = ("example.com", "example.net", "example.org")
 
@@ -50,18 +53,18 @@ def project_offer(offer: OfferRecord, shop: ShopRecord, program: AffiliateProgra
 
 
 def offer_view(offer: OfferRecord) -> dict[str, Any]:
-    """What callers see of an offer; its URL is the checkout tools' alone."""
+    """The fields of an offer that callers see; only the checkout tools return its URL."""
     return {
         "offer_id": offer.id,
         "title": offer.title,
         "price": _money(offer.price),
         "availability": offer.availability,
-        "updated_at": optional_moment(offer.updated_at),
+        "updated_at": optional_timestamp(offer.updated_at),
     }
 
 
 def is_reserved(domain: str) -> bool:
-    """Whether a domain is a reserved test name or below one."""
+    """Whether a domain is a reserved name, or below one."""
     return domain.rpartition(".")[2] in _RESERVED_TOP or any(
         domain == reserved or domain.endswith(f".{reserved}") for reserved in _RESERVED_DOMAINS
     )
@@ -76,10 +79,10 @@ def _coupon_view(coupon: CouponRecord, shop: ShopRecord) -> dict[str, Any]:
         "minOrder": _money(coupon.min_order),
         "countries": list(coupon.countries) or None,
         "shop": {"id": shop.id, "domain": shop.domain, "name": shop.name},
-        "validFrom": optional_moment(coupon.valid_from),
-        "validUntil": optional_moment(coupon.valid_until),
+        "validFrom": optional_timestamp(coupon.valid_from),
+        "validUntil": optional_timestamp(coupon.valid_until),
         "verificationStatus": coupon.verification_status,
-        "lastVerifiedAt": optional_moment(coupon.last_verified_at),
+        "lastVerifiedAt": optional_timestamp(coupon.last_verified_at),
         "source": coupon.source,
     }
 

@@ -1,19 +1,18 @@
-"""Projection: a public record becomes a document. Pure; no clock, no network, nothing that is not public."""
+"""Projection of shops and categories. The functions are pure, and get public records only."""
 
 from typing import Final
 
-from index_mappings.category_words import category_words
 from index_mappings.documents import CategoryDocument, ShopDocument, markets_of
-from index_mappings.forms import shop_forms
+from index_mappings.forms import category_words, shop_forms
 from index_mappings.hosts import domain_parts
 from index_mappings.rank import rank_key
-from index_mappings.timestamps import optional_moment
+from index_mappings.timestamps import optional_timestamp
 from indexer.projection.offers import offer_view
 from indexer.records.related import OfferRecord, RedirectRecord
 from indexer.records.shop import ShopRecord
 from indexer.state.shops import CarriedCategory
 
-# What find_shop shows of each shop (A1); get_shop asks the offers' own index.
+# The number of offers that find_shop shows of each shop (A1); get_shop reads the offers' own index.
 HEAD_OFFERS: Final = 3
 
 
@@ -28,8 +27,8 @@ def project_shop(
     Args:
         shop: the record.
         newest_offers: at most HEAD_OFFERS of its offers, newest first.
-        offers_total: how many it has.
-        redirects: those between its domain and another public shop's.
+        offers_total: the number of its offers.
+        redirects: those between its domain and that of another public shop.
     """
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)
@@ -65,14 +64,14 @@ def _redirect_view(redirect: RedirectRecord) -> dict[str, str | None]:
     return {
         "from_domain": redirect.from_domain,
         "to_domain": redirect.to_domain,
-        "observed_at": optional_moment(redirect.observed_at),
+        "observed_at": optional_timestamp(redirect.observed_at),
         "source": redirect.source,
     }
 
 
 def project_category(category: CarriedCategory) -> CategoryDocument:
     """The document of a category."""
-    # Most shops first, then slug (M11): the same key as M1's, with the count in the place of the popularity.
+    # Most shops first, then slug (M11): the same key as M1's, with the count instead of the popularity.
     rank = rank_key(float(category.count), category.slug)
     return CategoryDocument(
         id=category.slug,

@@ -1,1 +1,1 @@
-"""Reconciliation: a generation is compared with its state, and the state with its source."""
+"""Reconciliation: compares a generation with its state, and the state with its source."""

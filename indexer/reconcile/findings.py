@@ -1,4 +1,4 @@
-"""What a comparison found, by the class of the fault and the kind of document; never which document (V1)."""
+"""Counts of the faults that a comparison found, by class and kind of document; never which document (V1)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,20 +10,20 @@ from typing import Any
 class Fault(Enum):
     """The classes of faults, the gravest first."""
 
-    NOT_PUBLIC = "not_public"  # in the index, and of a shop that the public may not see
-    WRONG_GENERATION = "wrong_generation"  # an alias or a stamp that is another generation's, or a stamp's false count
-    GHOST = "ghost"  # in the index, and of no record
-    MISSING = "missing"  # not in the index, and of a public record
-    STALE = "stale"  # in the index, but not as the record says, or more than once
-    DAMAGED = "damaged"  # a file of the index or of the typeahead is missing, or not what was written
-    STATE = "state"  # the state's own sums do not follow from its records
+    NOT_PUBLIC = "not_public"  # in the index, and of a shop that is not public
+    WRONG_GENERATION = "wrong_generation"  # an alias or a stamp of another generation, or a wrong count in a stamp
+    GHOST = "ghost"  # in the index, and in no record
+    MISSING = "missing"  # not in the index, though its record is public
+    STALE = "stale"  # in the index, but different from its record, or more than once
+    DAMAGED = "damaged"  # a file of the index or of the typeahead is missing, or differs from what was written
+    STATE = "state"  # the state's derived tables do not follow from its records
     LOST_CHANGE = "lost_change"  # the source has a record that the state lacks or has older
-    LOST_DELETE = "lost_delete"  # the state has a record that the source has no more
+    LOST_DELETE = "lost_delete"  # the state has a record that the source no longer has
 
 
 @dataclass(frozen=True, slots=True)
 class FaultCount:
-    """How many faults of one class a kind has."""
+    """The number of faults of one class and kind."""
 
     fault: Fault
     kind: str
@@ -31,15 +31,15 @@ class FaultCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FaultReport:
     """What a comparison found and did.
 
     Attributes:
-        faults: by class and kind, the gravest first; none of zero.
-        repaired: how many of them were put right.
-        refused: how many the engine would not take; they are in the dead-letter file.
-        checked: how many documents were compared.
-        seconds: how long it took, pauses included.
+        faults: by class and kind, the gravest first, without zeros.
+        repaired: the number of faults that were repaired.
+        refused: the number that the engine rejected; they are in the dead-letter file.
+        checked: the number of documents that were compared.
+        seconds: the duration, pauses included.
     """
 
     faults: tuple[FaultCount, ...] = ()
@@ -51,15 +51,15 @@ class Found:
     @classmethod
     def of(
         cls, faults: Iterable[tuple[Fault, str]], *, repaired: int = 0, refused: int = 0, checked: int = 0
-    ) -> "Found":
-        """Count single faults, each given by its class and kind."""
+    ) -> "FaultReport":
+        """Count faults that are given singly, each by its class and kind."""
         return cls(_listed(Counter(faults)), repaired, refused, checked)
 
-    def __add__(self, other: "Found") -> "Found":
+    def __add__(self, other: "FaultReport") -> "FaultReport":
         counted: Counter[tuple[Fault, str]] = Counter()
         for count in (*self.faults, *other.faults):
             counted[count.fault, count.kind] += count.number
-        return Found(
+        return FaultReport(
             _listed(counted),
             self.repaired + other.repaired,
             self.refused + other.refused,
@@ -69,20 +69,20 @@ class Found:
 
     @property
     def total(self) -> int:
-        """How many faults there were."""
+        """The number of faults."""
         return sum(count.number for count in self.faults)
 
     @property
-    def left(self) -> int:
-        """How many of them are still there."""
+    def remaining(self) -> int:
+        """The number of faults that were not repaired."""
         return self.total - self.repaired
 
     def number(self, fault: Fault) -> int:
-        """How many faults of a class there were."""
+        """The number of faults of a class."""
         return sum(count.number for count in self.faults if count.fault is fault)
 
     def as_wire(self) -> dict[str, Any]:
-        """For a report in JSON."""
+        """The JSON form of the report."""
         faults: dict[str, dict[str, int]] = {}
         for count in self.faults:
             faults.setdefault(count.fault.value, {})[count.kind] = count.number

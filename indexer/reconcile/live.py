@@ -1,8 +1,9 @@
-"""`index verify`: the live generation against its state, and that against its source, while all else goes on (V1, G4).
+"""`index verify`: compares the live generation with its state, and the state with its source, during service (V1, G4).
 
-The lease is held for a page at a time, so a following job has its turns; what paces it sleeps without the lease.
+The lease is held for one page at a time, and not during the pauses of the rate, so a follower can work in between.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from index_mappings.generations import STAMP
-from indexer.jobs.catching_up import Follower
-from indexer.reconcile.findings import Found
-from indexer.reconcile.generation import PAGE, Comparison, Place, Time, check_place
-from indexer.reconcile.source import compare_source, read_anew
+from indexer.jobs.change_applier import ChangeApplier
+from indexer.reconcile.findings import FaultReport
+from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
+from indexer.reconcile.source import compare_source, read_source
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -27,12 +28,12 @@ _WAIT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """How a verification is done.
+    """The options of a verification.
 
     Attributes:
-        repair: whether faults are put right.
-        rate: documents a second, at most; None for as fast as it goes, which leaves a following job hardly a turn.
-        skip_invalid: pass over bad records of the source, as its build did.
+        repair: whether faults are repaired.
+        rate: the largest number of documents a second; None for no limit, which leaves a follower hardly any time.
+        skip_invalid: skip bad records of the source, as its build did.
         wait: seconds to wait each time while another job has the lease.
     """
 
@@ -44,15 +45,23 @@ class VerifyOptions:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What a verification came to.
+    """The result of a verification.
 
     Attributes:
-        generation: the live one; None where nobody could tell, as its stamp is another one's and was left so.
-        found: what was wrong, and what of it was put right.
+        generation: the live one; None where it is not known, as the stamp is of another one and was not repaired.
+        found: the faults, and how many of them were repaired.
     """
 
     generation: str | None
-    found: Found
+    found: FaultReport
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A monotonic clock in seconds, and how to sleep."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
 
 def verify_live(
@@ -63,25 +72,25 @@ def verify_live(
     *,
     tick: Callable[[int], None] = lambda _: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    passing: Time | None = None,
+    timer: Timer | None = None,
 ) -> Verified:
-    """Compare aliases and stamp, then the source with the state if a source is given, then the state with the index.
+    """Check aliases and stamp, then compare the source, if there is one, with the state, and the state with the index.
 
     Args:
         sink: where the generation is.
-        states: has its state.
-        source: is read whole, and the changes that it has are taken, as following does.
-        options: how.
-        tick: is told how many documents were compared since the last time; 0 while the source is read.
+        states: where its state is.
+        source: the catalogue; it is read whole, and its changes are applied, as following does.
+        options: of the verification.
+        tick: called with the number of documents that were compared since the last call; 0 while the source is read.
         clock: for stamps.
-        passing: of time.
+        timer: for the rate.
 
     Raises:
-        StateError: nothing is live, or its state is lost; build anew.
+        StateError: nothing is live, or its state is lost; a full build makes a new one.
         CatalogueError: the source can't be read.
         SinkError: the engine failed, another job had the lease for too long, or another generation was published.
     """
-    job = _Job(sink, states, options or VerifyOptions(), tick=tick, clock=clock, passing=passing or Time())
+    job = _Job(sink, states, options or VerifyOptions(), tick=tick, clock=clock, timer=timer or Timer())
     return job.run(source)
 
 
@@ -94,63 +103,63 @@ class _Job:
         *,
         tick: Callable[[int], None],
         clock: Callable[[], datetime],
-        passing: Time,
+        timer: Timer,
     ) -> None:
         self._sink, self._states, self._options = sink, states, options
-        self._tick, self._clock, self._passing = tick, clock, passing
+        self._tick, self._clock, self._timer = tick, clock, timer
         self._lease = sink.lease()
 
     def run(self, source: Source | None) -> Verified:
-        started = self._passing.now()
+        started = self._timer.now()
         with holding(self._lease, "verify", self._options.wait):
-            found = check_place(self._sink, repair=self._options.repair, check=self._lease.check)
-            if found.left and STAMP in self._sink.alias_drift():
+            found = check_aliases(self._sink, repair=self._options.repair, check=self._lease.check)
+            if found.remaining and STAMP in self._sink.alias_drift():
                 return Verified(None, found)
             generation = self._live()
         with self._states.open(generation) as state:
             if source is not None:
                 found += self._with_source(source, generation, state)
             found += self._with_state(generation, state)
-        return Verified(generation, replace(found, seconds=self._passing.now() - started))
+        return Verified(generation, replace(found, seconds=self._timer.now() - started))
 
     def _live(self) -> str:
         live = self._sink.live()
         if live is None:
-            raise StateError("nothing is published that could be verified: build first, by shop-directory index build")
+            raise StateError("no generation is live: build one first, by shop-directory index build")
         return live.generation
 
-    def _with_source(self, source: Source, generation: str, state: State) -> Found:
+    def _with_source(self, source: Source, generation: str, state: State) -> FaultReport:
         changes, letters = source.changes(), DeadLetters(self._states.dead_letters)
-        reading = read_anew(
+        snapshot = read_source(
             source, state.path, skip_invalid=self._options.skip_invalid, tick=lambda: self._tick(0)
         )  # fmt: skip
         try:
-            with reading as anew, self._editing(generation) as editor:
-                follower = Follower(state, editor, changes, letters, self._lease.check, self._clock)
-                return compare_source(anew, follower, repair=self._options.repair)
+            with snapshot as fresh, self._editing(generation) as editor:
+                applier = ChangeApplier(state, editor, changes, letters, self._lease.check, self._clock)
+                return compare_source(fresh, applier, repair=self._options.repair)
         finally:
             letters.close()
             if changes is not None:
                 changes.close()
 
-    def _with_state(self, generation: str, state: State) -> Found:
-        rate, started = self._options.rate, self._passing.now()
+    def _with_state(self, generation: str, state: State) -> FaultReport:
+        rate, started = self._options.rate, self._timer.now()
         most = PAGE if rate is None else max(1, min(PAGE, int(rate)))
-        total, place = Found(), Place()
-        going: Place | None = place
-        while going is not None:
+        total = FaultReport()
+        cursor: Cursor | None = Cursor()
+        while cursor is not None:
             with self._editing(generation) as editor:
                 comparison = Comparison(state, editor, self._options.repair, self._lease.check, self._clock)
-                found, going = comparison.step(going, most)
+                found, cursor = comparison.step(cursor, most)
             total += found
             self._tick(found.checked)
-            if rate is not None and (early := started + total.checked / rate - self._passing.now()) > 0:
-                self._passing.sleep(early)
+            if rate is not None and (early := started + total.checked / rate - self._timer.now()) > 0:
+                self._timer.sleep(early)
         return total
 
     @contextmanager
     def _editing(self, generation: str) -> Iterator[GenerationEditor]:
-        """The generation, under the lease, if it still is the live one."""
+        """The editor of the generation, under the lease, while that is still the live one."""
         with holding(self._lease, "verify", self._options.wait):
             if self._live() != generation:
                 raise SinkError("another generation was published meanwhile; its build has verified it")

@@ -1,6 +1,6 @@
 """Compares one page of a generation with its state, in the order of the ids, in constant memory.
 
-Nothing is held to be at fault that was not seen twice, nor anything that is pending: that is known already.
+A difference is a fault only if it is seen twice; a pending document is not a fault, as the next update writes it.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ from indexer.state.state import State
 
 _SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"
 _CATEGORIES: Final = "SELECT DISTINCT slug FROM category_names WHERE slug > :after ORDER BY slug LIMIT :most"
-# The order of the tables is fixed: the planner would rather sort all belongings for each page.
-_BELONGINGS: Final = """
+# CROSS JOIN fixes the order of the tables: otherwise the planner sorts all related records for each page.
+_RELATED: Final = """
 SELECT key FROM belongings CROSS JOIN winners ON winners.id = owner
 WHERE type = :kind AND key > :after ORDER BY key LIMIT :most
 """
@@ -31,12 +31,12 @@ SELECT EXISTS (SELECT 1 FROM pending WHERE kind = :kind AND id = :id)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One document that is not as it must be.
+    """One document with a fault.
 
     Attributes:
-        fault: how.
-        kind, id: which one.
-        shop_id: of what is not public: whose it is.
+        fault: its class.
+        kind, id: of the document.
+        shop_id: the shop of a document that is not public; else None.
     """
 
     fault: Fault
@@ -47,12 +47,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page showed.
+    """The comparison of one page.
 
     Attributes:
-        findings: what is not as it must be.
-        checked: how many documents were compared.
-        after: the id after which the next page begins; None when the kind has been gone through.
+        findings: the documents with faults.
+        checked: the number of documents that were compared.
+        after: the id after which the next page starts; None after the last page of the kind.
     """
 
     findings: tuple[Finding, ...]
@@ -64,41 +64,41 @@ def compare_page(state: State, editor: GenerationEditor, kind: str, after: str, 
     """Compare the next documents of a kind.
 
     Args:
-        state: nothing may change it meanwhile, nor the generation.
-        editor: of the generation that belongs to the state.
+        state: neither it nor the generation may change during the comparison.
+        editor: of the generation of the state.
         kind: the kind.
-        after: where the page begins.
-        most: how many documents to look at, on either side.
+        after: the id after which the page starts.
+        most: the largest number of documents to read on either side.
 
     Raises:
         SinkError: the engine failed.
     """
-    looked = _look(state, editor, kind, after, most)
-    if not looked.findings:
-        return looked
-    again = set(_look(state, editor, kind, after, most).findings)
-    return Page(tuple(finding for finding in looked.findings if finding in again), looked.checked, looked.after)
+    first = _compare_once(state, editor, kind, after, most)
+    if not first.findings:
+        return first
+    second = set(_compare_once(state, editor, kind, after, most).findings)
+    return Page(tuple(finding for finding in first.findings if finding in second), first.checked, first.after)
 
 
-def _look(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
-    there = editor.page(kind, after, most)
+def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
+    indexed = editor.page(kind, after, most)
     wanted = _wanted(state, kind, after, most)
-    # What lies beyond the end of a full page may be on the next one: both sides stop at the nearer end.
+    # A document beyond the end of a full page may be on the next one: both sides stop at the lower end.
     ends = [wanted[-1]] if len(wanted) == most else []
-    if len(there) == most:
-        ends += [stored["id"] for _, stored in reversed(there) if "id" in stored][:1]
+    if len(indexed) == most:
+        ends += [stored["id"] for _, stored in reversed(indexed) if "id" in stored][:1]
     end = min(ends, default=None)
     if end is not None:
         wanted = [found for found in wanted if found <= end]
-        there = [(found, stored) for found, stored in there if "id" in stored and stored["id"] <= end]
+        indexed = [(found, stored) for found, stored in indexed if "id" in stored and stored["id"] <= end]
     shown = _shown(editor, after, end) if kind == "shops" else None
-    found = _differences(state, kind, there, wanted, shown)
+    found = _differences(state, kind, indexed, wanted, shown)
     findings = tuple(finding for finding in found if not _excused(state, finding))
-    return Page(findings, len({document_id for document_id, _ in there}.union(wanted)), end)
+    return Page(findings, len({document_id for document_id, _ in indexed}.union(wanted)), end)
 
 
 def _shown(editor: GenerationEditor, after: str, end: str | None) -> Mapping[str, Shown] | None:
-    """What suggestions show of the shops of a page; None where damaged files, a fault of their own, do not say it."""
+    """What suggestions show of the shops of a page; None where its files are damaged, which is reported as a fault."""
     try:
         return editor.typeahead_shown(after, end)
     except TypeaheadDamagedError:
@@ -108,42 +108,42 @@ def _shown(editor: GenerationEditor, after: str, end: str | None) -> Mapping[str
 def _wanted(state: State, kind: str, after: str, most: int) -> list[str]:
     match kind:
         case "shops" | "facts":
-            asked = _SHOPS
+            query = _SHOPS
         case "categories":
-            asked = _CATEGORIES
+            query = _CATEGORIES
         case _:
-            asked = _BELONGINGS
-    given = {"kind": kind, "after": after, "most": most}
-    return [found for (found,) in state.connection.execute(asked, given)]
+            query = _RELATED
+    parameters = {"kind": kind, "after": after, "most": most}
+    return [found for (found,) in state.connection.execute(query, parameters)]
 
 
 def _differences(
     state: State,
     kind: str,
-    there: list[tuple[str, dict[str, Any]]],
+    indexed: list[tuple[str, dict[str, Any]]],
     wanted: list[str],
     shown: Mapping[str, Shown] | None,
 ) -> Iterator[Finding]:
     projector = Projector(state)
-    times = Counter(found for found, _ in there)
-    stored = dict(there)
+    copies = Counter(found for found, _ in indexed)
+    stored = dict(indexed)
     for document_id in wanted:
         document = projector.document(kind, document_id)
-        if times[document_id] == 0 or (shown is not None and document_id not in shown):
+        if copies[document_id] == 0 or (shown is not None and document_id not in shown):
             yield Finding(Fault.MISSING, kind, document_id)
-        elif times[document_id] > 1 or not _same(
+        elif copies[document_id] > 1 or not _same(
             document, stored[document_id], None if shown is None else shown[document_id]
         ):
             yield Finding(Fault.STALE, kind, document_id)
     for document_id in (stored.keys() | (shown or {}).keys()) - set(wanted):
         if projector.document(kind, document_id) is not None:
-            yield Finding(Fault.STALE, kind, document_id)  # it lies where another id belongs
+            yield Finding(Fault.STALE, kind, document_id)  # it is stored under another id
         else:
             yield _unwanted(state, kind, document_id)
 
 
 def _same(document: object | None, stored: dict[str, Any], shown: Shown | None) -> bool:
-    """Whether what is stored, and of a shop what suggestions show, are a document's."""
+    """Whether what is stored, and for a shop what suggestions show, equals the document."""
     if document is None or stored != stored_part(document):
         return False
     return shown is None or shown == shown_part(cast("ShopDocument", document))

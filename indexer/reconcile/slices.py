@@ -1,6 +1,6 @@
-"""Reconciles all day, a slice between two micro-batches: never faster than its rate, and from where it stood (V1).
+"""Reconciles continuously, a slice between two micro-batches, at a bounded rate (V1).
 
-A slice never waits: it does as much as the time since the last one allows, so changes are not held up.
+A slice does not wait: it compares what the rate allows for the time since the last one, so changes are not delayed.
 """
 
 import logging
@@ -11,21 +11,21 @@ from datetime import UTC, datetime
 from typing import Final
 
 from indexer.jobs.pace import RECONCILE_RATE
-from indexer.reconcile.findings import Found
-from indexer.reconcile.generation import PAGE, Comparison, Place, check_place
-from indexer.reconcile.state import sums_hold
+from indexer.reconcile.findings import FaultReport
+from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
+from indexer.reconcile.state import derived_tables_match
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.state.background import BackgroundLook
+from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
 
-_REST_S: Final = 60.0
-# So long a slice waits for the check of the state's sums, which takes a minute for a million shops.
-_SUMS_WAIT_S: Final = 0.2
+_ROUND_INTERVAL_S: Final = 60.0
+# How long a slice waits for the check of the derived tables, which takes a minute for a million shops.
+_CHECK_WAIT_S: Final = 0.2
 _LOG: Final = logging.getLogger(__name__)
 
 
 class Reconciler:
-    """Goes round and round through whatever generation is live."""
+    """Compares the live generation with its state in rounds, a slice at a time."""
 
     def __init__(
         self,
@@ -33,35 +33,35 @@ class Reconciler:
         *,
         repair: bool = True,
         rate: float = RECONCILE_RATE,
-        rest: float = _REST_S,
-        tell: Callable[[Found], None] = lambda _: None,
+        rest: float = _ROUND_INTERVAL_S,
+        on_round: Callable[[FaultReport], None] = lambda _: None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Note how; nothing is asked yet.
+        """Store the options; nothing is read yet.
 
         Args:
             sink: where the generations are.
-            repair: whether faults are put right.
-            rate: documents a second, at most.
-            rest: seconds from the beginning of one round to that of the next, at least.
-            tell: is told what each finished round found.
+            repair: whether faults are repaired.
+            rate: the largest number of documents a second.
+            rest: the least seconds from the start of one round to the start of the next.
+            on_round: called with the findings of each finished round.
             clock: for stamps.
-            now: the passing of time in seconds.
+            now: a monotonic clock, in seconds.
         """
         self._sink, self._repair, self._rate, self._rest = sink, repair, rate, rest
-        self._tell, self._clock, self._now = tell, clock, now
+        self._on_round, self._clock, self._now = on_round, clock, now
         self._state: State | None = None
-        self._place: Place | None = Place()
-        self._began = self._last = now()
+        self._cursor: Cursor | None = Cursor()
+        self._started = self._last = now()
         self._allowed = 0.0
-        self._look: BackgroundLook | None = None
+        self._look: BackgroundQuery | None = None
         self._sums_hold: bool | None = None
-        self.round = Found()
-        self.total = Found()
+        self.round = FaultReport()
+        self.total = FaultReport()
 
     def slice(self, state: State, editor: GenerationEditor, check: Callable[[], None]) -> None:
-        """Compare, and repair, what the time since the last slice allows: a second's worth at most.
+        """Compare, and repair, what the rate allows for the time since the last slice, at most for one second.
 
         Args:
             state: of the live generation.
@@ -69,43 +69,45 @@ class Reconciler:
             check: raises when the lease is lost.
 
         Raises:
-            SinkError: the engine failed, or the lease is lost; the next slice goes on where this one stood.
+            SinkError: the engine failed, or the lease is lost; the next slice continues from the same position.
         """
         self._allow()
         if state is not self._state:
-            self._state, self._place = state, Place()
-            self._begin()
-        elif self._place is None and self._now() - self._began >= self._rest:
-            self._place = Place()
-            self._begin()
-        is_new = self._place is not None and self._place.kind < 0
-        if is_new and not self._are_sums_checked(state):
+            self._state, self._cursor = state, Cursor()
+            self._start_round()
+        elif self._cursor is None and self._now() - self._started >= self._rest:
+            self._cursor = Cursor()
+            self._start_round()
+        is_new_round = self._cursor is not None and self._cursor.kind < 0
+        if is_new_round and not self._is_state_checked(state):
             return
-        if is_new and self._allowed >= 1:
-            astray = check_place(self._sink, repair=self._repair, check=check)
-            self._note(astray)
-            if astray.repaired:
-                return  # the editor may know another stamp: the next slice has a fresh one
-        # Where they do not hold as of the background's point in time, they are checked again here, as of now.
-        comparison = Comparison(state, editor, self._repair, check, self._clock, sums_hold=self._sums_hold is True)
-        while self._place is not None and self._allowed >= 1:
-            found, self._place = comparison.step(self._place, min(PAGE, int(self._allowed)))
+        if is_new_round and self._allowed >= 1:
+            drift = check_aliases(self._sink, repair=self._repair, check=check)
+            self._count(drift)
+            if drift.repaired:
+                return  # the editor may have the former stamp: the next slice opens another one
+        # If the check in the background found a fault in its snapshot, the comparison checks the current tables.
+        comparison = Comparison(
+            state, editor, self._repair, check, self._clock, derived_tables_match=self._sums_hold is True
+        )
+        while self._cursor is not None and self._allowed >= 1:
+            found, self._cursor = comparison.step(self._cursor, min(PAGE, int(self._allowed)))
             self._allowed -= found.checked
-            self._note(found)
-            if self._place is None:
-                self._end()
+            self._count(found)
+            if self._cursor is None:
+                self._end_round()
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """End the check in the background."""
         if self._look is not None:
             self._look.close()
             self._look = None
 
-    def _are_sums_checked(self, state: State) -> bool:
+    def _is_state_checked(self, state: State) -> bool:
         if self._sums_hold is None:
             if self._look is None:
-                self._look = BackgroundLook(state.path, sums_hold)
-            if not self._look.answered(_SUMS_WAIT_S):
+                self._look = BackgroundQuery(state.path, derived_tables_match)
+            if not self._look.answered(_CHECK_WAIT_S):
                 return False
             self._sums_hold = self._look.answer is True
             self.close()
@@ -116,17 +118,17 @@ class Reconciler:
         self._allowed = min(self._rate, self._allowed + self._rate * (now - self._last))
         self._last = now
 
-    def _begin(self) -> None:
+    def _start_round(self) -> None:
         self.close()
         self._sums_hold = None
-        self._began, self.round = self._now(), Found()
+        self._started, self.round = self._now(), FaultReport()
 
-    def _note(self, found: Found) -> None:
+    def _count(self, found: FaultReport) -> None:
         self.round += found
         self.total += found
 
-    def _end(self) -> None:
-        self.round = replace(self.round, seconds=self._now() - self._began)
+    def _end_round(self) -> None:
+        self.round = replace(self.round, seconds=self._now() - self._started)
         if self.round.total:
             _LOG.warning("reconcile found %d faults and repaired %d", self.round.total, self.round.repaired)
-        self._tell(self.round)
+        self._on_round(self.round)

@@ -1,18 +1,18 @@
-"""Checks the sums that a state keeps of its own records: who has which domain, and the categories' counts (R1, G3).
+"""Checks the derived tables of a state: which shop has which domain, and the categories' counts (R1, G3).
 
-Documents that follow from false sums are doubtful: they are not held against the index, as the index may be right.
+Documents that follow from wrong rows are doubtful: a difference in the index is no fault, as the index may be right.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-from indexer.state.shops import COUNTED_CATEGORIES, RIGHTFUL_WINNERS
+from indexer.state.shops import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import State
 
 _VIEWS: Final = (
-    f"CREATE TEMP VIEW IF NOT EXISTS rightful_winners AS {RIGHTFUL_WINNERS}",
-    # Of the rightful winners, whatever the table of winners says.
-    f"CREATE TEMP VIEW IF NOT EXISTS counted_categories AS WITH winners AS ({RIGHTFUL_WINNERS}) {COUNTED_CATEGORIES}",
+    f"CREATE TEMP VIEW IF NOT EXISTS rightful_winners AS {DOMAIN_WINNERS}",
+    # Counted from the rightful winners, whatever the table of winners holds.
+    f"CREATE TEMP VIEW IF NOT EXISTS counted_categories AS WITH winners AS ({DOMAIN_WINNERS}) {COUNTED_CATEGORIES}",
 )
 _TABLES: Final = (
     "CREATE TEMP TABLE IF NOT EXISTS doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
@@ -22,23 +22,14 @@ _TABLES: Final = (
     "DELETE FROM temp.differing_shops",
     "DELETE FROM temp.differing_categories",
 )
-_DIFFERING: Final = (
-    """
-    INSERT OR IGNORE INTO temp.differing_shops
-    SELECT id FROM (SELECT * FROM rightful_winners EXCEPT SELECT * FROM winners)
-    """,
-    """
-    INSERT OR IGNORE INTO temp.differing_shops
-    SELECT id FROM (SELECT * FROM winners EXCEPT SELECT * FROM rightful_winners)
-    """,
-    """
-    INSERT OR IGNORE INTO temp.differing_categories
-    SELECT slug FROM (SELECT * FROM counted_categories EXCEPT SELECT * FROM category_names)
-    """,
-    """
-    INSERT OR IGNORE INTO temp.differing_categories
-    SELECT slug FROM (SELECT * FROM category_names EXCEPT SELECT * FROM counted_categories)
-    """,
+# Rows of one side that the other lacks.
+_DIFFERING: Final = tuple(
+    f"INSERT OR IGNORE INTO temp.{table} SELECT {key} FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})"  # noqa: S608 - nothing but constants of this module
+    for table, key, derived, counted in (
+        ("differing_shops", "id", "winners", "rightful_winners"),
+        ("differing_categories", "slug", "category_names", "counted_categories"),
+    )
+    for one, other in ((counted, derived), (derived, counted))
 )
 _DOUBTFUL: Final = (
     "SELECT 'shops', id FROM temp.differing_shops",
@@ -51,7 +42,7 @@ _DOUBTFUL: Final = (
     SELECT 'categories', value ->> 'slug' FROM temp.differing_shops CROSS JOIN shops USING (id),
     json_each(shops.record, '$.categories') WHERE record IS NOT NULL
     """,
-    # The shops at the other ends of redirects show these shops' domains.
+    # The shops at the other ends of redirects show the domains of these shops.
     """
     WITH ends (domain) AS (
         SELECT domain FROM temp.differing_shops JOIN winners USING (id)
@@ -70,22 +61,22 @@ INSERT OR IGNORE INTO pending SELECT 'unseated', id FROM temp.differing_shops WH
 
 @dataclass(frozen=True, slots=True)
 class StateFaults:
-    """How many shops have a domain or a rank that is not theirs, or lack theirs; how many categories are miscounted."""
+    """The number of shops whose domain or rank is wrong or missing, and of categories with a wrong count."""
 
     shops: int
     categories: int
 
 
-def doubt_nothing(state: State) -> None:
-    """Note, for this connection, that nothing is doubtful."""
+def clear_doubtful(state: State) -> None:
+    """Make the tables of doubtful documents for this connection, empty."""
     for statement in (*_VIEWS, *_TABLES):
         state.connection.execute(statement)
 
 
 def check_state(state: State) -> StateFaults:
-    """Compare the sums with a recount. What would follow from false ones is noted as doubtful, for this connection."""
+    """Compare the derived tables with a recount; documents of wrong rows are doubtful, for this connection."""
     db = state.connection
-    doubt_nothing(state)
+    clear_doubtful(state)
     for statement in _DIFFERING:
         db.execute(statement)
     for statement in _DOUBTFUL:
@@ -95,13 +86,13 @@ def check_state(state: State) -> StateFaults:
     return StateFaults(shops, categories)
 
 
-def sums_hold(state: State) -> bool:
-    """Whether no sum differs from a recount."""
+def derived_tables_match(state: State) -> bool:
+    """Whether the derived tables equal a recount."""
     return check_state(state) == StateFaults(0, 0)
 
 
-def settle_state(state: State) -> None:
-    """Count all of it anew; what is doubtful is pending then."""
+def rebuild_derived_tables(state: State) -> None:
+    """Rebuild the derived tables; doubtful documents are pending then."""
     db = state.connection
     with state.transaction():
         state.shops.settle()

@@ -1,7 +1,7 @@
-"""Which URLs may be handed to somebody who wants to pay (A10): decided once, when an offer is projected.
+"""Decides which URLs may be published as checkout URLs (A10), once, when an offer is projected.
 
-A catalogue may be hostile: credentials, addresses in any notation, look-alike hosts and templates that lead elsewhere
-do not pass. Nothing is fetched.
+A catalogue may be hostile: credentials, IP addresses in any notation, look-alike hosts and templates that lead to other
+sites are rejected. No URL is fetched.
 """
 
 import re
@@ -15,7 +15,7 @@ from index_mappings.hosts import domain_parts
 
 PLACEHOLDER: Final = "{url}"
 
-# Parsers drop or repair these, each in its own way.
+# URL parsers drop or repair these characters, each in its own way.
 _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f-\x9f\\\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _AUTHORITY: Final = re.compile(r"^https://[^/?#@]+(?:[/?#]|$)", re.IGNORECASE)
 _NAMES: Final = re.compile(r"^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$")
@@ -25,9 +25,9 @@ def checkout_url(url: str | None, shop_domain: str, checkout_hosts: Collection[s
     """The URL in canonical form, if it leads to the shop by https; None otherwise.
 
     Args:
-        url: as the source states it.
-        shop_domain: reduced.
-        checkout_hosts: reduced hosts that the source lists for the shop's checkout.
+        url: the URL as the source states it.
+        shop_domain: the shop's domain, reduced.
+        checkout_hosts: the reduced hosts that the source lists for the shop's checkout.
     """
     parsed = _safe(url) if url else None
     if parsed is None:
@@ -42,7 +42,7 @@ def checkout_url(url: str | None, shop_domain: str, checkout_hosts: Collection[s
 
 
 def affiliate_url(template: str, network_hosts: Collection[str], url: str) -> str | None:
-    """The network's URL that leads to a valid checkout URL, which is percent-encoded once; None if it is not safe."""
+    """The network's URL for a valid checkout URL, which is percent-encoded once; None if the result is not safe."""
     built = _safe(template.replace(PLACEHOLDER, quote(url, safe="")))
     return built.href if built is not None and _is_network(built, network_hosts) else None
 
@@ -54,8 +54,8 @@ def template_fault(template: str, network_hosts: Collection[str]) -> str | None:
     before = template.partition(PLACEHOLDER)[0]
     if not re.fullmatch(r"https://[^/?#]+[/?][^#]*", before):
         return f"must be an https URL with {PLACEHOLDER} in its path or query"
-    beside = _decoded(template.removeprefix("https://").replace(PLACEHOLDER, ""))
-    if "//" in beside or ":" in beside or "\\" in beside:
+    remainder = _decoded(template.removeprefix("https://").replace(PLACEHOLDER, ""))
+    if "//" in remainder or ":" in remainder or "\\" in remainder:
         return "must lead to no other URL than the offer's"
     built = _safe(template.replace(PLACEHOLDER, "x"))
     if built is None or not _is_network(built, network_hosts):
@@ -66,13 +66,13 @@ def template_fault(template: str, network_hosts: Collection[str]) -> str | None:
 def _is_below(host: str, parent: str) -> bool:
     """Whether a host is a sub-domain with the registrable domain of its parent.
 
-    Below a public suffix (`co.uk`, `myshopify.com`) every name may have another owner.
+    Each name directly below a public suffix (`co.uk`, `myshopify.com`) may have a different owner.
     """
     return host.endswith(f".{parent}") and domain_parts(host).registrable == domain_parts(parent).registrable
 
 
 def _decoded(text: str) -> str:
-    """Percent-decoded until nothing is left to decode: nobody knows how often the network does it."""
+    """Percent-decoded until nothing changes, as it is unknown how often the network decodes."""
     while (once := unquote(text)) != text:
         text = once
     return text
@@ -83,7 +83,7 @@ def _is_network(url: URL, network_hosts: Collection[str]) -> bool:
 
 
 def _safe(text: str) -> URL | None:
-    """The URL as browsers read it (WHATWG), if it is plain https to a named host, and says so plainly."""
+    """The URL as browsers parse it (WHATWG), if it is https, to a named host, without credentials or port."""
     if _FORBIDDEN.search(text) or _AUTHORITY.match(text) is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What is wrong with a catalogue, told by file, line and field, never by the value (V1)."""
+"""Problems of a catalogue, reported by file, line and field, never by value (V1)."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -8,13 +8,13 @@ LISTED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One problem.
 
     Attributes:
         file: the file's name.
-        line: its line, from 1; 0 when the file as a whole is meant.
-        field: the field's path (`categories.0.slug`), or None when the line as a whole is meant.
-        reason: what is wrong, and what would be right.
+        line: the line, from 1; 0 for the file as a whole.
+        field: the field's path (`categories.0.slug`); None for the line as a whole.
+        reason: what is wrong, or what would be valid.
     """
 
     file: str
@@ -23,12 +23,12 @@ class Problem:
     reason: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.field} {self.reason}" if self.field else f"{place}: {self.reason}"
+        location = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{location}: {self.field} {self.reason}" if self.field else f"{location}: {self.reason}"
 
 
 class CatalogueError(Exception):
-    """The catalogue cannot be read as it is; the text says what to do."""
+    """The catalogue cannot be read as it is; the message says what to do."""
 
 
 class InvalidRecordsError(CatalogueError):
@@ -41,12 +41,12 @@ class InvalidRecordsError(CatalogueError):
 
 @dataclass(slots=True)
 class ProblemLog:
-    """The problems of one reading: all are counted, the first hundred are kept.
+    """The problems of one reading: all are counted, the first hundred are stored.
 
     Attributes:
         listed: the first problems.
-        count: how many there are.
-        records: how many records have one.
+        count: the number of problems.
+        records: the number of records that have a problem.
     """
 
     listed: list[Problem] = field(default_factory=list)
@@ -54,7 +54,7 @@ class ProblemLog:
     records: int = 0
 
     def add(self, *problems: Problem) -> None:
-        """Take the problems of one record."""
+        """Add the problems of one record."""
         self.records += 1
         for problem in problems:
             self.count += 1

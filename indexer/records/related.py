@@ -1,12 +1,11 @@
-"""The catalogue's records beside shops: coupons, offers, shipping, trust, programmes, redirects, accounts, categories.
+"""The catalogue's other records: coupons, offers, shipping, trust, programmes, redirects, accounts, categories.
 
-Each has a key, by which a newer one replaces an older one. Most have an owner: the shop, or for a redirect its two
-domains.
+Most of them belong to a shop, a redirect to its two domains.
 """
 
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from indexer.records.checkout_urls import template_fault
 from indexer.records.shop import CountryCodes, Host, Name, Record, RecordId, ShopRecord, Slug, Source, Timestamp, clean
@@ -45,21 +44,16 @@ class CouponRecord(Record):
     source: Source | None = None
 
     @model_validator(mode="after")
-    def _verified_at_some_time(self) -> Self:
+    def _has_time_of_verification(self) -> Self:
         if self.verification_status != "unverified" and self.last_verified_at is None:
             raise ValueError(
                 "needs last_verified_at where verification_status is verified_applied or verified_rejected"
             )
         return self
 
-    @property
-    def key(self) -> str:
-        """The coupon's id."""
-        return self.id
-
 
 class OfferRecord(Record):
-    """A line of `offers`. A URL that breaks A10's rules is no bad record: the offer has no checkout URL then."""
+    """A line of `offers`. An offer whose URL breaks the rules of A10 is valid, but has no checkout URL."""
 
     id: RecordId
     shop_id: RecordId
@@ -68,14 +62,11 @@ class OfferRecord(Record):
     price: MoneyPart | None = None
     availability: Literal["in_stock", "out_of_stock", "preorder", "discontinued"] | None = None
 
-    @property
-    def key(self) -> str:
-        """The offer's id."""
-        return self.id
-
 
 class ShippingRecord(Record):
     """A line of `shipping`: one statement a shop."""
+
+    key_fields = ("shop_id",)
 
     shop_id: RecordId
     destinations: Destinations | None = None
@@ -86,14 +77,11 @@ class ShippingRecord(Record):
     checked_at: Timestamp = None
     source: Literal["policy_page", "structured_data"] | None = None
 
-    @property
-    def key(self) -> str:
-        """The shop's id."""
-        return self.shop_id
-
 
 class TrustRecord(Record):
     """A line of `trust`: one kind of signal of a shop."""
+
+    key_fields = ("shop_id", "kind")
 
     shop_id: RecordId
     kind: Literal[
@@ -105,23 +93,20 @@ class TrustRecord(Record):
     checked_at: Timestamp = None
 
     @property
-    def key(self) -> str:
-        """Shop and kind."""
-        return f"{self.shop_id}/{self.kind}"
-
-    @property
     def is_measured(self) -> bool:
-        """Whether the check ran: it says where and when."""
+        """Whether the check ran, that is, source and time are stated."""
         return bool(self.source) and self.checked_at is not None
 
     @property
     def is_present(self) -> bool:
-        """Whether there is something to deliver."""
+        """Whether the check ran and has a value."""
         return self.is_measured and bool(self.value)
 
 
 class AffiliateProgramRecord(Record):
     """A line of `affiliate_programs`."""
+
+    key_fields = ("shop_id", "network")
 
     shop_id: RecordId
     network: Name
@@ -132,33 +117,27 @@ class AffiliateProgramRecord(Record):
     disclosure: Label | None = None
 
     @model_validator(mode="after")
-    def _leads_to_the_network(self) -> Self:
+    def _has_safe_template(self) -> Self:
         if fault := template_fault(self.url_template, self.network_hosts):
             raise ValueError(f"url_template {fault}")
         return self
 
-    @property
-    def key(self) -> str:
-        """Shop and network."""
-        return f"{self.shop_id}/{self.network}"
-
 
 class RedirectRecord(Record):
-    """A line of `redirects`: the source saw one domain lead to the other."""
+    """A line of `redirects`: the source saw that one domain redirects to the other."""
+
+    key_fields = ("from_domain", "to_domain")
 
     from_domain: Host
     to_domain: Host
     observed_at: Timestamp = None
     source: Source | None = None
 
-    @property
-    def key(self) -> str:
-        """Both domains."""
-        return f"{self.from_domain}/{self.to_domain}"
-
 
 class ResourceAccountRecord(Record):
     """A line of `resource_accounts`: an account of the operator with an outside provider."""
+
+    key_fields = ("provider", "account")
 
     provider: Name
     account: Name
@@ -169,14 +148,11 @@ class ResourceAccountRecord(Record):
     status: Label | None = None
     observed_at: Timestamp = None
 
-    @property
-    def key(self) -> str:
-        """Provider and account."""
-        return f"{self.provider}/{self.account}"
-
 
 class CategoryNamesRecord(Record):
-    """A line of `categories`: what a category is called. It is shown only where a public shop carries the category."""
+    """A line of `categories`: the names of a category. They are shown only if a public shop carries the category."""
+
+    key_fields = ("slug",)
 
     slug: Slug
     name: Name | None = None
@@ -184,18 +160,13 @@ class CategoryNamesRecord(Record):
     synonyms: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
 
     @property
-    def key(self) -> str:
-        """The slug."""
-        return self.slug
-
-    @property
     def other_names(self) -> tuple[str, ...]:
         """Its names in other languages, and its synonyms."""
         return (*(self.names or {}).values(), *self.synonyms)
 
 
-Belonging = CouponRecord | OfferRecord | ShippingRecord | TrustRecord | AffiliateProgramRecord
-BELONGINGS: Final[dict[str, type[Belonging]]] = {
+RelatedRecord = CouponRecord | OfferRecord | ShippingRecord | TrustRecord | AffiliateProgramRecord
+RELATED_RECORDS: Final[dict[str, type[RelatedRecord]]] = {
     "coupons": CouponRecord,
     "offers": OfferRecord,
     "shipping": ShippingRecord,
@@ -205,8 +176,20 @@ BELONGINGS: Final[dict[str, type[Belonging]]] = {
 
 RECORDS: Final[dict[str, type[Record]]] = {
     "shops": ShopRecord,
-    **BELONGINGS,
+    **RELATED_RECORDS,
     "redirects": RedirectRecord,
     "resource_accounts": ResourceAccountRecord,
     "categories": CategoryNamesRecord,
 }
+
+
+def _key_model(kind: str) -> type[Record]:
+    fields, key_fields = RECORDS[kind].model_fields, RECORDS[kind].key_fields
+    parts: dict[str, Any] = {field: (fields[field].annotation, fields[field]) for field in key_fields}
+    model = create_model(f"{kind}_key", __base__=Record, **parts)
+    model.key_fields = key_fields
+    return model
+
+
+# The key and the version of a record of each type, without its other fields.
+KEYS: Final[dict[str, type[Record]]] = {kind: _key_model(kind) for kind in RECORDS}

@@ -1,12 +1,12 @@
-"""The catalogue's records as validated values.
+"""The shop record, the base of all records, and the reasons of failed validations.
 
-Every limit of the catalogue page is held here. A reason never repeats the value that broke it: it may belong to a shop
-that nobody may know of (V1).
+A reason never repeats the invalid value, which may belong to a shop that is not public (V1).
 """
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -15,17 +15,17 @@ from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
 
-# A last label that reads as a number makes the whole an address.
+# A host whose last label is a number is parsed as an IP address.
 _HOST: Final = re.compile(
     r"^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.(?!(?:\d+|0x[0-9a-f]*)$)[a-z0-9_-]{1,63}$"
 )
-# Characters that are invisible or break a text: controls but the tab, line and paragraph separators, bidirectional
+# Characters that are invisible or break a text: controls except the tab, line and paragraph separators, bidirectional
 # overrides and isolates, halves of surrogate pairs, tags.
-_UNWELCOME: Final = re.compile(
+_FORBIDDEN: Final = re.compile(
     "[\0-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
-# What such a character is, by the last one of its kind.
-_UNWELCOME_KINDS: Final = (
+# The kind of such a character, by the last character of its kind.
+_FORBIDDEN_KINDS: Final = (
     ("\x9f", "a control character"),
     ("\u2029", "a line or paragraph separator"),
     ("\u2069", "a bidirectional override or isolate"),
@@ -34,7 +34,7 @@ _UNWELCOME_KINDS: Final = (
 )
 _RFC3339: Final = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$")
 
-# How a validation names the branches of a value that is one text or a list of texts; no part of a field's path.
+# The names of a union's branches (one text, or a list of texts) in validation errors; not part of a field's path.
 ONE: Final = "(one)"
 SEVERAL: Final = "(several)"
 
@@ -66,13 +66,13 @@ _REASONS: Final = {
 
 def clean(text: str) -> str:
     """The text, if it holds none of the characters that are refused in all texts."""
-    found = _UNWELCOME.search(text)
+    found = _FORBIDDEN.search(text)
     if found is None:
         return text
-    raise ValueError(f"holds {next(kind for last, kind in _UNWELCOME_KINDS if found[0] <= last)}")
+    raise ValueError(f"holds {next(kind for last, kind in _FORBIDDEN_KINDS if found[0] <= last)}")
 
 
-def _said(text: str) -> str:
+def _not_blank(text: str) -> str:
     if is_blank(clean(text)):
         raise ValueError("must not be blank")
     return text
@@ -80,21 +80,27 @@ def _said(text: str) -> str:
 
 def _host(text: str) -> str:
     if _HOST.fullmatch(text) and "xn--" not in text and not text.startswith("www."):
-        return text  # is reduced already
+        return text  # already reduced
     host = reduce_host(clean(text))
     if host is None or _HOST.fullmatch(host) is None:
         raise ValueError("must be a host name with at least two labels")
     return host
 
 
-def country_list(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """Assigned codes, each once, or WORLDWIDE alone."""
-    if WORLDWIDE in codes:
-        if set(codes) != {WORLDWIDE}:
-            raise ValueError("must be WORLDWIDE alone, or country codes")
-    elif not COUNTRY_CODES.issuperset(codes):
+def assigned_countries(codes: tuple[str, ...]) -> tuple[str, ...]:
+    """Assigned country codes, without repetitions."""
+    if not COUNTRY_CODES.issuperset(codes):
         raise ValueError("must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals")
     return tuple(dict.fromkeys(codes))
+
+
+def country_list(codes: tuple[str, ...]) -> tuple[str, ...]:
+    """Assigned country codes without repetitions, or WORLDWIDE alone."""
+    if WORLDWIDE not in codes:
+        return assigned_countries(codes)
+    if set(codes) != {WORLDWIDE}:
+        raise ValueError("must be WORLDWIDE alone, or country codes")
+    return (WORLDWIDE,)
 
 
 def _each_slug_once(categories: tuple["CategoryRecord", ...]) -> tuple["CategoryRecord", ...]:
@@ -105,20 +111,17 @@ def _each_slug_once(categories: tuple["CategoryRecord", ...]) -> tuple["Category
 
 
 def rfc3339(value: object) -> object:
-    """A moment from its text; None stays."""
-    if isinstance(value, str) and _RFC3339.fullmatch(value):
-        try:
-            moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
-        except (ValueError, OverflowError):
-            raise ValueError("must be a date and time as in RFC 3339") from None
-        return moment
+    """The UTC time of an RFC 3339 text; None for None."""
     if value is None:
         return None
+    if isinstance(value, str) and _RFC3339.fullmatch(value):
+        with suppress(ValueError, OverflowError):
+            return datetime.fromisoformat(value.upper()).astimezone(UTC)
     raise ValueError("must be a date and time as in RFC 3339")
 
 
 RecordId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Name = Annotated[str, Field(max_length=300, json_schema_extra={"minLength": 1}), AfterValidator(_said)]
+Name = Annotated[str, Field(max_length=300, json_schema_extra={"minLength": 1}), AfterValidator(_not_blank)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$")]
 Host = Annotated[
     str,
@@ -141,43 +144,42 @@ CountryCodes = Annotated[
 ]
 
 
-class Record(BaseModel):
-    """What every record may carry: by `version` or `updated_at` a newer one replaces an older one."""
+class StrictModel(BaseModel):
+    """A frozen model without type coercion and unknown fields, whose errors hold no values."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Record(StrictModel):
+    """The base of all records. A record with a higher `version` or `updated_at` replaces an older one of its key."""
+
+    key_fields: ClassVar[tuple[str, ...]] = ("id",)
 
     version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
     updated_at: Timestamp = None
 
     @property
+    def key(self) -> str:
+        """What identifies the record among those of its type: its key fields, separated by slashes."""
+        return "/".join(getattr(self, field) for field in self.key_fields)
+
+    @property
     def version_kind(self) -> str | None:
-        """Which of the two is given; None for neither."""
+        """Which of `version` and `updated_at` is given; None if neither is."""
         if self.version is not None:
             return "version"
         return "updated_at" if self.updated_at is not None else None
 
-    @property
-    def order(self) -> int | None:
-        """A number that is greater for a newer record of the same file; None when nothing says so."""
-        if self.version is not None:
-            return self.version
-        if self.updated_at is None:
-            return None
-        since = self.updated_at - datetime(1970, 1, 1, tzinfo=UTC)
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
-
-class CategoryRecord(BaseModel):
+class CategoryRecord(StrictModel):
     """A category as a shop states it."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     slug: Slug
     name: Name
 
 
 class ShopRecord(Record):
-    """A line of `shops`. Lists come as tuples; the domain and the checkout hosts are reduced (R1)."""
+    """A line of `shops`. Lists are read as tuples; the domain and the checkout hosts are reduced (R1)."""
 
     id: RecordId
     name: Name
@@ -194,20 +196,23 @@ class ShopRecord(Record):
     visibility: Literal["public", "under_review", "removed"]
     source: Source | None = None
 
-    @property
-    def key(self) -> str:
-        """The shop's id."""
-        return self.id
+
+def is_public(shop: ShopRecord) -> bool:
+    """Whether the shop and its related records may be projected (V1).
+
+    It is checked before anything else: a shop that is not public is given no domain, and nothing of it is projected.
+    """
+    return shop.visibility == "public"
 
 
 def reasons(error: ValidationError) -> list[tuple[str, str]]:
-    """The fields (as paths) and reasons of a failed validation, in our words and without any value."""
+    """The fields (as paths) and reasons of a failed validation, without any value."""
     details = error.errors(include_url=False, include_input=False)
-    places = {detail["loc"] for detail in details}
+    locations = {detail["loc"] for detail in details}
     found: dict[tuple[str, str], None] = {}
     for detail in details:
-        # A list whose entries are all wrong also counts as too short: that is no fault of its own.
-        if detail["type"] == "too_short" and any(place[:-1] and detail["loc"] == place[:1] for place in places):
+        # A list whose entries are all invalid is reported as too short as well, which would be misleading.
+        if detail["type"] == "too_short" and any(loc[:-1] and detail["loc"] == loc[:1] for loc in locations):
             continue
         found[_path(detail["loc"]), _reason(detail["type"], detail.get("ctx", {}))] = None
     return list(found)
@@ -220,7 +225,7 @@ def _reason(kind: str, context: dict[str, Any]) -> str:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    # An unknown field's name is the catalogue's text: only what looks like a name is repeated.
+    # The name of an unknown field comes from the catalogue: it is repeated only if it looks like a name.
     parts = [
         str(part) if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", str(part)) else "(a name)"
         for part in location

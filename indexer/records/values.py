@@ -1,6 +1,6 @@
-"""What the records of belongings are made of: amounts, moments with open ends, lists of countries and of destinations.
+"""Field types of related records: amounts, validity bounds, lists of countries and of destinations.
 
-Amounts are decimal strings from the source to the wire (A2): no number is ever rounded on its way.
+Amounts are decimal strings from the source to the wire (A2), so that none is ever rounded.
 """
 
 import re
@@ -12,9 +12,7 @@ from typing import Annotated, Final, Literal, Self
 import pycountry
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
@@ -22,10 +20,9 @@ from pydantic import (
     model_validator,
 )
 
-from index_mappings.countries import COUNTRY_CODES
+from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, is_destination_group
 from index_mappings.coupon_codes import ALLOWED, PATTERN, normal_code
-from index_mappings.regions import GROUPS, WORLDWIDE, is_destination_group
-from indexer.records.shop import ONE, SEVERAL, Name, clean, rfc3339
+from indexer.records.shop import ONE, SEVERAL, Name, StrictModel, assigned_countries, clean, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 
@@ -33,7 +30,7 @@ _DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d$")
 _END_OF_DAY: Final = time(23, 59, 59, tzinfo=UTC)
 _START_OF_DAY: Final = time(0, 0, 0, tzinfo=UTC)
 _HUNDRED: Final = Decimal(100)
-# The form of a tag (RFC 5646): language, script, region, variants, extensions, and what is of private use.
+# The syntax of a tag (RFC 5646): language, script, region, variants, extensions, private use.
 _LANGUAGE_TAG: Final = re.compile(
     "^(?=.{1,35}$)(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?"
     "(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[A-WYZa-wyz0-9](?:-[A-Za-z0-9]{2,8})+)*"
@@ -42,11 +39,11 @@ _LANGUAGE_TAG: Final = re.compile(
 _PRIVATE_USE: Final = "x"
 
 
-def _bound(of_day: time) -> BeforeValidator:
+def _bound(time_of_day: time) -> BeforeValidator:
     def read(value: object) -> object:
         try:
             if isinstance(value, str) and _DATE.fullmatch(value):
-                return datetime.combine(datetime.fromisoformat(value), of_day)
+                return datetime.combine(datetime.fromisoformat(value), time_of_day)
             return rfc3339(value)
         except ValueError:
             raise ValueError("must be a date, or a date and time as in RFC 3339") from None
@@ -69,13 +66,6 @@ def _currency(code: str) -> str:
     return code
 
 
-def _single_countries(codes: tuple[str, ...]) -> tuple[str, ...]:
-    # Only a known country blocks (A5), so a code that is blocked everywhere would be blocked nowhere.
-    if not COUNTRY_CODES.issuperset(codes):
-        raise ValueError("must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals")
-    return tuple(dict.fromkeys(codes))
-
-
 def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
     if not all(name in COUNTRY_CODES or is_destination_group(name) for name in names):
         raise ValueError("must hold assigned country codes and known groups, such as EU or WORLDWIDE")
@@ -96,14 +86,14 @@ def _code(text: str) -> str:
 
 
 def _by_language(value: object) -> object:
-    # Before the texts are looked at: a fault of theirs is told by the tag, which must be one and nothing else (V1).
+    # This runs before the names are validated: a problem of a name is reported by its tag, which must be valid (V1).
     if isinstance(value, dict) and not all(map(_is_language_tag, value)):
         raise ValueError("must have language tags (BCP 47) such as de, pt-BR or zh-Hant as its keys")
     return value
 
 
 def _is_language_tag(tag: str) -> bool:
-    """Whether it is formed like a tag, and begins with a language that ISO 639 knows or is of private use."""
+    """Whether the tag is well-formed and begins with a language of ISO 639 or with the private-use subtag."""
     if _LANGUAGE_TAG.fullmatch(tag) is None:
         return False
     language = tag.lower().partition("-")[0]
@@ -112,7 +102,7 @@ def _is_language_tag(tag: str) -> bool:
 
 @cache
 def _languages() -> frozenset[str]:
-    """The codes of two and three letters; loaded when the first record has names, as there are thousands."""
+    """The thousands of two- and three-letter codes, loaded when the first record has names."""
     return frozenset(
         code
         for language in pycountry.languages
@@ -134,6 +124,7 @@ Currency = Annotated[
     Field(description="An ISO 4217 currency code in capitals.", json_schema_extra={"pattern": "^[A-Z]{3}$"}),
     AfterValidator(_currency),
 ]
+# Without WORLDWIDE: only a known country blocks (A5), so a code blocked everywhere would be blocked nowhere.
 BlockedCountries = Annotated[
     tuple[str, ...],
     Field(
@@ -142,7 +133,7 @@ BlockedCountries = Annotated[
         description="Assigned ISO 3166-1 alpha-2 codes and XK.",
         json_schema_extra={"items": {"type": "string", "pattern": "^[A-Z]{2}$"}},
     ),
-    AfterValidator(_single_countries),
+    AfterValidator(assigned_countries),
 ]
 Destinations = Annotated[
     tuple[str, ...],
@@ -157,7 +148,7 @@ Destinations = Annotated[
     AfterValidator(_destinations),
 ]
 Label = Annotated[str, Field(max_length=300), AfterValidator(clean)]
-# A discriminated union: a value that is wrong is reported for the form that it has, not for both.
+# A discriminated union, so that an invalid value is reported for its own form only.
 TrustValue = Annotated[
     Annotated[Label, Tag(ONE)] | Annotated[tuple[Label, ...], Field(strict=False, max_length=50), Tag(SEVERAL)],
     Discriminator(_one_or_several, custom_error_type="one_or_several", custom_error_message="wrong"),
@@ -174,18 +165,14 @@ LanguageNames = Annotated[
 Channels = Annotated[tuple[Literal["rest", "mcp", "stdio"], ...], Field(strict=False, max_length=3)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class MoneyPart(_Part):
+class MoneyPart(StrictModel):
     """An amount of money."""
 
     amount: Amount
     currency: Currency
 
 
-class DiscountPart(_Part):
+class DiscountPart(StrictModel):
     """What a coupon takes off."""
 
     kind: Literal["percent", "amount", "free_shipping", "other"]
@@ -193,7 +180,7 @@ class DiscountPart(_Part):
     currency: Currency | None = None
 
     @model_validator(mode="after")
-    def _fits_its_kind(self) -> Self:
+    def _has_fields_of_its_kind(self) -> Self:
         if self.kind == "percent" and (self.value is None or Decimal(self.value) > _HUNDRED):
             raise ValueError("needs a value of at most 100 for a percentage")
         if self.kind == "amount" and (self.value is None or self.currency is None):
@@ -201,7 +188,7 @@ class DiscountPart(_Part):
         return self
 
 
-class DeliveryTimePart(_Part):
+class DeliveryTimePart(StrictModel):
     """The delivery time as a shop states it."""
 
     min_days: Annotated[int, Field(ge=0, le=1_000)] | None = None

@@ -1,6 +1,6 @@
-"""The categories of the sample: slug and display name, flat, two related ones being siblings.
+"""The categories of the sample: slug and display name, without a hierarchy.
 
-``night-market`` is carried by shops that are not public only, so it must never be listed (V1).
+Only shops that are not public carry ``night-market``, so it must never be listed (V1).
 """
 
 from typing import Final
@@ -42,7 +42,7 @@ _NAMES: Final = {
 
 #: All of them, in order.
 SLUGS: Final = tuple(sorted(_NAMES))
-#: What a composed shop may carry; "maps-globes" stays with the one shop of the tables that names it.
+#: The categories of composed shops; only one shop of the tables has "maps-globes".
 COMMON: Final = tuple(slug for slug in _NAMES if slug not in {HIDDEN_ONLY, "maps-globes"})
 
 

@@ -1,4 +1,4 @@
-"""What the categories of the sample are called in other languages, and their synonyms.
+"""The names of the sample's categories in other languages, and their synonyms.
 
 The names of ``night-market``, which only hidden shops carry, occur nowhere else: they must be in no index (V1).
 """

@@ -1,6 +1,6 @@
-"""The bulk of the sample: names put together from two lists of words per language, so that many share a beginning.
+"""Most shops of the sample: names composed of two lists of words per language, so that many share a prefix.
 
-What a name becomes (domain, countries, categories, aliases) hangs on chance of that name alone.
+The domain, countries, categories and aliases of a shop are random, and depend on its name only.
 """
 
 import unicodedata
@@ -10,16 +10,16 @@ from itertools import product
 from typing import Final
 
 from indexer.sample.categories import COMMON
-from indexer.sample.chance import chance
+from indexer.sample.seeded_random import seeded_random
 
-_PER_TONGUE: Final = 19
+_PER_LANGUAGE: Final = 19
 _UNDECOMPOSED: Final = str.maketrans({"ß": "ss", "ı": "i", "ł": "l", "ø": "o", "æ": "ae", "'": "", "’": ""})
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A shop before chance has filled in the rest; the domain may be Unicode, the categories are slugs."""
+    """A shop before its random fields are added; the domain may be Unicode, the categories are slugs."""
 
     name: str
     domain: str
@@ -31,7 +31,7 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tongue:
+class _Language:
     pattern: str
     firsts: tuple[str, ...]
     seconds: tuple[str, ...]
@@ -40,64 +40,64 @@ class _Tongue:
 
     def names(self) -> list[str]:
         pairs = [self.pattern.format(first=a, second=b) for a, b in product(self.firsts, self.seconds)]
-        return chance("names", self.pattern, self.company).sample(pairs, _PER_TONGUE)
+        return seeded_random("names", self.pattern, self.company).sample(pairs, _PER_LANGUAGE)
 
 
-def _tongue(pattern: str, firsts: str, seconds: str, homes: str, company: str) -> _Tongue:
-    return _Tongue(pattern, tuple(firsts.split("/")), tuple(seconds.split("/")), tuple(homes.split()), company)
+def _language(pattern: str, firsts: str, seconds: str, homes: str, company: str) -> _Language:
+    return _Language(pattern, tuple(firsts.split("/")), tuple(seconds.split("/")), tuple(homes.split()), company)
 
 
-_TONGUES: Final = (
-    _tongue(
+_LANGUAGES: Final = (
+    _language(
         "{first}{second}",
         "Distel/Erlen/Mohn/Hasel/Schlehen/Farn/Quitten/Eiben/Holunder/Ginster/Mühl/Küsten",
         "kontor/lager/stube/truhe/kammer/scheune/regal/körbchen",
         "DE AT CH LU",
         "GmbH",
     ),
-    _tongue(
+    _language(
         "{first} & {second}",
         "Thistle/Copper/Heron/Saddler/Marrow/Tallow/Juniper/Wicket/Cobbler/Otter/Plover",
         "Quill/Spoke/Lantern/Barrow/Thimble/Anvil/Kettle/Button/Ledger/Rudder",
         "GB US IE CA AU NZ ZA",
         "Ltd",
     ),
-    _tongue(
+    _language(
         "{first} {second}",
         "Maison/Atelier/Comptoir/L’Échoppe/La Fabrique",
         "de l'Églantine/du Hérisson/des Fougères/à Plumes/du Cerfeuil/de la Bécassine/d’Ambrelle/du Pré-Vert",
         "FR BE CH LU CA",
         "SARL",
     ),
-    _tongue(
+    _language(
         "{first} {second}",
         "Casa/Tienda/Rincón/Bazar/Almacén",
         "Azulejo/Golondrina/del Níspero/Piñón/Lucerín/Caracola/Cigüeña/Romerillo",
         "ES MX AR CL CO PE",
         "S.L.",
     ),
-    _tongue(
+    _language(
         "{first} {second}",
         "Bottega/Emporio/Mercato/Officina/Credenza",
         "del Corbezzolo/Girasole Blu/Ginepraia/della Civetta/Nocciolina/Lupinella/dell'Aquilone/Più",
         "IT CH SM MT",
         "S.r.l.",
     ),
-    _tongue(
+    _language(
         "{first}{second}",
         "Björk/Häger/Strå/Lärk/Ljung/Röd/Sjö/Mård/Svale",
         "boden/hyllan/lådan/skåpet/korgen/kroken",
         "SE DK NO FI IS",
         "AB",
     ),
-    _tongue(
+    _language(
         "{first} {second}",
         "Sklep/Kram/Skład/Spiżarnia/Chatka",
         "pod Jarzębiną/Źrebak/Kądziel/Srebrna Sowa/Świerszcz/Wrzosowisko/Ćma/u Łucji",
         "PL CZ SK LT",
         "sp. z o.o.",
     ),
-    _tongue(
+    _language(
         "{first} {second}",
         "İğde/Çınar/Gümüş/Şimşir/Kırlangıç/Üvez/Ihlamur",
         "Çarşısı/Dükkânı/Köşkü/Pazarı/Odası",
@@ -108,34 +108,34 @@ _TONGUES: Final = (
 
 
 def composed() -> Iterator[Outline]:
-    """All composed shops, tongue by tongue, each with a domain of its own."""
-    for tongue in _TONGUES:
-        for name in tongue.names():
-            yield _outline(name, tongue)
+    """All composed shops, language by language, each with its own domain."""
+    for language in _LANGUAGES:
+        for name in language.names():
+            yield _outline(name, language)
 
 
-def _outline(name: str, tongue: _Tongue) -> Outline:
-    luck = chance("outline", name)
-    slug = _slug(name, german=tongue.company == "GmbH")
+def _outline(name: str, language: _Language) -> Outline:
+    rng = seeded_random("outline", name)
+    slug = _slug(name, german=language.company == "GmbH")
     return Outline(
         name=name,
         domain=_domain(name, slug),
-        categories=tuple(luck.sample(COMMON, luck.choice((1, 1, 1, 2, 2, 3, 4)))),
-        countries=_countries(name, tongue.homes),
-        aliases=_aliases(name, slug, tongue.company),
-        checkout_hosts=(f"{slug}.tillpost.internal",) if luck.random() < 0.12 else (),  # noqa: PLR2004  a share
+        categories=tuple(rng.sample(COMMON, rng.choice((1, 1, 1, 2, 2, 3, 4)))),
+        countries=_countries(name, language.homes),
+        aliases=_aliases(name, slug, language.company),
+        checkout_hosts=(f"{slug}.tillpost.internal",) if rng.random() < 0.12 else (),  # noqa: PLR2004  a share
     )
 
 
 def _domain(name: str, slug: str) -> str:
-    luck = chance("domain", name)
-    unrelated = "".join(luck.choice(("qui", "vo", "tre", "pla", "zin", "mo", "ka", "lu")) for _ in range(3))
-    label, prefix = luck.choices(
+    rng = seeded_random("domain", name)
+    unrelated = "".join(rng.choice(("qui", "vo", "tre", "pla", "zin", "mo", "ka", "lu")) for _ in range(3))
+    label, prefix = rng.choices(
         (
             (slug, ""),
             (slug.replace("-", ""), ""),
-            (slug, luck.choice(("shop.", "store.", "online."))),
-            (f"{unrelated}{luck.randint(2, 99)}", ""),
+            (slug, rng.choice(("shop.", "store.", "online."))),
+            (f"{unrelated}{rng.randint(2, 99)}", ""),
             ("-".join(name.lower().replace("'", "").replace("’", "").replace("&", " ").split()), ""),
         ),
         weights=(38, 30, 16, 10, 6),
@@ -144,20 +144,20 @@ def _domain(name: str, slug: str) -> str:
 
 
 def _countries(name: str, homes: tuple[str, ...]) -> tuple[str, ...]:
-    luck = chance("countries", name)
-    kind = luck.choices(("stated", "world", "unstated"), weights=(84, 8, 8))[0]
+    rng = seeded_random("countries", name)
+    kind = rng.choices(("stated", "world", "unstated"), weights=(84, 8, 8))[0]
     if kind == "stated":
-        return homes[: luck.choice((1, 1, 1, 2, 2, 3, 4, 5))]
+        return homes[: rng.choice((1, 1, 1, 2, 2, 3, 4, 5))]
     return ("WORLDWIDE",) if kind == "world" else ()
 
 
 def _aliases(name: str, slug: str, company: str) -> tuple[str, ...]:
-    luck = chance("aliases", name)
+    rng = seeded_random("aliases", name)
     words = slug.split("-")
     short = "".join(word[:3].title() for word in words)
     known_as = [f"{name} {company}", " ".join(words).title(), short, f"formerly {words[-1].title()} & Kin"]
     others = [alias for alias in known_as if alias != name]
-    return tuple(luck.sample(others, luck.choice((0, 0, 0, 0, 0, 1, 2))))
+    return tuple(rng.sample(others, rng.choice((0, 0, 0, 0, 0, 1, 2))))
 
 
 def _slug(name: str, *, german: bool) -> str:

@@ -1,6 +1,6 @@
-"""The discount codes: of the featured shops, one of every scenario, shared codes of lookalikes, and chance elsewhere.
+"""The discount codes: of the featured shops, of every scenario, shared codes of lookalikes, and random ones.
 
-Codes end in 2024 or 2035 or never, so that the sample says the same for years; a code is text of A9's alphabet only.
+Codes expire in 2024, in 2035 or never, so the sample stays valid for years; a code uses A9's alphabet only.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,11 +8,11 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from indexer.sample.chance import chance, digest, moment_before
 from indexer.sample.featured import FEATURED, featured_coupons
 from indexer.sample.money import amount
 from indexer.sample.named_shops import EDGE_CASES, LOOKALIKES
 from indexer.sample.records import Coupon, Discount, Money, Shop
+from indexer.sample.seeded_random import digest, seeded_random, time_before
 
 SHARED_CODE: Final = "TWINS10"
 
@@ -27,7 +27,7 @@ _TITLES: Final = {
     "free_shipping": ("free delivery", "versandkostenfrei", "livraison offerte", "送料無料"),
     "other": ("a gift with every order", "Gratisgeschenk", "un cadeau offert", "プレゼント付き"),
 }
-_TONGUE_OF: Final = {"DE": 1, "AT": 1, "CH": 1, "LU": 1, "FR": 2, "BE": 2, "JP": 3}
+_LANGUAGE_OF: Final = {"DE": 1, "AT": 1, "CH": 1, "LU": 1, "FR": 2, "BE": 2, "JP": 3}
 _EVERYWHERE: Final = (
     "WELCOME10",
     "welcome10",
@@ -55,11 +55,11 @@ _STATUSES: Final = (*("verified_applied",) * 2, *("unverified",) * 3, "verified_
 
 def coupons(shops: Iterable[Shop]) -> tuple[Coupon, ...]:
     """Every coupon, those of hidden shops included, ordered by id."""
-    every = [coupon for shop in shops for coupon in _of(shop)]
-    return tuple(sorted(every, key=lambda coupon: coupon.id))
+    created = [coupon for shop in shops for coupon in _coupons_of(shop)]
+    return tuple(sorted(created, key=lambda coupon: coupon.id))
 
 
-def _of(shop: Shop) -> Iterator[Coupon]:
+def _coupons_of(shop: Shop) -> Iterator[Coupon]:
     plain = _plain(shop)
     if shop.domain == EDGE_CASES:
         yield from _scenarios(plain)
@@ -68,10 +68,10 @@ def _of(shop: Shop) -> Iterator[Coupon]:
     if shop.domain in FEATURED:
         yield from featured_coupons(shop)
         return
-    luck = chance("coupons", shop.id)
+    rng = seeded_random("coupons", shop.id)
     least = 0 if shop.is_public and shop.domain.endswith(".internal") else 1
-    for number in range(max(least, luck.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, 4)))):
-        yield _chosen(plain, shop, number)
+    for number in range(max(least, rng.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, 4)))):
+        yield _random_coupon(plain, shop, number)
 
 
 def _plain(shop: Shop) -> Coupon:
@@ -95,7 +95,7 @@ def _plain(shop: Shop) -> Coupon:
 
 
 def _scenarios(plain: Coupon) -> Iterator[Coupon]:
-    """One coupon for every way that a code can be usable or withheld (A4, A5), named by its code."""
+    """One coupon for every way in which a code can be usable or withheld (A4, A5), named by its code."""
     tested = "2026-10-18T07:30:00Z"
     for coupon in (
         replace(plain, code="ZEBRA-APPLIED", verification_status="verified_applied", last_verified_at=tested),
@@ -111,7 +111,7 @@ def _scenarios(plain: Coupon) -> Iterator[Coupon]:
         replace(plain, code="ZEBRA-NOT-IN-US", blocked_countries=("US",)),
         replace(plain, code="ZEBRA-GB-ONLY", countries=("GB",), min_order=Money("25.00", "GBP")),
         replace(plain, code="ZEBRA-UNSTATED", discount=None, title="a surprise: Zebra,Comma;Dash — Ltd."),
-        # Two reasons at once: it counts as expired, the first of them.
+        # It has two reasons, and counts as expired, the first of them.
         replace(
             plain,
             code="ZEBRA-EXPIRED-REJECTED",
@@ -123,51 +123,51 @@ def _scenarios(plain: Coupon) -> Iterator[Coupon]:
         yield replace(coupon, id=f"cpn_{coupon.code.lower()}")
 
 
-def _chosen(plain: Coupon, shop: Shop, number: int) -> Coupon:
-    luck = chance("coupon", shop.id, str(number))
-    discount = _discount(luck, shop)
-    valid_from, valid_until = luck.choices(_PERIODS, weights=(28, 22, 14, 8, 8, 9, 6, 5))[0]
-    status = luck.choice(_STATUSES)
-    tested = status != "unverified" or luck.choice((True, False, False))
+def _random_coupon(plain: Coupon, shop: Shop, number: int) -> Coupon:
+    rng = seeded_random("coupon", shop.id, str(number))
+    discount = _discount(rng, shop)
+    valid_from, valid_until = rng.choices(_PERIODS, weights=(28, 22, 14, 8, 8, 9, 6, 5))[0]
+    status = rng.choice(_STATUSES)
+    tested = status != "unverified" or rng.choice((True, False, False))
     return replace(
         plain,
         id=f"cpn_{digest(shop.id, str(number))}",
-        code=_code(luck, shop),
+        code=_code(rng, shop),
         title=_title(shop, discount),
         discount=discount,
-        min_order=amount(luck, shop, low=15, high=90) if luck.choice((True, False, False)) else None,
-        countries=shop.countries[:2] if "WORLDWIDE" not in shop.countries and luck.choice((True, False)) else (),
+        min_order=amount(rng, shop, low=15, high=90) if rng.choice((True, False, False)) else None,
+        countries=shop.countries[:2] if "WORLDWIDE" not in shop.countries and rng.choice((True, False)) else (),
         valid_from=valid_from,
         valid_until=valid_until,
         verification_status=status,
-        last_verified_at=moment_before(luck, days=120) if tested else None,
-        blocked_channels=luck.choices(((), ("mcp",), ("rest",), ("stdio", "mcp")), weights=(94, 2, 2, 2))[0],
-        blocked_countries=luck.choices(((), ("US",), (shop.home,)), weights=(94, 3, 3))[0],
-        source=luck.choice(("operator", "newsletter", "partner-feed")),
-        version=luck.randint(1, 6),
+        last_verified_at=time_before(rng, days=120) if tested else None,
+        blocked_channels=rng.choices(((), ("mcp",), ("rest",), ("stdio", "mcp")), weights=(94, 2, 2, 2))[0],
+        blocked_countries=rng.choices(((), ("US",), (shop.home,)), weights=(94, 3, 3))[0],
+        source=rng.choice(("operator", "newsletter", "partner-feed")),
+        version=rng.randint(1, 6),
     )
 
 
-def _discount(luck: Random, shop: Shop) -> Discount | None:
-    kind = luck.choices(("percent", "amount", "free_shipping", "other", ""), weights=(50, 22, 14, 8, 6))[0]
+def _discount(rng: Random, shop: Shop) -> Discount | None:
+    kind = rng.choices(("percent", "amount", "free_shipping", "other", ""), weights=(50, 22, 14, 8, 6))[0]
     if kind == "percent":
-        return Discount(kind, luck.choice(("5", "10", "12.5", "15", "20", "25", "30")))
+        return Discount(kind, rng.choice(("5", "10", "12.5", "15", "20", "25", "30")))
     if kind == "amount":
-        off = amount(luck, shop, low=3, high=25)
+        off = amount(rng, shop, low=3, high=25)
         return Discount(kind, off.amount, off.currency)
     return Discount(kind) if kind else None
 
 
-def _code(luck: Random, shop: Shop) -> str:
-    # A hidden shop shares no code with anybody, so that its codes betray a leak.
-    if shop.is_public and luck.choice((True, False, False)):
-        return luck.choice(_EVERYWHERE)
+def _code(rng: Random, shop: Shop) -> str:
+    # A hidden shop shares no code with another shop, so that its codes reveal a leak.
+    if shop.is_public and rng.choice((True, False, False)):
+        return rng.choice(_EVERYWHERE)
     own = "".join(c for c in shop.id.removeprefix("shop_") if c.isalnum()).upper()[:14]
-    return luck.choice(_PATTERNS).format(own=own, n=luck.randint(2, 60))
+    return rng.choice(_PATTERNS).format(own=own, n=rng.randint(2, 60))
 
 
 def _title(shop: Shop, discount: Discount | None) -> str:
-    """The title in the tongue of the shop's first country; it ends with the shop's name."""
+    """The title in the language of the shop's first country; it ends with the shop's name."""
     shown = discount or Discount("other")
-    text = _TITLES[shown.kind][_TONGUE_OF.get(shop.home, 0)]
+    text = _TITLES[shown.kind][_LANGUAGE_OF.get(shop.home, 0)]
     return f"{text.format(value=shown.value, currency=shown.currency)}: {shop.name}"

@@ -1,7 +1,7 @@
-"""The shops that README, hints and docs lead to: what a visitor expects of a shop, written by hand, without chance.
+"""The shops that README, hints and docs link to, written by hand to look like real shops.
 
-Each has offers that differ, with addresses below its own domain, and codes as shops give them out. What is hard about a
-catalogue is at other shops, such as `named_shops.EDGE_CASES`.
+Each has different offers, with URLs below its own domain, and plausible codes. Edge cases of a catalogue are at other
+shops, such as `named_shops.EDGE_CASES`.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 from indexer.sample.records import Coupon, DeliveryTime, Discount, Money, Offer, Shipping, Shop
 
 #: Offers, one a line: id | title | path | price | availability. Codes, one a line: code | kind | value | minimum |
-#: countries | until | verification. "-" is nothing; a currency is the shop's.
+#: countries | until | verification. "-" means none; amounts are in the currency of the shop.
 _TABLES: Final = {
     "lumen-larch.internal": (
         "GBP",
@@ -117,7 +117,7 @@ FEATURED: Final = tuple(_TABLES)
 
 
 def featured_offers(shop: Shop) -> tuple[Offer, ...]:
-    """The offers of a featured shop; KeyError for another one."""
+    """The offers of a featured shop; KeyError for another shop."""
     currency, table, _ = _TABLES[shop.domain]
     return tuple(
         Offer(
@@ -134,13 +134,13 @@ def featured_offers(shop: Shop) -> tuple[Offer, ...]:
 
 
 def featured_coupons(shop: Shop) -> tuple[Coupon, ...]:
-    """The codes of a featured shop; KeyError for another one."""
+    """The codes of a featured shop; KeyError for another shop."""
     currency, _, table = _TABLES[shop.domain]
     return tuple(_coupon(shop, currency, columns) for columns in _rows(table))
 
 
 def featured_shipping(shop: Shop) -> Shipping:
-    """What a featured shop says about shipping; KeyError for another one."""
+    """The shipping statement of a featured shop; KeyError for another shop."""
     currency, *_ = _TABLES[shop.domain]
     destinations, excluded, exhaustive, (least, most, stated), free_from = _SHIPPING[shop.domain]
     return Shipping(

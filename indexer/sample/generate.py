@@ -1,6 +1,6 @@
-"""Write the sample catalogue: ``python -m indexer.sample.generate [DIRECTORY]``, into its own directory by default.
+"""Write the sample catalogue: ``python -m indexer.sample.generate [DIRECTORY]``, by default into this directory.
 
-The same bytes in every run, on every machine: one object a line, ordered by key, UTF-8 as it is.
+It writes the same bytes in every run on every machine: one object a line, ordered by key, in unescaped UTF-8.
 """
 
 import json
@@ -49,7 +49,7 @@ def _line(record: Record) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write into the directory that is named first, made if need be, and tell how many records of each file."""
+    """Write into the directory of the first argument, made if necessary, and print the number of records by file."""
     directory = Path(arguments[0]) if arguments else Path(__file__).parent
     directory.mkdir(parents=True, exist_ok=True)
     for name, count in write(directory).items():

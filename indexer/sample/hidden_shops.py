@@ -1,6 +1,7 @@
-"""Shops that must never show: under review or removed; the columns of the named shops after a visibility (V1).
+"""Shops that must never be shown, as they are under review or removed (V1).
 
-Their words occur nowhere else in the sample, so a search for them in anything public finds a leak.
+A line has a visibility, then the columns of the named shops. Their words occur nowhere else in the sample, so a search
+for them in public output finds a leak.
 """
 
 from typing import Final

@@ -17,9 +17,9 @@ _PER_EURO: Final = {
 _WHOLE: Final = frozenset({"JPY", "KRW"})
 
 
-def amount(luck: Random, shop: Shop, *, low: int, high: int) -> Money:
+def amount(rng: Random, shop: Shop, *, low: int, high: int) -> Money:
     """An amount worth about ``low`` to ``high`` euros in the currency of the shop's first country."""
     currency = _CURRENCIES.get(shop.home, "EUR")
-    whole = luck.randint(low, high) * _PER_EURO.get(currency, 1)
-    cents = "" if currency in _WHOLE else luck.choice((".00", ".00", ".50", ".90", ".99"))
+    whole = rng.randint(low, high) * _PER_EURO.get(currency, 1)
+    cents = "" if currency in _WHOLE else rng.choice((".00", ".00", ".50", ".90", ".99"))
     return Money(f"{whole}{cents}", currency)

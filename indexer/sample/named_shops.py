@@ -1,7 +1,7 @@
-"""Shops whose names someone thought up for what is hard about them: apostrophes, joined words, twins, one letter.
+"""Shops with difficult names, written by hand: apostrophes, joined words, equal names, a single letter.
 
 One shop a line: name | domain | categories | countries ("-": not stated) | aliases, by ";" | checkout hosts. Domains
-are in Unicode here and A-labels in the catalogue. All invented, on names that nobody can register (.internal, RFC 2606,
+are in Unicode here and A-labels in the catalogue. All are below names that can't be registered (.internal, RFC 2606,
 RFC 6761).
 """
 
@@ -105,10 +105,10 @@ LOOKALIKES: Final = (
     ("fr.kompass.internal", "de.kompass.internal", "same name"),
 )
 
-#: The shop with a code for every way to be usable or withheld, an offer for every kind of URL, and all the networks.
+#: The shop with a code for every way of being usable or withheld, an offer for every kind of URL, and all networks.
 EDGE_CASES: Final = "zebra-comma.internal"
 
-#: Shops that a first try should find on top; all others have the popularity that chance gives them.
+#: Shops that should rank first in a demonstration; all others have a random popularity.
 POPULAR: Final = {
     "lumen-larch.internal": 0.9312,
     "kiefernhaus.internal": 0.7104,

@@ -1,14 +1,14 @@
-"""The products: titles and checkout URLs, most of them valid, some wrong on purpose in each way that A10 names."""
+"""The products: titles and checkout URLs, most of them valid, some invalid on purpose in each way that A10 lists."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from indexer.sample.chance import chance, digest, moment_before
 from indexer.sample.featured import FEATURED, featured_offers
 from indexer.sample.money import amount
 from indexer.sample.named_shops import EDGE_CASES
 from indexer.sample.records import Money, Offer, Shop
+from indexer.sample.seeded_random import digest, seeded_random, time_before
 
 _MATERIALS: Final = ("Oak", "Linen", "Enamel", "Felt", "Copper", "Birch", "Wool", "Paper", "Stoneware", "Cork", "Brass")
 _THINGS: Final = (
@@ -25,7 +25,7 @@ _THINGS: Final = (
 )
 _QUERIES: Final = ("", "", "", "?size=L&colour=oak", "?ref=caf%C3%A9%26co", "#reviews")
 
-#: Wrong in one way each; {domain} is the shop's own.
+#: Each is invalid in one way; {domain} is that of the shop.
 INVALID_URLS: Final = {
     "off_invalid-http": "http://{domain}/p/lamp",
     "off_invalid-foreign-host": "https://another-merchant.internal/p/lamp",
@@ -50,39 +50,39 @@ _VALID_URLS: Final = {
 
 def offers(shops: Iterable[Shop]) -> tuple[Offer, ...]:
     """Every offer, those of hidden shops included, ordered by id."""
-    every = [offer for shop in shops for offer in _of(shop)]
-    return tuple(sorted(every, key=lambda offer: offer.id))
+    created = [offer for shop in shops for offer in _offers_of(shop)]
+    return tuple(sorted(created, key=lambda offer: offer.id))
 
 
-def _of(shop: Shop) -> Iterator[Offer]:
+def _offers_of(shop: Shop) -> Iterator[Offer]:
     if shop.domain in FEATURED:
         yield from featured_offers(shop)
         return
-    luck = chance("offers", shop.id)
-    count = luck.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, 5))
+    rng = seeded_random("offers", shop.id)
+    count = rng.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, 5))
     for number in range(count if shop.is_public else max(1, count)):
-        yield _chosen(shop, number)
+        yield _random_offer(shop, number)
     if shop.domain == EDGE_CASES:
         plain = Offer("", shop.id, "Striped Lamp", "", Money("89.00", "GBP"), "in_stock", "2026-10-20T09:00:00Z")
         for offer_id, url in (_VALID_URLS | INVALID_URLS).items():
             yield replace(plain, id=offer_id, url=url.format(domain=shop.domain))
 
 
-def _chosen(shop: Shop, number: int) -> Offer:
-    luck = chance("offer", shop.id, str(number))
-    material = luck.choice(_MATERIALS)
-    thing, path = luck.choice(_THINGS)
+def _random_offer(shop: Shop, number: int) -> Offer:
+    rng = seeded_random("offer", shop.id, str(number))
+    material = rng.choice(_MATERIALS)
+    thing, path = rng.choice(_THINGS)
     hosts = (shop.domain, shop.domain, f"www.{shop.domain}", f"basket.{shop.domain}", *shop.checkout_hosts)
-    # A hidden shop's offers always bear its name, so that their titles betray a leak.
-    by = f" by {shop.name}" if not shop.is_public or luck.choice((True, False, False)) else ""
+    # The offers of a hidden shop always have its name in their titles, so that these reveal a leak.
+    by = f" by {shop.name}" if not shop.is_public or rng.choice((True, False, False)) else ""
     return Offer(
         id=f"off_{digest(shop.id, 'offer', str(number))}",
         shop_id=shop.id,
         title=f"{material} {thing}{by}",
-        url=f"https://{luck.choice(hosts)}/{material.lower()}/{path}{luck.choice(_QUERIES)}",
-        price=amount(luck, shop, low=4, high=240) if luck.choice((True,) * 9 + (False,)) else None,
-        availability=luck.choices(
+        url=f"https://{rng.choice(hosts)}/{material.lower()}/{path}{rng.choice(_QUERIES)}",
+        price=amount(rng, shop, low=4, high=240) if rng.choice((True,) * 9 + (False,)) else None,
+        availability=rng.choices(
             ("in_stock", "out_of_stock", "preorder", "discontinued", None), weights=(70, 12, 5, 4, 9)
         )[0],
-        updated_at=moment_before(luck, days=60),
+        updated_at=time_before(rng, days=60),
     )

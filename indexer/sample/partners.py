@@ -1,14 +1,14 @@
-"""Who the shops and the operator work with: affiliate programmes, observed redirects, accounts with providers."""
+"""The partners of shops and operator: affiliate programmes, observed redirects, accounts with providers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from indexer.sample.chance import chance, digest, moment_before
 from indexer.sample.featured import FEATURED
 from indexer.sample.hidden_shops import HIDDEN_REDIRECTS
 from indexer.sample.named_shops import EDGE_CASES
 from indexer.sample.records import AffiliateProgram, Redirect, ResourceAccount, Shop
+from indexer.sample.seeded_random import digest, seeded_random, time_before
 
 _JOINED: Final = 0.12
 
@@ -56,17 +56,17 @@ _PUBLIC_REDIRECTS: Final = (
 
 def affiliate_programs(shops: Iterable[Shop]) -> tuple[AffiliateProgram, ...]:
     """The programmes, ordered by shop id and network; featured shops are with the first network, one shop with all."""
-    programs = [program for shop in shops for program in _of(shop)]
+    programs = [program for shop in shops for program in _programs_of(shop)]
     return tuple(sorted(programs, key=lambda program: (program.shop_id, program.network)))
 
 
-def _of(shop: Shop) -> Iterator[AffiliateProgram]:
+def _programs_of(shop: Shop) -> Iterator[AffiliateProgram]:
     for network in _NETWORKS:
-        luck = chance("program", shop.id, network.name)
+        rng = seeded_random("program", shop.id, network.name)
         joined = shop.domain == EDGE_CASES
         if network.name == "linkmeadow":
             joined = joined or not shop.is_public or shop.domain in FEATURED
-        if not joined and luck.random() > _JOINED / len(_NETWORKS):
+        if not joined and rng.random() > _JOINED / len(_NETWORKS):
             continue
         program_id = digest(shop.id, network.name)[:6]
         yield AffiliateProgram(
@@ -86,15 +86,15 @@ def redirects() -> tuple[Redirect, ...]:
         Redirect(
             from_domain=start,
             to_domain=end,
-            observed_at=moment_before(chance("redirect", start, end), days=400),
-            source=chance("observer", start, end).choice(("operator", "crawl")),
+            observed_at=time_before(seeded_random("redirect", start, end), days=400),
+            source=seeded_random("observer", start, end).choice(("operator", "crawl")),
         )
         for start, end in sorted(_PUBLIC_REDIRECTS + HIDDEN_REDIRECTS)
     )
 
 
 def resource_accounts() -> tuple[ResourceAccount, ...]:
-    """The operator's accounts, ordered by provider and account: well, nearly or all used up, unlimited, stale."""
+    """The operator's accounts, ordered by provider and account: sufficient, nearly or all used up, unlimited, stale."""
     end, now = "2026-12-01T00:00:00Z", "2026-10-31T23:55:00Z"
     return (
         ResourceAccount("fetchferry", "main", "requests", 182_440, 500_000, end, "ok", now),

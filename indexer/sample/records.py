@@ -1,6 +1,6 @@
-"""The records of a catalogue as frozen values; each field has the name and the place that it has in the NDJSON file.
+"""The records of a catalogue as frozen values; each field has the name and position that it has in the NDJSON file.
 
-This is the sample's own reading of the catalogue format, apart from the indexer's reader: each checks the other.
+They are independent of the indexer's models, so the sample and the indexer's reader check each other.
 """
 
 from collections.abc import Mapping
@@ -33,12 +33,12 @@ class Shop:
 
     @property
     def is_public(self) -> bool:
-        """Whether anything of this shop may ever be seen."""
+        """Whether the shop may be shown."""
         return self.visibility == "public"
 
     @property
     def home(self) -> str:
-        """The first country that the shop states; DE for a shop of the whole world or of no stated market."""
+        """The first country that the shop states; DE for a worldwide shop and for one without a stated market."""
         return next((country for country in self.countries if country != "WORLDWIDE"), "DE")
 
 
@@ -52,7 +52,7 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class Discount:
-    """What a code gives: percent, amount, free_shipping or other; the value is a decimal string or null."""
+    """The discount of a code: percent, amount, free_shipping or other; the value is a decimal string or null."""
 
     kind: str
     value: str | None = None
@@ -82,7 +82,7 @@ class Coupon:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A product of a shop; its ``updated_at`` is also what a newer record of it is known by."""
+    """A product of a shop; of two records of it, the one with the later ``updated_at`` is newer."""
 
     id: str
     shop_id: str
@@ -95,7 +95,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryTime:
-    """A claimed delivery time in days, with the words of the shop."""
+    """A stated delivery time in days, with the text of the shop."""
 
     min_days: int
     max_days: int
@@ -104,7 +104,7 @@ class DeliveryTime:
 
 @dataclass(frozen=True, slots=True)
 class Shipping:
-    """What a shop says about shipping; destinations are countries or groups (EU, EEA, DACH, WORLDWIDE)."""
+    """A shop's statement about shipping; destinations are countries or groups (EU, EEA, DACH, WORLDWIDE)."""
 
     shop_id: str
     destinations: tuple[str, ...] | None
@@ -142,7 +142,7 @@ class AffiliateProgram:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirect that somebody observed between two domains: evidence for merge audits."""
+    """An observed redirect between two domains: evidence for merge audits."""
 
     from_domain: str
     to_domain: str
@@ -166,7 +166,7 @@ class ResourceAccount:
 
 @dataclass(frozen=True, slots=True)
 class CategoryNames:
-    """What a category is called: the display name, names by language tag, and synonyms."""
+    """The names of a category: the display name, names by language tag, and synonyms."""
 
     slug: str
     name: str

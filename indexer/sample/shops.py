@@ -1,6 +1,6 @@
-"""All shops of the sample: tables and composed ones, with what chance adds; ids follow from domains.
+"""All shops of the sample, from tables and composed, with their random fields; ids follow from domains.
 
-Public shops never share a domain, so that a build of the sample reports nothing.
+No two public shops have one domain, so a build of the sample has no notes.
 """
 
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import idna
 
 from indexer.sample.categories import category
-from indexer.sample.chance import chance
 from indexer.sample.composed_shops import Outline, composed
 from indexer.sample.hidden_shops import HIDDEN
 from indexer.sample.named_shops import LATIN, POPULAR, RESERVED
 from indexer.sample.records import Shop
+from indexer.sample.seeded_random import seeded_random
 from indexer.sample.world_shops import WORLD
 
 _TAIL_BELOW = 0.1
@@ -37,7 +37,7 @@ def _read(line: str, visibility: str = "public") -> Outline:
         domain=domain,
         categories=tuple(categories.split()),
         countries=() if countries == "-" else tuple(countries.split()),
-        aliases=tuple(_pieces(aliases)),
+        aliases=tuple(_split_aliases(aliases)),
         checkout_hosts=tuple(hosts.split()),
         visibility=visibility,
     )
@@ -48,14 +48,14 @@ def _read_hidden(line: str) -> Outline:
     return _read(rest, visibility.strip())
 
 
-def _pieces(aliases: str) -> Iterator[str]:
+def _split_aliases(aliases: str) -> Iterator[str]:
     return (alias.strip() for alias in aliases.split(";") if alias.strip())
 
 
 def _shop(outline: Outline) -> Shop:
     domain = idna.encode(outline.domain, uts46=True).decode("ascii")
     shop_id = "shop_" + domain.removesuffix(".internal").replace(".", "-")
-    luck = chance("shop", shop_id)
+    rng = seeded_random("shop", shop_id)
     return Shop(
         id=shop_id,
         name=outline.name,
@@ -66,15 +66,15 @@ def _shop(outline: Outline) -> Shop:
         aliases=outline.aliases,
         checkout_hosts=outline.checkout_hosts,
         visibility=outline.visibility,
-        source=luck.choice(("operator", "partner-feed", "merchant-signup")),
-        version=luck.randint(1, 9),
+        source=rng.choice(("operator", "partner-feed", "merchant-signup")),
+        version=rng.randint(1, 9),
     )
 
 
 def _popularity(shop_id: str) -> float | None:
-    luck = chance("popularity", shop_id)
-    if luck.random() < _UNKNOWN_POPULARITY:
+    rng = seeded_random("popularity", shop_id)
+    if rng.random() < _UNKNOWN_POPULARITY:
         return None
-    share = 0.98 * luck.random() ** 3
-    # Few digits in the long tail make shops of equal popularity, where the id decides (M1).
+    share = 0.98 * rng.random() ** 3
+    # Fewer digits in the long tail make popularities equal, so that the id decides the order (M1).
     return round(share, 3) if share < _TAIL_BELOW else round(share, 4)

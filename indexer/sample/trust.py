@@ -1,11 +1,11 @@
-"""The measured signals of some 180 shops: complete, partial, found empty, and without provenance (A8)."""
+"""The measured signals of about 180 shops: complete, partial, empty, and without provenance (A8)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from indexer.sample.chance import chance, day_before, moment_before
 from indexer.sample.featured import FEATURED
 from indexer.sample.records import Shop, TrustRow
+from indexer.sample.seeded_random import day_before, seeded_random, time_before
 
 _GATHERED: Final = 0.58
 #: A kind, the values it takes and where it is observed; values of domain_registered_at are made per shop.
@@ -22,38 +22,41 @@ _KINDS: Final[tuple[tuple[str, tuple[str | tuple[str, ...], ...], str], ...]] = 
         "checkout_page",
     ),
 )
-_FATES: Final = ("measured", "pipeline_gap", "not_checked", "no_source", "no_time")
+_OUTCOMES: Final = ("measured", "pipeline_gap", "not_checked", "no_source", "no_time")
 
 
 def trust(shops: Iterable[Shop]) -> tuple[TrustRow, ...]:
     """The rows, ordered by shop id and kind; every hidden shop has some, a featured one all."""
     rows = [
-        row for shop in shops if not shop.is_public or shop.domain in FEATURED or _gathered(shop) for row in _of(shop)
+        row
+        for shop in shops
+        if not shop.is_public or shop.domain in FEATURED or _gathered(shop)
+        for row in _rows_of(shop)
     ]
     return tuple(sorted(rows, key=lambda row: (row.shop_id, row.kind)))
 
 
 def _gathered(shop: Shop) -> bool:
-    return chance("measured", shop.id).random() < _GATHERED
+    return seeded_random("measured", shop.id).random() < _GATHERED
 
 
-def _of(shop: Shop) -> Iterator[TrustRow]:
-    # One shop in six has all seven signals; one in twelve was checked and nothing at all was found.
-    course = chance("course", shop.id).choices(("mixed", "complete", "empty"), weights=(9, 2, 1))[0]
+def _rows_of(shop: Shop) -> Iterator[TrustRow]:
+    # One shop in six has all seven signals; for one in twelve all checks found nothing.
+    profile = seeded_random("course", shop.id).choices(("mixed", "complete", "empty"), weights=(9, 2, 1))[0]
     if shop.domain in FEATURED:
-        course = "complete"
+        profile = "complete"
     for kind, values, source in _KINDS:
-        luck = chance("trust", shop.id, kind)
-        fate = luck.choices(_FATES, weights=(74, 9, 11, 3, 3))[0]
-        if course != "mixed" or not shop.is_public:
-            fate = "pipeline_gap" if course == "empty" and shop.is_public else "measured"
-        if fate == "not_checked":
+        rng = seeded_random("trust", shop.id, kind)
+        outcome = rng.choices(_OUTCOMES, weights=(74, 9, 11, 3, 3))[0]
+        if profile != "mixed" or not shop.is_public:
+            outcome = "pipeline_gap" if profile == "empty" and shop.is_public else "measured"
+        if outcome == "not_checked":
             continue
-        value = luck.choice(values) if values else day_before(luck, days=7_000)
+        value = rng.choice(values) if values else day_before(rng, days=7_000)
         yield TrustRow(
             shop_id=shop.id,
             kind=kind,
-            value=None if fate == "pipeline_gap" else value,
-            source=None if fate == "no_source" else source,
-            checked_at=None if fate == "no_time" else moment_before(luck, days=90),
+            value=None if outcome == "pipeline_gap" else value,
+            source=None if outcome == "no_source" else source,
+            checked_at=None if outcome == "no_time" else time_before(rng, days=90),
         )

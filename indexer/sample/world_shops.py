@@ -1,6 +1,6 @@
-"""Shops whose names are written in other scripts than Latin, or in two at once; same columns as the named shops.
+"""Shops with names in other scripts than Latin, or in two scripts; the columns are those of the named shops.
 
-Joiners that a script needs are kept in names (U+200C in Persian, U+200D in Sinhala); nothing here is a real merchant.
+Names have the joiners that a script needs (U+200C in Persian, U+200D in Sinhala); no shop is a real merchant.
 """
 
 from typing import Final

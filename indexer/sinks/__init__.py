@@ -1,1 +1,1 @@
-"""Where generations are written: embedded, OpenSearch, and memory for the oracle."""
+"""The sinks of generations: the embedded engine, OpenSearch, and memory for the reference backend."""

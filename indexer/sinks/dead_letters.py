@@ -1,7 +1,7 @@
-"""The dead-letter file: what could not be written, for the operator to look into, one JSON object a line.
+"""The dead-letter file: documents and changes that were refused, one JSON object in each line.
 
-It may hold any record, also of shops that are not public (V1): its owner alone can read it, and it is the one place
-where a refused document is told of with its values.
+It may hold any record, also of shops that are not public (V1), so only its owner can read it. Refused values are
+reported nowhere else.
 """
 
 import json
@@ -25,11 +25,11 @@ class Letter:
     """One document that an engine refused for good.
 
     Attributes:
-        index: the index or kind that it was for.
+        index: its index or kind.
         id: the document's id.
-        status: the engine's HTTP status for it; None when it was never sent.
+        status: the engine's HTTP status; None if it was never sent.
         reason: the type of the error, never its text.
-        document: what was to be written; None where nothing was, as of a delete.
+        document: the document; None for a delete.
     """
 
     index: str
@@ -40,13 +40,13 @@ class Letter:
 
 
 class DeadLetters:
-    """Appends to the file; several threads may. Neither file nor directory is made before the first letter."""
+    """Appends to the file; thread-safe. The first letter creates file and directory."""
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Note where letters go.
+        """Prepare; nothing is opened yet.
 
         Args:
-            path: the file; letters of earlier runs stay in it. A directory that is missing is made.
+            path: the file; letters of earlier runs stay in it. A missing directory is created.
             now: the clock.
         """
         self.path = path
@@ -57,7 +57,7 @@ class DeadLetters:
 
     @property
     def count(self) -> int:
-        """How many letters were added by this object."""
+        """The number of letters that this object added."""
         return self._count
 
     def add(self, letter: Letter) -> None:
@@ -70,16 +70,16 @@ class DeadLetters:
         self._append({**about, "document": letter.document})
 
     def add_change(self, refused: RefusedChange) -> None:
-        """Append a change that can't be applied: nothing is known of it but its place, and it is kept as it came.
+        """Append a change that can't be applied, as it was received, with its location.
 
         Raises:
             SinkError: the file cannot be written.
         """
         about = {"index": None, "id": None, "status": None, "reason": "; ".join(refused.reasons)}
-        self._append({**about, "place": refused.place, "document": refused.raw})
+        self._append({**about, "location": refused.location, "document": refused.raw})
 
     def close(self) -> None:
-        """Close the file, if there was a letter."""
+        """Close the file, if it is open."""
         with self._lock:
             if self._file is not None:
                 os.close(self._file)
@@ -87,7 +87,7 @@ class DeadLetters:
 
     def _append(self, letter: dict[str, Any]) -> None:
         at = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        # ASCII only, so that half a surrogate pair in what came has a form as well.
+        # ASCII only, so that half of a surrogate pair in the input can be written.
         line = f"{json.dumps({'at': at, **letter}, separators=(',', ':'))}\n".encode("ascii")
         try:
             with self._lock:
@@ -103,10 +103,10 @@ def _open_private(path: Path) -> int:
     path.parent.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
     try:
-        os.fchmod(file, _PRIVATE_FILE)  # also where somebody else made the file
+        os.fchmod(file, _PRIVATE_FILE)  # also if another program created the file
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
-            _write_whole(file, b"\n")  # a run that was killed left half a line, which must not swallow the next
+            _write_whole(file, b"\n")  # ends a partial line of a killed run
     except OSError:
         os.close(file)
         raise

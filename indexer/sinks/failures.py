@@ -1,13 +1,13 @@
-"""What a sink raises when the engine does not do what it was asked."""
+"""The errors of sinks."""
 
 
 class SinkError(Exception):
-    """The engine did not do what it was asked; the live generation is untouched, unless a method says otherwise."""
+    """The engine failed; the live generation is unchanged, unless a method says otherwise."""
 
 
 class IndexLostError(SinkError):
-    """An index is gone, or a part of it has no copy left: what was written to it is lost."""
+    """An index is gone, or a shard has no copy left: documents that were written are lost."""
 
 
 class TypeaheadDamagedError(SinkError):
-    """A file of the typeahead is missing, or not what its name says."""
+    """A file of the typeahead is missing or damaged."""

@@ -1,7 +1,7 @@
-"""The lease: one indexer job at a time, for one place that generations are written to (G4).
+"""The lease: one indexer job at a time for each location of generations (G4).
 
-A job that ends, however it ends, lets the next one in. A job that lost its lease must not write any more; should it do
-so all the same, between a check and a write, then the fence of publishing stops it (G1).
+The lease ends with its job, however that ends. A job that lost its lease must not write any more; if it does, between a
+check and a write, the fence of publishing stops it (G1).
 """
 
 from collections.abc import Callable, Iterator
@@ -14,49 +14,49 @@ from indexer.sinks.failures import SinkError
 
 
 class LeaseHeldError(SinkError):
-    """Another job has the lease; the text says which and since when."""
+    """Another job holds the lease; the message says which and since when."""
 
 
 class LeaseLostError(SinkError):
-    """The lease was lost while the job ran: another job may have begun."""
+    """The lease was lost while the job ran: another job may hold it."""
 
 
 class LeaseUnansweredError(SinkError):
-    """The engine did not answer for the lease, which may pass: who holds it is not known."""
+    """The engine did not answer a request for the lease, whose holder is thus unknown; a retry may help."""
 
 
 class Lease(Protocol):
-    """The right to write, held by at most one job; one object is one asker, and can't take it twice."""
+    """A handle on the right to write, which at most one job holds; it can't be acquired twice."""
 
     def acquire(self, job: str, wait: float) -> None:
-        """Take the lease.
+        """Acquire the lease.
 
         Args:
-            job: what it is for, for those who have to wait: build, follow, rollback, prune, verify.
-            wait: seconds to wait while another job has it; 0 tries once.
+            job: shown to jobs that have to wait: build, follow, rollback, prune, verify.
+            wait: seconds to wait while another job holds it; 0 tries once.
 
         Raises:
-            LeaseHeldError: another job has it still.
-            SinkError: it could not be asked for.
+            LeaseHeldError: another job still holds it.
+            SinkError: the engine failed.
         """
 
     def check(self) -> None:
-        """Make sure that the lease is still held.
+        """Verify that the lease is still held.
 
         Raises:
-            LeaseLostError: it is not, or that can't be told; it stays lost from then on.
+            LeaseLostError: it is not, or that is unknown; it stays lost from then on.
         """
 
     def release(self) -> None:
-        """Give it back; does nothing when it is not held."""
+        """Release the lease; does nothing if it is not held."""
 
 
 @contextmanager
 def holding(lease: Lease, job: str, wait: float) -> Iterator[None]:
-    """Hold the lease for the time of a `with` block, and give it back however that ends.
+    """Hold the lease during a `with` block, and release it however that ends.
 
     Raises:
-        SinkError: as `acquire`; the block has not run then.
+        SinkError: as of `acquire`, before the block runs.
     """
     lease.acquire(job, wait)
     try:
@@ -65,14 +65,14 @@ def holding(lease: Lease, job: str, wait: float) -> Iterator[None]:
         lease.release()
 
 
-def ask_until(ask: Callable[[], None], wait: float, pause: float) -> None:
-    """Ask for a lease at least once, and again while another job has it or nobody answers.
+def acquire_until(attempt: Callable[[], None], wait: float, pause: float) -> None:
+    """Attempt to acquire a lease at least once, and again while another job holds it or the engine does not answer.
 
     Args:
-        ask: raises LeaseHeldError or LeaseUnansweredError when it is to be asked again.
+        attempt: raises LeaseHeldError or LeaseUnansweredError if it has to be repeated.
         wait: seconds after which the last error is raised.
-        pause: the longest pause in between, in seconds; its length is left to chance.
+        pause: the longest of the random pauses between attempts, in seconds.
     """
     retry = retry_if_exception_type((LeaseHeldError, LeaseUnansweredError))
     pauses = wait_random(pause / 2, pause)
-    Retrying(retry=retry, stop=stop_after_delay(wait), wait=pauses, reraise=True)(ask)
+    Retrying(retry=retry, stop=stop_after_delay(wait), wait=pauses, reraise=True)(attempt)

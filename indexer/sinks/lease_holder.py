@@ -1,7 +1,7 @@
-"""Who holds a lease: for the message to those who wait, and to see that a holder on this machine has died (G4).
+"""The holder of a lease, for messages, and to detect that a holder on this machine has died (G4).
 
-A process is known by its machine's boot, its process namespace, its number and its time of start: never by its number
-alone, which the system gives again.
+A process is identified by its machine's boot, its process namespace, its number and its start time, as the system
+reuses numbers.
 """
 
 import os
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 _PROC: Final = Path("/proc")
-_ENDED: Final = frozenset("ZXx")  # killed, and not yet collected by its parent
-# Where these stand in /proc/<pid>/stat behind the program's name, which may hold anything.
+_ENDED: Final = frozenset("ZXx")  # terminated, and perhaps not yet reaped by its parent
+# Indexes of fields in /proc/<pid>/stat after the program's name, which may hold any character.
 _STATE: Final = 0
 _THREADS: Final = 17
 _STARTED: Final = 19
@@ -22,15 +22,15 @@ _STARTED: Final = 19
 
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """One process with one job.
+    """A process that holds a lease for a job.
 
     Attributes:
-        job: what it holds the lease for.
-        host: its machine's name, for people.
+        job: its job.
+        host: its machine's name, only for messages.
         pid: its process number.
-        since: when it took the lease, RFC 3339 UTC, for people: clocks of machines are not compared.
-        machine: the boot and the process namespace in which `pid` counts, or None where the system does not tell.
-        started: the process's start, in ticks since the boot, or None as above.
+        since: when it acquired the lease, RFC 3339 UTC, only for messages: clocks of machines are not compared.
+        machine: the boot and the process namespace of `pid`; None if the system does not provide them.
+        started: the start of the process, in ticks since the boot; None as above.
     """
 
     job: str
@@ -49,10 +49,10 @@ class LeaseHolder:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `as_wire` made.
+        """Parse a JSON object of `as_wire`.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: it is not valid.
         """
         try:
             machine, started = document["machine"], document["started"]
@@ -75,10 +75,10 @@ class LeaseHolder:
         return asdict(self)
 
     def is_dead(self) -> bool:
-        """Whether it is certain that the process has ended; False of a process on another machine."""
+        """Whether the process has certainly ended; False for a process on another machine."""
         if self.machine is None or self.started is None or self.machine != _machine():
             return False
-        if not _is_there(self.pid):
+        if not _exists(self.pid):
             return True
         process = _process(self.pid)
         return process is not None and (process.ended or process.started != self.started)
@@ -100,13 +100,13 @@ def _machine() -> str | None:
         return None
 
 
-def _is_there(pid: int) -> bool:
+def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # another user's, whom /proc may not show us
+        return True  # a process of another user, which /proc may hide
     return True
 
 
@@ -114,7 +114,7 @@ def _process(pid: int) -> _Process | None:
     try:
         stat = (_PROC / f"{pid}/stat").read_text(encoding="utf-8", errors="replace")
         fields = stat.rpartition(")")[2].split()
-        # A first thread that has ended looks the same while others of its process go on.
+        # A process whose first thread has ended looks the same while other threads run.
         ended = fields[_STATE] in _ENDED and int(fields[_THREADS]) <= 1
         return _Process(int(fields[_STARTED]), ended)
     except (OSError, IndexError, ValueError):

@@ -1,4 +1,4 @@
-"""What the indexer asks of the place it writes to: whole generations, published at once, and changes (G1, G3)."""
+"""The protocols of a sink, which holds generations: to write, publish, change and read them (G1, G3)."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from indexer.sinks.lease import Lease
 
 
 class Role(Enum):
-    """What a generation is."""
+    """The role of a generation."""
 
-    LIVE = "live"  # the one that is answered from
-    PREVIOUS = "previous"  # what was live before; kept for a rollback
-    RETIRED = "retired"  # what was live earlier; readers may still be busy with it
-    UNFINISHED = "unfinished"  # never published: a build at work, or what a killed one left
+    LIVE = "live"  # the service answers from it
+    PREVIOUS = "previous"  # the live one before; stays for a rollback
+    RETIRED = "retired"  # an earlier live one, which readers may still use
+    UNFINISHED = "unfinished"  # never published: of a running or a killed build
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation that is there.
+    """An existing generation.
 
     Attributes:
         name: its name.
-        role: what it is.
-        stamp: what it says of itself; None before it is sealed.
-        retired_at: since when it is not live any more; None where that is not known.
+        role: its role.
+        stamp: its stamp; None before it is sealed.
+        retired_at: when it ceased to be live; None if that is not known.
     """
 
     name: str
@@ -39,145 +39,140 @@ class Generation:
 
 
 class GenerationReader(Protocol):
-    """A generation that is read back. Every method may raise SinkError."""
+    """Reads a generation. Every method may raise SinkError."""
 
     def count(self, kind: str) -> int:
-        """How many documents of a kind the engine can find."""
+        """The number of documents of a kind that the engine finds."""
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
-        """The stored parts of documents by their ids; ids that are not there are left out."""
+        """The stored parts of documents by id, without those that do not exist."""
 
-    def held(self, kind: str, ids: Collection[str]) -> int:
-        """How many of these ids the engine can find."""
+    def count_ids(self, kind: str, ids: Collection[str]) -> int:
+        """The number of these ids that the engine finds."""
 
     def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Ids and stored parts of all documents of a kind, in the order of the ids, in constant memory."""
 
-    def page(self, kind: str, after: str, most: int) -> list[tuple[str, dict[str, Any]]]:
-        """The first ids after this one, at most so many, in order and with stored parts; fewer mean that none follow.
+    def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
+        """The first ids after this one in order, with stored parts; fewer than `limit` if none follow.
 
-        A document that nobody should have written may be named otherwise than its stored id, which orders it; one
-        without a stored id comes last.
+        The order is that of the stored ids, from which the id of a foreign document may differ; a document without a
+        stored id comes last.
         """
 
     def operations(self) -> Operations | None:
-        """The operations document; None where there is none that can be read."""
+        """The operations document; None if there is none, or it is damaged."""
 
 
 class GenerationWriter(GenerationReader, Protocol):
-    """A generation that is being written. Every method may raise SinkError."""
+    """Writes a new generation. Every method may raise SinkError."""
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Write documents of one kind, as many as there are, in constant memory; returns how many were taken."""
+        """Write documents of one kind in constant memory; returns how many were written."""
 
-    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
-        """Replace the operations document, which readers see at once; the stamp and all else stay as they are.
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        """Replace the operations document, which readers see immediately, and nothing else.
 
         Args:
             operations: the whole document.
-            patient: whether an engine in trouble is waited for, as for any other write.
+            wait_for_engine: whether to retry as long as for any other write, or only briefly.
         """
 
     def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Lay what was written together for its readers, once all of it is there; no answer depends on it.
+        """Merge the segments after all documents were written, for faster reads; no answer depends on it.
 
         Args:
-            meanwhile: called again and again while that takes time; its errors are raised.
+            meanwhile: called repeatedly during the merge; its errors are raised.
         """
 
     def seal(self, stamp: Stamp) -> Stamp:
-        """Make what was written readable, and write the stamp.
+        """Make the documents readable, and write the stamp.
 
         Args:
-            stamp: all of it but the name of the typeahead.
+            stamp: the stamp without the names of files.
 
         Returns:
-            The stamp as it was written.
+            The complete stamp.
         """
 
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Remove the generation."""
 
 
 class GenerationEditor(GenerationReader, Protocol):
-    """A sealed generation that is changed in place. Every method may raise SinkError.
+    """Changes a sealed generation in place. Every method may raise SinkError.
 
-    Readers see nothing of what was written until `commit`.
+    Readers see no change until `commit`.
     """
 
     @property
     def stamp(self) -> Stamp:
-        """The stamp as it was when the editor was opened, or as it was committed last."""
+        """The stamp as of the last `commit`, or of the opening of the editor."""
 
     def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
         """What suggestions show of shops, by id, as of the last `commit`.
 
         Args:
-            after: the shops after this id.
-            end: and up to this one; None for all that follow.
+            after: an id; the shops after it are returned.
+            end: the last id; None for all that follow.
 
         Raises:
-            TypeaheadDamagedError: its files say nothing.
+            TypeaheadDamagedError: a file is missing or damaged.
         """
 
     def typeahead_damaged(self) -> tuple[str, ...]:
-        """The files of the typeahead that are missing, or not what their names say; reads all of them."""
+        """The missing and damaged files of the typeahead; reads all of them."""
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
-        """The kind and name of each file of the indices that is missing, or not what was written; reads all of them.
+        """The kind and name of each missing or damaged file of the indices; reads all of them.
 
-        None where the engine's own checksums prove its files.
+        Empty for an engine that verifies its files itself.
         """
 
     def rebuild_typeahead(self) -> None:
-        """Write the typeahead again from the shops and categories that readers see; the next `commit` shows it."""
+        """Write the typeahead again from the shops and categories that readers see; shown by the next `commit`."""
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
-        """Put documents in the place of any with their ids, and remove others; returns how many were refused."""
+        """Add or replace documents, and remove others by id; returns how many were refused."""
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
-        """Remove all coupons or offers that name one of these shops, whoever wrote them."""
+        """Remove all coupons or offers of these shops, also those that the state does not know."""
 
-    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
-        """Replace the operations document, which readers see at once; the stamp and all else stay as they are.
-
-        Args:
-            operations: the whole document.
-            patient: whether an engine in trouble is waited for, as for any other write.
-        """
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        """As of `GenerationWriter`."""
 
     def show(self) -> None:
-        """Let readers see what was written: one refresh."""
+        """Refresh the indices, so that readers see the changed documents."""
 
     def commit(self, stamp: Stamp) -> None:
-        """Write the typeahead of what was written, and replace the stamp.
+        """Write the changes of the typeahead, and replace the stamp.
 
         Args:
-            stamp: all of it but the name of the typeahead, which follows from what was written.
+            stamp: the stamp without the names of files.
 
         Raises:
-            SinkError: among others, somebody else replaced it meanwhile.
+            SinkError: among others, another job replaced the stamp.
         """
 
     def close(self) -> None:
-        """Let go of it; what was not shown may be lost."""
+        """Close the editor; changes that were not shown may be lost."""
 
 
 class Sink(Protocol):
-    """A place that holds generations. Every method may raise SinkError."""
+    """Holds the generations of one location. Every method may raise SinkError."""
 
     @property
-    def place(self) -> str:
-        """What reports call it; no credentials."""
+    def location(self) -> str:
+        """Its location for reports, without credentials."""
 
     def live(self) -> Stamp | None:
         """The stamp of the live generation, if any."""
 
     def generations(self) -> tuple[Generation, ...]:
-        """All that are there, the oldest first."""
+        """All generations, the oldest first."""
 
     def begin(self, generation: str) -> GenerationWriter:
         """Start a new generation next to the live one."""
@@ -186,44 +181,44 @@ class Sink(Protocol):
         """Open a sealed generation for changes.
 
         Raises:
-            SinkError: among others, it is not there or has no stamp.
+            SinkError: among others, it does not exist or has no stamp.
         """
 
     def publish(self, generation: str, replaced: str | None) -> None:
-        """Make a sealed generation live, in one step, if the one to be replaced still is; that becomes the previous.
+        """Make a sealed generation live in one step, if `replaced` still is live; that becomes the previous one.
 
         Raises:
-            SinkError: another one is live; the publisher was overtaken.
+            SinkError: among others, another generation is live.
         """
 
     def announce(self, generation: str) -> float:
-        """Let readers fetch ahead what they need of a sealed generation that will be published soon.
+        """Announce a sealed generation before it is published, so that readers can fetch its files.
 
         Returns:
-            For how many seconds to give them time before that; 0 where they have to fetch nothing.
+            How many seconds to wait before publishing; 0 if readers have to fetch nothing.
         """
 
     def retire(self, generation: str, at: datetime) -> None:
-        """Note since when a generation is not live any more."""
+        """Record when a generation ceased to be live."""
 
     def alias_drift(self) -> tuple[str, ...]:
-        """What does not lead to the live generation: kinds whose alias is astray, and `stamp` if it is another one's.
+        """The kinds whose alias does not lead to the live generation; `stamp` also if that names another generation.
 
         Raises:
-            SinkError: among others, which generation is live can't be told any more.
+            SinkError: among others, it is not known which generation is live.
         """
 
     def repair_aliases(self) -> None:
-        """Lead everything to the live generation, all aliases in one step; call it under the lease."""
+        """Lead all aliases to the live generation in one step, and repair its stamp; only under the lease."""
 
     def drop(self, generation: str) -> None:
-        """Remove a generation that is not live, as far as it is there."""
+        """Remove a generation that is not live, if it exists."""
 
     def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Remove all generations but these; returns the removed."""
+        """Remove all generations except these; returns the removed ones."""
 
     def lease(self) -> Lease:
-        """A new asker for the right to write here (G4)."""
+        """A new handle on the lease of this location (G4)."""
 
     def close(self) -> None:
         """Release connections."""

@@ -1,1 +1,1 @@
-"""Where catalogues come from."""
+"""The sources of catalogues and of their changes: NDJSON files, streams, SQL databases."""

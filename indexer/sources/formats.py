@@ -1,6 +1,6 @@
-"""Recognises files that are not NDJSON although they are given as such: a CSV, or one JSON document.
+"""Recognises files that were given as NDJSON and are not: a CSV, or one JSON document.
 
-Each of their lines would be reported as bad JSON; one sentence that says what to do is worth more.
+Without this, each of their lines would be reported as invalid JSON instead of one message that says what to do.
 """
 
 import gzip
@@ -13,21 +13,21 @@ from indexer.records.problems import CatalogueError
 from indexer.sources.lines import BYTE_ORDER_MARK
 
 _HEAD: Final = 64 * 1024
-_CSV_ENDINGS: Final = (".csv", ".tsv")
+_CSV_SUFFIXES: Final = (".csv", ".tsv")
 _DELIMITERS: Final = ",;\t|"
-# A line is taken for a header if it has one of these columns, and another one.
+# A line counts as a header if it has one of these columns and at least one other column.
 _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "shop_id", "code", "title"})
 
 
 def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
-    """Do nothing, if the file may be NDJSON.
+    """Raise an error if the file cannot be NDJSON.
 
     Args:
         path: the file.
-        of_shops: whether it should hold shops, which can be made from a CSV.
+        of_shops: whether the file should hold shops, which can be converted from a CSV.
 
     Raises:
-        CatalogueError: it is a CSV or one JSON document; the text says how to make a catalogue of it.
+        CatalogueError: it is a CSV or one JSON document; the message says how to convert it.
     """
     head = _head(path)
     text = head.decode("utf-8", "replace").lstrip()
@@ -37,7 +37,7 @@ def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
         raise CatalogueError(
             f"{path} is one JSON document: write one object per line (NDJSON); for an array: jq -c '.[]' {quoted}"
         )
-    if _is_csv(first) or (first and not first.startswith("{") and path.suffix.lower() in _CSV_ENDINGS):
+    if _is_csv(first) or (first and not first.startswith("{") and path.suffix.lower() in _CSV_SUFFIXES):
         advice = (
             f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY"
             if of_shops
@@ -47,14 +47,14 @@ def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
 
 
 def _is_json_document(text: str, first: str) -> bool:
-    """Whether it begins with an array of objects, or with an object that goes on in the next line."""
+    """Whether the text begins with an array of objects, or with an object that continues on the next line."""
     if text.startswith("["):
         return text[1:].lstrip().startswith("{")
     return first == "{"
 
 
 def _is_csv(first: str) -> bool:
-    """Whether a line looks like a header: no JSON, and a known column among others."""
+    """Whether a line looks like a header: it is not JSON, and has a known column among others."""
     if first.startswith(("{", "[")):
         return False
     for delimiter in _DELIMITERS:
@@ -65,7 +65,7 @@ def _is_csv(first: str) -> bool:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes, unzipped; none of a file that cannot be read, which its reading reports."""
+    """The first bytes, unzipped; empty if the file cannot be read, which is reported when it is read."""
     try:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
             return file.read(_HEAD).removeprefix(BYTE_ORDER_MARK)

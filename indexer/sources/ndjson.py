@@ -1,60 +1,45 @@
 """The NDJSON catalogue: a directory of files, or one file of shops, plain or gzipped.
 
-A bad line is told by file, line and field, never by its value. Memory is bounded by one line, whatever the file holds.
+An invalid line is reported by file, line and field, never by value (V1). Memory is bounded by one line.
 """
 
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import BinaryIO, Final, Generic, TypeVar, cast
+from typing import BinaryIO, Final, cast
 
 from pydantic import ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import RECORDS
-from indexer.records.shop import Record, reasons
+from indexer.records.shop import reasons
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.formats import refuse_other_formats
 from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE
+from indexer.sources.protocol import AnyRecord, NumberedRecord, without_mixed_versions
 
 CHANGES: Final = "changes.ndjson"
-_ENDINGS: Final = (".ndjson", ".ndjson.gz")
-
-AnyRecord = TypeVar("AnyRecord", bound=Record)
-
-
-@dataclass(frozen=True, slots=True)
-class Read(Generic[AnyRecord]):
-    """A record that was read.
-
-    Attributes:
-        record: valid by itself.
-        line: where it stands.
-    """
-
-    record: AnyRecord
-    line: int
+_SUFFIXES: Final = (".ndjson", ".ndjson.gz")
 
 
 class NdjsonCatalogue:
     """A catalogue on disk.
 
     Raises:
-        CatalogueError: there is none, `shops` is missing, a file's name is not known, or a file is a CSV or one JSON
-            document.
+        CatalogueError: there is no catalogue, `shops` is missing, a file's name is unknown, or a file is a CSV or one
+            JSON document.
     """
 
     def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
-        """Look which files there are.
+        """List the files of the catalogue.
 
         Args:
             path: a directory, or one file of shops.
-            lenient: pass over unknown fields and files.
-            changes: the file of changes, where it is not `changes.ndjson` of the directory.
+            lenient: ignore unknown fields and files.
+            changes: the file of changes, if it is not `changes.ndjson` of the directory.
         """
         self._lenient = lenient
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
@@ -63,7 +48,7 @@ class NdjsonCatalogue:
             refuse_other_formats(file, of_shops=kind == "shops")
 
     def kinds(self) -> tuple[str, ...]:
-        """The types that the catalogue holds, in the order in which they are read."""
+        """The types of the catalogue, in the order of reading."""
         return tuple(kind for kind in RECORDS if kind in self._files)
 
     def name(self, kind: str) -> str:
@@ -71,15 +56,15 @@ class NdjsonCatalogue:
         return self._files[kind].name
 
     def size(self, kind: str) -> int:
-        """The bytes that reading a type goes through."""
+        """The size of a type's file in bytes."""
         return self._files[kind].stat().st_size
 
     def unit(self) -> str:
-        """What `size` counts."""
+        """Bytes."""
         return "bytes"
 
     def fingerprint(self) -> str:
-        """A digest of the content of all files, of the changes too.
+        """A digest of the content of all files, including the changes.
 
         Raises:
             CatalogueError: a file can't be read.
@@ -87,23 +72,23 @@ class NdjsonCatalogue:
         files = dict(self._files)
         if self._changes is not None and self._changes.exists():
             files["changes"] = self._changes
-        whole = sha256(f"lenient {self._lenient}\n".encode())
+        digest = sha256(f"lenient {self._lenient}\n".encode())
         for kind, path in sorted(files.items()):
             try:
                 with path.open("rb") as file:
-                    whole.update(f"{kind} {path.name} {file_digest(file, 'sha256').hexdigest()}\n".encode())
+                    digest.update(f"{kind} {path.name} {file_digest(file, 'sha256').hexdigest()}\n".encode())
             except OSError as error:
                 raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
-        return whole.hexdigest()
+        return digest.hexdigest()
 
     def open_snapshot(self) -> None:
-        """Files have no moment of their own and no place in the changes: all changes are read after them."""
+        """Do nothing: files have no snapshots, so all changes are read after them."""
 
     def close_snapshot(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     def changes(self) -> ChangeFile | None:
-        """The file `changes.ndjson` of the directory, which may appear later; None beside a single file of shops.
+        """The file `changes.ndjson` of the directory, which may appear later; None for a single file of shops.
 
         Raises:
             CatalogueError: the changes are gzipped.
@@ -115,25 +100,17 @@ class NdjsonCatalogue:
 
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
-    ) -> Iterator[Read[AnyRecord]]:
+    ) -> Iterator[NumberedRecord[AnyRecord]]:
         """Read the records of a type.
 
         Args:
             kind: one of `kinds()`.
             model: its model, RECORDS[kind].
-            problems: takes what is wrong.
-            advance: is told the bytes gone through since it was last told.
+            problems: collects what is wrong.
+            advance: called with the number of bytes that were read since its last call.
         """
         path = self._files[kind]
-        version_kind: str | None = None
-        for line, record in self._valid(path, model, problems, advance):
-            stated = record.version_kind
-            version_kind = version_kind or stated
-            if stated not in (None, version_kind):
-                reason = f"must not be mixed with {version_kind} in one file"
-                problems.add(Problem(path.name, line, stated, reason))
-            else:
-                yield Read(record, line)
+        return without_mixed_versions(self._valid(path, model, problems, advance), path.name, "file", problems)
 
     def _valid(
         self,
@@ -141,14 +118,16 @@ class NdjsonCatalogue:
         model: type[AnyRecord],
         problems: ProblemLog,
         advance: Callable[[int], None],
-    ) -> Iterator[tuple[int, AnyRecord]]:
+    ) -> Iterator[NumberedRecord[AnyRecord]]:
         for line, raw in numbered_lines(path, problems, advance):
             try:
-                yield line, model.model_validate(strict_loads(raw), extra="ignore" if self._lenient else None)
+                record = model.model_validate(strict_loads(raw), extra="ignore" if self._lenient else None)
             except NotStrictJsonError as error:
                 problems.add(Problem(path.name, line, None, f"the line {error}"))
             except ValidationError as error:
                 problems.add(*(Problem(path.name, line, field, reason) for field, reason in reasons(error)))
+            else:
+                yield NumberedRecord(record, line)
 
 
 def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
@@ -158,10 +137,10 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
         raise CatalogueError(f"there is no catalogue at {path}: give a directory of NDJSON files or one file of shops")
     files: dict[str, Path] = {}
     for file in sorted(path.iterdir()):
-        exit_code = next((exit_code for exit_code in _ENDINGS if file.name.endswith(exit_code)), None)
-        if exit_code is None or not file.is_file():
+        suffix = next((suffix for suffix in _SUFFIXES if file.name.endswith(suffix)), None)
+        if suffix is None or not file.is_file():
             continue
-        kind = file.name.removesuffix(exit_code)
+        kind = file.name.removesuffix(suffix)
         if kind in files:
             raise CatalogueError(f"{files[kind].name} and {file.name} hold the same type: remove one of them")
         if kind in RECORDS:
@@ -169,7 +148,7 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
         elif not lenient and kind != "changes":
             known = ", ".join(RECORDS)
             raise CatalogueError(
-                f"{_shown(file.name)} is no known type ({known}): rename it, or pass over it by --lenient"
+                f"{_printable(file.name)} is no known type ({known}): rename it, or ignore it by --lenient"
             )
     if "shops" not in files:
         for other in sorted(path.glob("shops.*")):
@@ -178,18 +157,18 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
     return files
 
 
-def _shown(name: str) -> str:
-    """A file's name as a terminal may show it: a catalogue that came from somewhere may hold any."""
+def _printable(name: str) -> str:
+    """A file's name without control characters, which the name of a foreign file may hold."""
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def numbered_lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, without their ends; one that is too long is reported and passed over."""
+    """The lines that are not blank, with their numbers; a line that is too long is reported and skipped."""
     number = 0
     try:
         with path.open("rb") as raw:
             stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if path.name.endswith(".gz") else raw
-            told = 0
+            reported = 0
             while text := stream.readline(MAX_LINE + 1):
                 number += 1
                 if number == 1:
@@ -199,11 +178,11 @@ def numbered_lines(path: Path, problems: ProblemLog, advance: Callable[[int], No
                     _skip_line(stream)
                 elif text.strip():
                     yield number, text
-                advance(raw.tell() - told)
-                told = raw.tell()
+                advance(raw.tell() - reported)
+                reported = raw.tell()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        # Never a bad line to be skipped: nobody knows what the rest would have held.
-        raise CatalogueError(f"{path} is damaged or ends in the middle after line {number}: write it anew") from error
+        # This is never an invalid line to skip, as the rest of the file is unknown.
+        raise CatalogueError(f"{path} is damaged or truncated after line {number}: write it again") from error
     except OSError as error:
         raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
 

@@ -1,24 +1,27 @@
-"""What the indexer asks of a catalogue: all records of a type, and the changes that come after them (G3).
+"""The protocols of a catalogue: all records of a type, and the changes that follow them (G3).
 
-A source says where a record stands, so that what is wrong with it can be told without its value (V1).
+A source states the location of each record, so that a problem can be reported without a value (V1).
 """
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
+from index_mappings.timestamps import microseconds
 from indexer.progress import Advance
-from indexer.records.problems import ProblemLog
+from indexer.records.problems import Problem, ProblemLog
 from indexer.records.shop import Record
 
-# What says which of two records is newer, the strongest last: a versioned record is newer than one without a version.
+# The kinds of order, the strongest last: a record with a version is newer than one without.
 UNVERSIONED: Final = 0
 UPDATED_AT: Final = 1
 VERSION: Final = 2
 
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
 
 class Order(NamedTuple):
-    """Which of two records of a key is newer: the greater one.
+    """The order of the records of a key: the greater one is newer.
 
     Attributes:
         kind: UNVERSIONED, UPDATED_AT or VERSION.
@@ -33,22 +36,45 @@ NO_ORDER: Final = Order(UNVERSIONED, 0)
 
 
 def order_of(record: Record) -> Order:
-    """The order that a record states of itself."""
+    """The order that a record states."""
     if record.version is not None:
         return Order(VERSION, record.version)
-    return NO_ORDER if record.order is None else Order(UPDATED_AT, record.order)
+    return NO_ORDER if record.updated_at is None else Order(UPDATED_AT, microseconds(record.updated_at))
 
 
-class Numbered(Protocol):
-    """A record with the line where it stands."""
+@dataclass(frozen=True, slots=True)
+class NumberedRecord(Generic[AnyRecord]):
+    """A valid record and its location.
 
-    @property
-    def record(self) -> Any:  # noqa: ANN401 - of the model that was asked for
-        """The record."""
+    Attributes:
+        record: the record.
+        line: its line, or the number of its row.
+    """
 
-    @property
-    def line(self) -> int:
-        """Its line, or the number of its row."""
+    record: AnyRecord
+    line: int
+
+
+def without_mixed_versions(
+    records: Iterable[NumberedRecord[AnyRecord]], name: str, container: str, problems: ProblemLog
+) -> Generator[NumberedRecord[AnyRecord], None, None]:
+    """The records whose kind of version is the first one that any of them states, or that state none.
+
+    Args:
+        records: of one type.
+        name: of their file or table.
+        container: `file` or `table`.
+        problems: collects the other records.
+    """
+    expected: str | None = None
+    for found in records:
+        stated = found.record.version_kind
+        expected = expected or stated
+        if stated in (None, expected):
+            yield found
+        else:
+            reason = f"must not be mixed with {expected} in one {container}"
+            problems.add(Problem(name, found.line, stated, reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +84,16 @@ class Change:
     Attributes:
         type: a key of RECORDS.
         key: the record's key.
-        order: which change of this key is newer; never NO_ORDER.
-        record: the new record; None when it was deleted.
-        place: where the change stands, for reports.
+        order: by which changes of this key are compared; never NO_ORDER.
+        record: the new record; None if it was deleted.
+        location: the file and line, or table and row, of the change, for reports.
     """
 
     type: str
     key: str
     order: Order
     record: Record | None
-    place: str
+    location: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +101,12 @@ class RefusedChange:
     """A change that can't be applied.
 
     Attributes:
-        place: where it stands.
-        reasons: what is wrong with it, without its values.
-        raw: as it came, for the dead-letter file, which is as private as the state.
+        location: as of `Change`.
+        reasons: what is wrong with the change, without its values.
+        raw: the change as it was received, for the dead-letter file, which is as private as the state.
     """
 
-    place: str
+    location: str
     reasons: tuple[str, ...]
     raw: str
 
@@ -92,8 +118,8 @@ class ChangeBatch:
     Attributes:
         changes: those that can be applied.
         refused: those that can't.
-        position: where reading goes on, to be kept with what was applied; None when the source has no such place.
-        more: whether more is there already.
+        position: where reading continues, stored with the applied changes; None if the source has no positions.
+        more: whether more changes are available already.
     """
 
     changes: tuple[Change, ...]
@@ -103,40 +129,40 @@ class ChangeBatch:
 
 
 class ChangeSource(Protocol):
-    """Where changes come from. The same change may come twice, and in any order: versions decide."""
+    """A source of changes. A change may be delivered twice, and in any order: versions decide."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
 
     @property
     def kind(self) -> str:
-        """What operators are told that it is: `file`, `stdin` or `sql`."""
+        """Its kind, as operators see it: `file`, `stdin` or `sql`."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing can come any more, as of a stream that was closed."""
+        """Whether no more changes can follow, as for a stream that was closed."""
 
-    def read(self, position: str | None, most: int) -> ChangeBatch:
+    def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes, without waiting for any.
 
         Args:
-            position: of an earlier batch; None for the beginning. One that the source no longer knows (its file was
-                replaced) means the beginning as well.
-            most: how many at most.
+            position: of an earlier batch; None for the beginning. A position that the source does not know any more
+                (its file was replaced) means the beginning as well.
+            limit: the highest number of changes.
 
         Raises:
-            CatalogueError: the source cannot be read now; nothing was passed over.
+            CatalogueError: the source cannot be read now; no change was skipped.
         """
 
-    def whereabouts(self, position: str | None) -> str | None:
-        """How far a position is, in words for operators: never a record's key, version or value (V1).
+    def describe_position(self, position: str | None) -> str | None:
+        """A description of a position for operators, without a record's key, version or value (V1).
 
-        None where there is no such place.
+        None if the source has no positions.
         """
 
-    def waiting(self, position: str | None) -> int | None:
-        """How many changes are known to be there behind a position; there may be more. None where that is not known.
+    def backlog(self, position: str | None) -> int | None:
+        """The number of changes that are known to follow a position; there may be more. None if it is unknown.
 
         Raises:
             CatalogueError: the source cannot be read now.
@@ -147,35 +173,37 @@ class ChangeSource(Protocol):
 
 
 class Source(Protocol):
-    """A catalogue. Reading raises CatalogueError when it cannot be read as it is."""
+    """A catalogue. Every method may raise CatalogueError."""
 
     def kinds(self) -> tuple[str, ...]:
-        """The types that it holds, shops first."""
+        """The types of the catalogue, shops first."""
 
     def name(self, kind: str) -> str:
-        """What reports call the place where a type stands."""
+        """The name of a type's file or table, for reports."""
 
     def size(self, kind: str) -> int:
-        """How much there is to go through, in the source's own unit."""
+        """The size of a type in the source's unit."""
 
     def unit(self) -> str:
-        """That unit: bytes or rows."""
+        """The unit of `size`: bytes or rows."""
 
     def fingerprint(self) -> str | None:
-        """A digest of all that a build reads of it, and how; None where that can't be known."""
+        """A digest of all that a build reads and of the options of reading; None if it can't be known."""
 
     def open_snapshot(self) -> str | None:
-        """Fix what the following calls of `records` read, as of one moment where the source can do that.
+        """Fix the state that the following calls of `records` read, if the source supports that.
 
         Returns:
-            The position from which changes have to be read so that none is missed; None for all that are there.
+            The position from which changes have to be read so that none is missed; None for the beginning.
         """
 
-    def records(self, kind: str, model: type[Record], problems: ProblemLog, advance: Advance) -> Iterable[Numbered]:
-        """Read the records of a type; bad ones go to `problems`."""
+    def records(
+        self, kind: str, model: type[Record], problems: ProblemLog, advance: Advance
+    ) -> Iterable[NumberedRecord[Any]]:
+        """Read the records of a type; invalid ones are added to `problems`."""
 
     def close_snapshot(self) -> None:
-        """Let go of what `open_snapshot` holds."""
+        """Release what `open_snapshot` holds."""
 
     def changes(self) -> ChangeSource | None:
-        """Where changes of this catalogue come from; None when it has no such place."""
+        """The source of this catalogue's changes; None if it has none."""

@@ -1,1 +1,1 @@
-"""The indexer's private state: the last record of every key, hidden ones too, which the service never opens (G3)."""
+"""The indexer's private state: the newest record of each key, hidden ones too. The service never opens it (G3)."""

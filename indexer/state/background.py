@@ -1,4 +1,4 @@
-"""Looks at a state in a thread of its own, as of one point in time, while its owner goes on changing it."""
+"""Queries a snapshot of a state in a thread, while the state is changed."""
 
 import sqlite3
 from collections.abc import Callable
@@ -9,34 +9,34 @@ from threading import Event, Thread
 from indexer.state.state import State
 
 
-class BackgroundLook:
-    """A question about a state that takes long to answer: a minute for a million shops."""
+class BackgroundQuery:
+    """A query of a state that takes long: a minute for a million shops."""
 
-    def __init__(self, path: Path, look: Callable[[State], bool]) -> None:
+    def __init__(self, path: Path, query: Callable[[State], bool]) -> None:
         """Start the thread.
 
         Args:
             path: of a sealed state.
-            look: answers the question on a connection of its own, within a transaction that only reads.
+            query: runs on a connection of its own, in a read-only transaction.
         """
         self._state = State.open(path)
-        self._look = look
+        self._query = query
         self._answered = Event()
         self._answer: bool | None = None
         self._thread = Thread(target=self._run, name="state", daemon=True)
         self._thread.start()
 
     def answered(self, seconds: float) -> bool:
-        """Whether the thread has ended, after waiting for so many seconds at most."""
+        """Whether the thread has ended; waits at most this many seconds."""
         return self._answered.wait(seconds)
 
     @property
     def answer(self) -> bool | None:
-        """The answer; None before there is one, and where the database failed or the look was ended."""
+        """The result; None while the query runs, and after it failed or was interrupted."""
         return self._answer
 
     def close(self) -> None:
-        """End the look, whether or not it is answered."""
+        """Interrupt the query if it still runs, and close the state."""
         while not self._answered.wait(0.01):
             self._state.connection.interrupt()
         self._thread.join()
@@ -45,10 +45,10 @@ class BackgroundLook:
     def _run(self) -> None:
         db = self._state.connection
         try:
-            # Whoever owns the state looks again where this fails, and reports what is wrong.
+            # The caller repeats a failed query on its own connection, and reports the error.
             with suppress(sqlite3.Error):
                 db.execute("BEGIN")
-                self._answer = self._look(self._state)
+                self._answer = self._query(self._state)
                 db.execute("COMMIT")
         finally:
             self._answered.set()

@@ -1,7 +1,7 @@
-"""Applying changes to a settled state: the newest record of a key stands, in whatever order they arrive (G3).
+"""Applies changes to a settled state: the newest record of a key wins, in whatever order changes arrive (G3).
 
-Everything whose document may look different afterwards is noted as pending in the same transaction: the shop, what
-belongs to it, the shop that gets or loses its domain, the other ends of redirects, the categories.
+All documents that may change are added to the pending ones in the same transaction: of the shop and its related
+records, of the shop that gains or loses its domain, of the other ends of redirects, of the categories.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import Change
 from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
 from indexer.state.related import RelatedRow
-from indexer.state.schema import Origin, Presence, Standing
+from indexer.state.schema import Origin, Precedence, Presence
 from indexer.state.shops import ShopRow
 from indexer.state.state import State
 
@@ -21,11 +21,11 @@ _OWNED_KINDS: Final = ("coupons", "offers")
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What came of some changes.
+    """The outcome of some changes.
 
     Attributes:
-        applied: how many were newer than what the state knew.
-        older: how many were not, repeated ones included.
+        applied: the number of changes that were newer than the state's record.
+        older: the number of the others, including repeated ones.
     """
 
     applied: int
@@ -33,19 +33,19 @@ class Applied:
 
 
 def apply_changes(state: State, changes: Iterable[Change]) -> Applied:
-    """Apply changes; within a transaction of the caller's."""
+    """Apply changes within the caller's transaction."""
     changing = _Changing(state)
     outcomes = [changing.apply(change) for change in changes]
     return Applied(sum(outcomes), len(outcomes) - sum(outcomes))
 
 
 def write_shop(state: State, row: ShopRow) -> None:
-    """Put a shop's row in the place of what is known, whatever the versions say; within the caller's transaction."""
+    """Replace a shop's row, whatever the versions are, within the caller's transaction."""
     _Changing(state).replace_shop(row)
 
 
 def write_related(state: State, row: RelatedRow) -> None:
-    """The same for a belonging."""
+    """The same for a related record."""
     _Changing(state).replace_related(row)
 
 
@@ -64,7 +64,7 @@ class _Changing:
             row = RelatedRow.tombstone(change.type, change.key, change.order)
         else:
             row = RelatedRow.of(change.type, change.record, change.order, Origin.CHANGE, 0)
-        if known is not None and _standing(row, hides=False) <= _standing(known, hides=False):
+        if known is not None and _precedence(row, hides=False) <= _precedence(known, hides=False):
             return False
         self.replace_related(row, known)
         return True
@@ -75,17 +75,17 @@ class _Changing:
             row = ShopRow.of(change.record, change.order, Origin.CHANGE, 0)
         else:
             row = ShopRow.tombstone(change.key, change.order)
-        if known is not None and _standing(row, hides=not row.shown) <= _standing(known, hides=not known.shown):
+        if known is not None and _precedence(row, hides=not row.shown) <= _precedence(known, hides=not known.shown):
             return False
         self.replace_shop(row, known)
         return True
 
     def replace_shop(self, row: ShopRow, known: ShopRow | None = None) -> None:
         known = known or self._shops.row(row.id)
-        self._unseat(row.id)
+        self._release_domain(row.id)
         self._shops.write(row)
         for domain in {row.domain, None if known is None else known.domain} - {None}:
-            self._seat(str(domain))
+            self._assign_domain(str(domain))
 
     def replace_related(self, row: RelatedRow, known: RelatedRow | None = None) -> None:
         known = known or self._related_records.row(row.type, row.key)
@@ -96,7 +96,7 @@ class _Changing:
             self._touch_domains(owners | ends)
             return
         if row.type == "categories":
-            # Of one that no public shop carries no engine may hear, not even that it is to be removed (V1).
+            # Of a category that no public shop carries, not even a removal may reach an engine (V1).
             if self._shops.category(row.key) is not None:
                 self._pending.add("categories", row.key)
             return
@@ -108,19 +108,19 @@ class _Changing:
     def _touch_by_related(self, kind: str, owner: str) -> None:
         match kind:
             case "offers":
-                self._pending.add("shops", owner)  # it shows its newest ones (A1)
+                self._pending.add("shops", owner)  # its document has the newest offers (A1)
             case "shipping" | "trust":
                 self._pending.add("facts", owner)
             case "affiliate_programs":
                 self._pending.add_owned("offers", owner)
 
-    def _seat(self, domain: str) -> None:
+    def _assign_domain(self, domain: str) -> None:
         """Give a domain to the best shop that claims it."""
-        asked = "SELECT id, rank, line FROM shops WHERE domain = ? AND shown ORDER BY rank LIMIT 1"
-        best = self._db.execute(asked, (domain,)).fetchone()
-        holder = self._shops.has_domain(domain)
+        statement = "SELECT id, rank, line FROM shops WHERE domain = ? AND shown ORDER BY rank LIMIT 1"
+        best = self._db.execute(statement, (domain,)).fetchone()
+        holder = self._shops.domain_holder(domain)
         if holder is not None and (best is None or best[0] != holder):
-            self._unseat(holder)
+            self._release_domain(holder)
         if best is None or best[0] == holder:
             return
         shop_id, rank, line = best
@@ -129,7 +129,7 @@ class _Changing:
         self._touch_shop(shop_id)
         self._touch_domains({domain, *self._related_records.linked_domains(domain)})
 
-    def _unseat(self, shop_id: str) -> None:
+    def _release_domain(self, shop_id: str) -> None:
         """Take a shop's domain, if it has one."""
         row = self._db.execute("SELECT domain FROM winners WHERE id = ?", (shop_id,)).fetchone()
         if row is None:
@@ -148,12 +148,12 @@ class _Changing:
 
     def _touch_domains(self, domains: Iterable[str]) -> None:
         for domain in domains:
-            if (holder := self._shops.has_domain(domain)) is not None:
+            if (holder := self._shops.domain_holder(domain)) is not None:
                 self._pending.add("shops", holder)
 
     def _count_categories(self, shop_id: str, by: int) -> None:
-        record = self._shops.row(shop_id)
-        shop = None if record is None else record.record
+        row = self._shops.row(shop_id)
+        shop = None if row is None else row.record
         for category in () if shop is None else shop.categories:
             self._db.execute(
                 "INSERT INTO category_names VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET shops = shops + ?3",
@@ -163,11 +163,11 @@ class _Changing:
         self._db.execute("DELETE FROM category_names WHERE shops <= 0")
 
 
-def _standing(row: ShopRow | RelatedRow, *, hides: bool) -> Standing:
+def _precedence(row: ShopRow | RelatedRow, *, hides: bool) -> Precedence:
     if row.presence is Presence.THERE:
-        return Standing(row.order, int(hides), row.text or "")
+        return Precedence(row.order, int(hides), row.text or "")
     if row.presence is Presence.MISSING:
-        # That a catalogue did not have it is no statement of its own. A change of the same version is one, and a build
-        # that reads the same catalogue and the same changes once more must come to the same.
-        return Standing(row.order, -1, "")
-    return Standing(row.order, 2, "")
+        # A key's absence from a catalogue is weaker than a change of the same version: a build that reads the same
+        # catalogue and changes again must have the same result.
+        return Precedence(row.order, -1, "")
+    return Precedence(row.order, 2, "")

@@ -1,6 +1,6 @@
-"""Coupons, offers and the other records of shops in the state: all are kept, those of public shops are read (V1).
+"""The related records in the state: all are stored, those of public shops are read (V1).
 
-A belonging of a shop that is not public waits here, so that it comes back with its shop (G3).
+The related records of a shop that is not public stay stored, so that they come back with the shop (G3).
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ from typing import Final
 from index_mappings.rank import newest_first_key
 from index_mappings.timestamps import microseconds
 from indexer.records.related import (
-    BELONGINGS,
+    RELATED_RECORDS,
     AffiliateProgramRecord,
     CategoryNamesRecord,
     CouponRecord,
@@ -25,8 +25,8 @@ from indexer.records.related import (
     TrustRecord,
 )
 from indexer.records.shop import Record, ShopRecord
-from indexer.sources.protocol import NO_ORDER, Order, order_of
-from indexer.state.schema import KeyTwiceError, Origin, Presence, order_from
+from indexer.sources.protocol import Order, order_of
+from indexer.state.schema import Origin, Presence, is_newer, order_from
 
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
@@ -43,7 +43,7 @@ WHERE type = 'redirects'
 _COUNT_CARRIED: Final = """
 SELECT COUNT(*) FROM belongings WHERE type = 'categories' AND presence = 0 AND key IN (SELECT slug FROM category_names)
 """
-# The public shops in the order of their rank, each once for each of its statements and at least once.
+# The public shops in the order of their rank, one row for each statement and at least one row for each shop.
 _FACTS: Final = """
 SELECT winners.id, winners.domain, type, record FROM winners
 LEFT JOIN belongings ON owner = winners.id AND type IN ('shipping', 'trust')
@@ -55,7 +55,7 @@ _WRITE: Final = "INSERT OR REPLACE INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, 
 
 @dataclass(frozen=True, slots=True)
 class ShopKey:
-    """What names a public shop: its id and its domain."""
+    """The id and the domain of a public shop."""
 
     id: str
     domain: str
@@ -63,17 +63,17 @@ class ShopKey:
 
 @dataclass(frozen=True, slots=True)
 class RelatedRow:
-    """What the state knows of a belonging.
+    """A related record in the state.
 
     Attributes:
-        type, key: which one.
-        order: of its newest record.
-        origin, line: where that came from.
-        presence: whether it is there, or a tombstone.
-        owner: the shop's id; of a redirect the domain that it leads from; None of all others and of tombstones.
-        other: of a redirect the domain that it leads to.
-        rank: of an offer its place among the shop's.
-        text: the record as JSON.
+        type, key: its type and key.
+        order: the order of its newest record.
+        origin, line: the origin of that record.
+        presence: whether it exists, or is a tombstone.
+        owner: the shop's id, or the domain that a redirect leads from; None for other types and for tombstones.
+        other: the domain that a redirect leads to.
+        rank: the sort key of an offer among those of its shop.
+        text: the record as JSON; None for a tombstone.
     """
 
     type: str
@@ -90,50 +90,46 @@ class RelatedRow:
     @classmethod
     def of(cls, kind: str, record: Record, order: Order, origin: Origin, line: int) -> "RelatedRow":
         """The row of a record."""
-        key: str = record.key  # type: ignore[attr-defined]  # every record but a change has one
         owner, other = _ends(record)
-        rank = newest_first_key(_stated_at(record), key) if isinstance(record, OfferRecord) else None
-        return cls(kind, key, order, origin, line, Presence.THERE, owner, other, rank, record.model_dump_json())
+        rank = newest_first_key(_stated_at(record), record.key) if isinstance(record, OfferRecord) else None
+        text = record.model_dump_json()
+        return cls(kind, record.key, order, origin, line, Presence.THERE, owner, other, rank, text)
 
     @classmethod
     def tombstone(cls, kind: str, key: str, order: Order) -> "RelatedRow":
-        """The row of a belonging that a change deleted."""
+        """The row of a related record that a change deleted."""
         return cls(kind, key, order, Origin.CHANGE, 0, Presence.DELETED, None, None, None, None)
 
 
 class StateRelatedRecords:
-    """The records of shops."""
+    """The related records, by type and key."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def put(self, kind: str, record: Record, line: int) -> bool:
-        """Keep a catalogue's record if it is the newest of its key.
+        """Store a catalogue's record if it is the newest of its key.
 
         Returns:
             Whether the key was new.
 
         Raises:
-            KeyTwiceError: the key came before, and the versions do not differ.
+            DuplicateKeyError: the key is stored already, and the versions do not differ.
         """
         row = RelatedRow.of(kind, record, order_of(record), Origin.CATALOGUE, line)
         if self._db.execute(_PUT, _columns(row)).rowcount:
             return True
-        asked = "SELECT kind, number, line FROM belongings WHERE type = ? AND key = ?"
-        known_kind, number, first_line = self._db.execute(asked, (kind, row.key)).fetchone()
-        known = order_from(known_kind, number)
-        if known == row.order or NO_ORDER in (known, row.order):
-            raise KeyTwiceError(first_line)
-        if known < row.order:
+        query = "SELECT kind, number, line FROM belongings WHERE type = ? AND key = ?"
+        if is_newer(row.order, *self._db.execute(query, (kind, row.key)).fetchone()):
             self.write(row)
         return False
 
     def write(self, row: RelatedRow) -> None:
-        """Keep a row in the place of any with its key."""
+        """Write a row, replacing any other with its key."""
         self._db.execute(_WRITE, _columns(row))
 
     def row(self, kind: str, key: str) -> RelatedRow | None:
-        """What is known of a belonging, whoever owns it."""
+        """The row of a related record, whether or not its shop is public."""
         found = self._db.execute("SELECT * FROM belongings WHERE type = ? AND key = ?", (kind, key)).fetchone()
         if found is None:
             return None
@@ -142,35 +138,35 @@ class StateRelatedRecords:
         return RelatedRow(kind, key, order, Origin(origin), line, Presence(presence), owner, other, rank, text)
 
     def count(self, kind: str) -> int:
-        """How many records of a kind belong to public shops."""
+        """The number of records of a kind that belong to public shops."""
         (count,) = self._db.execute(f"SELECT COUNT(*) {_PUBLIC}", (kind,)).fetchone()
         return int(count)
 
     def left_out(self, kind: str) -> int:
-        """How many records of a kind are of no public shop: of redirects, do not lead from one to another one."""
-        if kind not in (*BELONGINGS, "redirects", "categories"):
+        """The number of records of a kind of no public shop; redirects have to lead from one to another one."""
+        if kind not in (*RELATED_RECORDS, "redirects", "categories"):
             return 0
-        (there,) = self._db.execute(
+        (present,) = self._db.execute(
             "SELECT COUNT(*) FROM belongings WHERE type = ? AND presence = 0", (kind,)
         ).fetchone()
         if kind == "redirects":
             (public,) = self._db.execute(f"SELECT COUNT(*) {_BOTH_ENDS} AND owner <> other").fetchone()
-            return int(there) - int(public)
+            return int(present) - int(public)
         if kind == "categories":
             (carried,) = self._db.execute(_COUNT_CARRIED).fetchone()
-            return int(there) - int(carried)
-        return int(there) - self.count(kind)
+            return int(present) - int(carried)
+        return int(present) - self.count(kind)
 
-    def without_shop(self, kind: str, most: int) -> list[int]:
-        """The lines of the first records of a kind, redirects and accounts excepted, whose shop the state has not."""
-        asked = (
+    def without_shop(self, kind: str, limit: int) -> list[int]:
+        """The lines of the first records of a kind (no redirects, no accounts) whose shop is not in the state."""
+        query = (
             "SELECT line FROM belongings WHERE type = ? AND presence = 0 AND owner NOT IN (SELECT id FROM shops)"
             " ORDER BY line LIMIT ?"
         )
-        return [line for (line,) in self._db.execute(asked, (kind, most))]
+        return [line for (line,) in self._db.execute(query, (kind, limit))]
 
     def keys(self, kind: str) -> Iterator[str]:
-        """The keys of those that belong to public shops, in order."""
+        """The keys of the records of a kind that belong to public shops, in order."""
         return (key for (key,) in self._db.execute(f"SELECT key {_PUBLIC} ORDER BY key", (kind,)))
 
     def coupons(self) -> Iterator[tuple[CouponRecord, ShopRecord]]:
@@ -180,8 +176,8 @@ class StateRelatedRecords:
 
     def offers(self) -> Iterator[tuple[OfferRecord, ShopRecord, AffiliateProgramRecord | None]]:
         """All offers of public shops with their shops and the shops' programmes."""
-        asked = f"SELECT belongings.record, shops.record {_OF_PUBLIC}"
-        for record, shop in self._db.execute(asked, ("offers",)):
+        query = f"SELECT belongings.record, shops.record {_OF_PUBLIC}"
+        for record, shop in self._db.execute(query, ("offers",)):
             offer = OfferRecord.model_validate_json(record)
             yield offer, _shop(shop), self.program(offer.shop_id)
 
@@ -197,11 +193,11 @@ class StateRelatedRecords:
                     trust.append(TrustRecord.model_validate_json(record))
             yield ShopKey(shop_id, domain), shipping, tuple(trust)
 
-    def newest_offers(self, shop_id: str, most: int) -> tuple[tuple[OfferRecord, ...], int]:
-        """A shop's newest offers, and how many it has."""
-        rows = self._db.execute(f"{_OWNED} LIMIT ?", ("offers", shop_id, most)).fetchall()
-        counting = "SELECT COUNT(*) FROM belongings WHERE type = 'offers' AND owner = ?"
-        (count,) = self._db.execute(counting, (shop_id,)).fetchone() if len(rows) == most else (len(rows),)
+    def newest_offers(self, shop_id: str, limit: int) -> tuple[tuple[OfferRecord, ...], int]:
+        """A shop's newest offers, and the number of all its offers."""
+        rows = self._db.execute(f"{_OWNED} LIMIT ?", ("offers", shop_id, limit)).fetchall()
+        query = "SELECT COUNT(*) FROM belongings WHERE type = 'offers' AND owner = ?"
+        (count,) = self._db.execute(query, (shop_id,)).fetchone() if len(rows) == limit else (len(rows),)
         return tuple(OfferRecord.model_validate_json(record) for (record,) in rows), count
 
     def shipping(self, shop_id: str) -> ShippingRecord | None:
@@ -220,29 +216,29 @@ class StateRelatedRecords:
         return tuple(redirect for redirect in found if redirect.from_domain != redirect.to_domain)
 
     def linked_domains(self, domain: str) -> Iterable[str]:
-        """The domains at the other ends of a domain's redirects, whoever has them."""
-        asked = """
+        """The domains at the other ends of a domain's redirects, whether or not their shops are public."""
+        query = """
         SELECT other FROM belongings WHERE type = 'redirects' AND owner = ?1
         UNION SELECT owner FROM belongings WHERE type = 'redirects' AND other = ?1
         """
-        return [end for (end,) in self._db.execute(asked, (domain,))]
+        return [end for (end,) in self._db.execute(query, (domain,))]
 
     def accounts(self) -> tuple[ResourceAccountRecord, ...]:
         """The operator's accounts with outside providers, by provider, then account."""
-        asked = "SELECT record FROM belongings WHERE type = ? AND presence = ?"
-        found = self._db.execute(asked, ("resource_accounts", Presence.THERE))
+        query = "SELECT record FROM belongings WHERE type = ? AND presence = ?"
+        found = self._db.execute(query, ("resource_accounts", Presence.THERE))
         accounts = [ResourceAccountRecord.model_validate_json(record) for (record,) in found]
         return tuple(sorted(accounts, key=lambda account: (account.provider, account.account)))
 
     def program(self, shop_id: str) -> AffiliateProgramRecord | None:
-        """A shop's programme: of several the first network by name, as the key is shop and network."""
+        """A shop's programme; if it has several, that of the first network by name."""
         row = self._db.execute(_OWNED, ("affiliate_programs", shop_id)).fetchone()
         return AffiliateProgramRecord.model_validate_json(row[0]) if row else None
 
 
 @lru_cache(maxsize=64)
 def _shop(text: str) -> ShopRecord:
-    """The shop of a belonging: belongings of one shop often follow one another."""
+    """The shop of a related record; cached, as the records of a shop often follow one another."""
     return ShopRecord.model_validate_json(text)
 
 

@@ -1,8 +1,8 @@
-"""What a new state takes over from the former one, so that an old catalogue does not undo newer changes (G3).
+"""Takes records over from the former state, so that an old catalogue does not undo newer changes (G3).
 
-A key's former record stays if it is newer than the catalogue's. A key that the catalogue does not have stays if a
-change brought it and its version is above all that the catalogue has of its type; otherwise a tombstone remembers its
-version, so that a late change of the past does not bring it back.
+A key's former record is kept if it is newer than the catalogue's. A key that the catalogue lacks is kept if a change
+added it and its version is above all versions that the catalogue has of its type; otherwise a tombstone stores its
+version, so that a late, older change does not restore it.
 """
 
 import sqlite3
@@ -14,8 +14,8 @@ from indexer.disk_space import raise_if_full
 from indexer.state.schema import STATE_VERSION, Origin, Presence
 from indexer.state.state import StateError, database_uri
 
-# A former row of another kind of order stands only if a change brought it: an operator may begin to state versions.
-# Of equal versions the one stands that hides more, as among changes.
+# A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
+# Of equal versions the one that hides more wins, as among changes.
 _NEWER: Final = f"""
 (former.kind = fresh.kind AND former.kind > 0 AND (former.number > fresh.number
     OR (former.number = fresh.number AND (former.presence = {Presence.DELETED:d}
@@ -34,11 +34,11 @@ class _Table:
 
     Attributes:
         name: its name.
-        rows: which of its rows are meant.
-        key: the column that names a record among them.
+        rows: the condition of the rows.
+        key: the column that identifies a record among them.
         columns: all columns, in order.
-        tombstone: what a tombstone has in the columns, given the former row.
-        hidden: whether a former row is not public by itself.
+        tombstone: the columns of a tombstone, from the former row.
+        hidden: the condition of a former row that is not public.
     """
 
     name: str
@@ -58,7 +58,7 @@ _SHOPS: Final = _Table(
     tombstone=f"id, {_MISSING}, 0, NULL, NULL, NULL",
     hidden="NOT former.shown",
 )
-_BELONGINGS: Final = _Table(
+_RELATED: Final = _Table(
     name="belongings",
     rows="type = :type",
     key="key",
@@ -69,22 +69,22 @@ _BELONGINGS: Final = _Table(
 
 
 def take_over(db: sqlite3.Connection, former: Path) -> None:
-    """Take over into a state that holds a catalogue and is not settled yet.
+    """Take records over into a state that holds a catalogue and is not settled yet.
 
     Args:
         db: the new state.
-        former: the former state's file; it is only read.
+        former: the former state's file, which is only read.
 
     Raises:
         StateError: it is damaged, or of another version of this program.
-        DiskFullError: there is no space for what is taken over.
+        DiskFullError: the disk is full.
     """
     try:
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
         _refuse_unusable(db, former)
         _take_over(db, _SHOPS, "")
         for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
-            _take_over(db, _BELONGINGS, kind)
+            _take_over(db, _RELATED, kind)
         db.execute("DETACH DATABASE former_state")
     except sqlite3.Error as error:
         raise_if_full(error)
@@ -92,13 +92,13 @@ def take_over(db: sqlite3.Connection, former: Path) -> None:
 
 
 def _refuse_unusable(db: sqlite3.Connection, former: Path) -> None:
-    notes = dict(db.execute("SELECT name, value FROM former_state.meta").fetchall())
-    if notes.get("version") != STATE_VERSION or notes.get("sealed") is None:
+    properties = dict(db.execute("SELECT name, value FROM former_state.meta").fetchall())
+    if properties.get("version") != STATE_VERSION or properties.get("sealed") is None:
         raise _unusable(former, "unfinished or of another version")
 
 
 def _unusable(former: Path, why: str) -> StateError:
-    # Forgetting it unasked could bring back what a change has hidden since the catalogue was written.
+    # To ignore it could show again what a change has hidden since the catalogue was written.
     advice = "to do without the versions and deletions that it remembers, build with --fresh-state"
     return StateError(f"the former state {former} cannot be taken over ({why}): {advice}")
 

@@ -1,4 +1,4 @@
-"""The tables of the state, and how one record is compared with another one of its key (G3)."""
+"""The tables of the state, and how the records of a key are compared (G3)."""
 
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ CREATE TABLE belongings (
 );
 CREATE TABLE pending (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
 """
-# Made when a whole catalogue has been put: filling a table is faster without them.
+# Created after a whole catalogue was stored: filling a table is faster without them.
 INDEXES: Final = """
 CREATE INDEX claims ON shops (domain, rank) WHERE shown;
 CREATE UNIQUE INDEX winning_rank ON winners (rank);
@@ -34,30 +34,30 @@ CREATE INDEX redirected ON belongings (other) WHERE other IS NOT NULL;
 
 
 class Origin(IntEnum):
-    """Where a record came from."""
+    """The origin of a record."""
 
     CATALOGUE = 0
     CHANGE = 1
 
 
 class Presence(IntEnum):
-    """Whether there is a record."""
+    """Whether a record exists."""
 
     THERE = 0
-    DELETED = 1  # a change said so
-    MISSING = 2  # a later catalogue did not have it any more
+    DELETED = 1  # by a change
+    MISSING = 2  # from a later catalogue
 
 
-class Standing(NamedTuple):
-    """Which of two records of a key stands: the greater one.
+class Precedence(NamedTuple):
+    """The precedence among the records of a key: the greatest one wins.
 
-    Equal versions should not come with different records; if they do, what hides more stands, then the greater text:
-    the same one in whatever order they arrive.
+    Of different records with the same version, the one that hides more wins, then the one with the greater text, so
+    that the result does not depend on the order of arrival.
 
     Attributes:
-        order: what the records say of their age.
-        hides: -1 a later catalogue did not have it, 0 public, 1 not public, 2 deleted.
-        text: the record's text.
+        order: the order that the record states.
+        hides: -1 missing from a later catalogue, 0 public, 1 not public, 2 deleted.
+        text: the record as JSON.
     """
 
     order: Order
@@ -70,8 +70,20 @@ def order_from(kind: int, number: int) -> Order:
     return Order(kind, number) if kind else NO_ORDER
 
 
-class KeyTwiceError(Exception):
-    """A key came twice and no version says which record is newer."""
+class DuplicateKeyError(Exception):
+    """A catalogue has two records of a key, and no versions that order them."""
 
     def __init__(self, first_line: int) -> None:
         super().__init__(f"is already the key of line {first_line}, and no version says which of them is newer")
+
+
+def is_newer(order: Order, kind: int, number: int, first_line: int) -> bool:
+    """Whether a catalogue's record is newer than the stored row of its key, which has the other three values.
+
+    Raises:
+        DuplicateKeyError: no version orders the two.
+    """
+    known = order_from(kind, number)
+    if known == order or NO_ORDER in (known, order):
+        raise DuplicateKeyError(first_line)
+    return order > known

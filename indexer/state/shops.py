@@ -1,6 +1,6 @@
-"""The shops of the state: the newest record of each, who has which domain, and the categories that they carry (V1, R1).
+"""The shops of the state: the newest record of each, the owners of domains, and the carried categories (V1, R1).
 
-Only a shop that passes the gate claims a domain; of several the best rank has it. Those that have theirs are public.
+Only a shop with public visibility claims its domain; among several the best rank wins it. The winners are public.
 """
 
 import sqlite3
@@ -12,16 +12,15 @@ from typing import Final
 
 from index_mappings.rank import rank_key
 from indexer.records.related import CategoryNamesRecord
-from indexer.records.shop import ShopRecord
-from indexer.records.visibility import is_public
-from indexer.sources.protocol import NO_ORDER, Order, order_of
-from indexer.state.schema import KeyTwiceError, Origin, Presence, order_from
+from indexer.records.shop import ShopRecord, is_public
+from indexer.sources.protocol import Order, order_of
+from indexer.state.schema import DuplicateKeyError, Origin, Presence, is_newer, order_from
 
-# Rank order is popularity descending, then id: exactly the order in which a domain is won.
-RIGHTFUL_WINNERS: Final = """
+# Rank order is popularity descending, then id, which also decides between claims on a domain.
+DOMAIN_WINNERS: Final = """
 SELECT id, rank, domain, line FROM (
-    SELECT *, ROW_NUMBER() OVER (PARTITION BY domain ORDER BY rank) AS place FROM shops WHERE shown
-) WHERE place = 1
+    SELECT *, ROW_NUMBER() OVER (PARTITION BY domain ORDER BY rank) AS position FROM shops WHERE shown
+) WHERE position = 1
 """
 COUNTED_CATEGORIES: Final = """
 SELECT value ->> 'slug' AS slug, value ->> 'name' AS name, COUNT(*)
@@ -54,10 +53,10 @@ class CarriedCategory:
 
     Attributes:
         slug: the slug.
-        name: the display name: the catalogue's own; else the one that most shops give it, of equally many the smaller.
-        count: how many public shops carry it.
-        names: how many display names shops give to it; 1 where the catalogue's own is shown.
-        other_names: what else the catalogue calls it.
+        name: the display name: the catalogue's own; else the most frequent one of the shops, of equals the smaller.
+        count: the number of public shops that carry it.
+        names: the number of display names that shops use; 1 if the catalogue's own is shown.
+        other_names: its other names in the catalogue.
     """
 
     slug: str
@@ -69,16 +68,17 @@ class CarriedCategory:
 
 @dataclass(frozen=True, slots=True)
 class ShopRow:
-    """What the state knows of a shop.
+    """A shop in the state.
 
     Attributes:
         id: its id.
-        order: of its newest record.
-        origin, line: where that came from.
-        presence: whether it is there, or a tombstone.
-        shown: whether it passes the gate.
+        order: the order of its newest record.
+        origin, line: the origin of that record.
+        presence: whether it exists, or is a tombstone.
+        shown: whether its visibility is public.
+        rank: its sort key; None unless it is shown.
         domain: the domain that it claims; None unless it is shown.
-        text: the record as JSON; None of a tombstone.
+        text: the record as JSON; None for a tombstone.
     """
 
     id: str
@@ -111,48 +111,48 @@ class ShopRow:
 
 
 class StateShops:
-    """Put all of a catalogue, settle once, then read and change."""
+    """The shops: put those of a catalogue, settle once, then read and change them."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def put(self, shop: ShopRecord, line: int) -> bool:
-        """Keep a catalogue's record if it is the newest of its key; nothing is settled yet.
+        """Store a catalogue's record if it is the newest of its key; nothing is settled yet.
 
         Returns:
-            Whether the key was new; False when one of two records was dropped as the older one.
+            Whether the key was new; False if one of two records was dropped as the older one.
 
         Raises:
-            KeyTwiceError: the key came before, and the versions do not differ.
+            DuplicateKeyError: the key is stored already, and the versions do not differ.
         """
         row = ShopRow.of(shop, order_of(shop), Origin.CATALOGUE, line)
         if self._db.execute(_PUT, _columns(row)).rowcount:
             return True
-        asked = "SELECT kind, number, line FROM shops WHERE id = ?"
-        kind, number, first_line = self._db.execute(asked, (shop.id,)).fetchone()
-        known = order_from(kind, number)
-        if known == row.order or NO_ORDER in (known, row.order):
+        query = "SELECT kind, number, line FROM shops WHERE id = ?"
+        try:
+            newer = is_newer(row.order, *self._db.execute(query, (shop.id,)).fetchone())
+        except DuplicateKeyError:
             if not row.shown:
-                # Nobody knows which of the two holds: a build that passes over bad records must not show the shop.
+                # It is unknown which of the two is valid: a build that skips bad records must not show the shop.
                 self.write(row)
-            raise KeyTwiceError(first_line)
-        if known < row.order:
+            raise
+        if newer:
             self.write(row)
         return False
 
     def write(self, row: ShopRow) -> None:
-        """Keep a row in the place of any with its id."""
+        """Write a row, replacing any other with its id."""
         self._db.execute(_WRITE, _columns(row))
 
     def settle(self) -> None:
-        """Decide who has which domain, and count the categories, from nothing."""
+        """Compute the owners of all domains and the categories again."""
         self._db.execute("DELETE FROM winners")
         self._db.execute("DELETE FROM category_names")
-        self._db.execute(f"INSERT INTO winners {RIGHTFUL_WINNERS}")
+        self._db.execute(f"INSERT INTO winners {DOMAIN_WINNERS}")
         self._db.execute(f"INSERT INTO category_names {COUNTED_CATEGORIES}")
 
     def row(self, shop_id: str) -> ShopRow | None:
-        """What is known of a shop, public or not."""
+        """The row of a shop, public or not."""
         found = self._db.execute("SELECT * FROM shops WHERE id = ?", (shop_id,)).fetchone()
         if found is None:
             return None
@@ -171,33 +171,33 @@ class StateShops:
         rows = self._db.execute("SELECT record FROM winners JOIN shops USING (id) ORDER BY winners.rank")
         return (ShopRecord.model_validate_json(record) for (record,) in rows)
 
-    def winners_and_ties(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
-        """The same shops, each with whether it has offers and whether redirects are stated of its domain."""
+    def winners_with_links(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
+        """The same shops, each with whether it has offers and whether its domain has redirects."""
         for record, offers, redirects in self._db.execute(_WITH_TIES):
             yield ShopRecord.model_validate_json(record), bool(offers), bool(redirects)
 
-    def has_domain(self, domain: str) -> str | None:
-        """The public shop that has a domain: its id."""
+    def domain_holder(self, domain: str) -> str | None:
+        """The id of the public shop that has a domain."""
         row = self._db.execute("SELECT id FROM winners WHERE domain = ?", (domain,)).fetchone()
         return None if row is None else str(row[0])
 
     def count(self) -> int:
-        """How many shops are public."""
+        """The number of public shops."""
         (count,) = self._db.execute("SELECT COUNT(*) FROM winners").fetchone()
         return int(count)
 
     def public_ids(self) -> Iterator[str]:
-        """Their ids, in the order of the ids: all that an index may hold."""
+        """The ids of the public shops in order: an index may hold no others."""
         return (shop_id for (shop_id,) in self._db.execute("SELECT id FROM winners ORDER BY id"))
 
-    def lost_domains(self, most: int) -> tuple[tuple[tuple[int, int], ...], int]:
-        """Shops that pass the gate without having their domain.
+    def lost_domains(self, limit: int) -> tuple[tuple[tuple[int, int], ...], int]:
+        """Shops with public visibility that did not win their domain.
 
         Returns:
-            The lines of the first ones with the lines of those that have it, and how many there are.
+            The lines of the first ones with the lines of the winners, and the number of all.
         """
         (count,) = self._db.execute(_COUNT_LOST).fetchone()
-        return tuple(self._db.execute(_LOST, (most,))), int(count)
+        return tuple(self._db.execute(_LOST, (limit,))), int(count)
 
     def categories(self) -> Iterator[CarriedCategory]:
         """The categories of the public shops, by slug."""

@@ -1,7 +1,7 @@
-"""One state file: the records behind one generation, and how far into the changes they are (G3).
+"""One state file: the records of one generation, and its position in the changes (G3).
 
-Only its owner can read it. A change, what it touches and the position are saved in one transaction, so a crash loses
-neither: what was touched stays pending until the engine has it.
+Only its owner can read it. A change, its pending documents and the position are saved in one transaction, so that a
+crash loses none of them.
 """
 
 import os
@@ -25,16 +25,16 @@ _BUSY_MS: Final = 30_000
 
 
 def database_uri(path: Path, mode: str) -> str:
-    """A file's URI as SQLite reads it, whatever characters its name has."""
+    """A file's URI for SQLite, with the special characters of its name escaped."""
     return f"file:{quote(str(path))}?mode={mode}"
 
 
 class StateError(CatalogueError):
-    """The state cannot be used; the text says what to do."""
+    """The state cannot be used; the message says what to do."""
 
 
 class State:
-    """The records behind one generation."""
+    """The records of one generation."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
@@ -45,22 +45,22 @@ class State:
 
     @classmethod
     def create(cls, path: Path) -> "State":
-        """Make an empty state for a whole catalogue.
+        """Create an empty state for a whole catalogue.
 
-        Nothing of it has to survive a crash until `seal`: a build that is killed starts anew.
+        It need not survive a crash before `seal`: a build that is killed starts again.
 
         Raises:
-            StateError: the file cannot be made.
-            DiskFullError: there is no space for it.
+            StateError: the file cannot be created.
+            DiskFullError: the disk is full.
         """
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
-            # A sink may draw the records from another thread, but never from two at a time.
+            # A sink may read the records in another thread, but never in two at the same time.
             db = sqlite3.connect(database_uri(path, "rw"), uri=True, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise_if_full(error)
-            raise StateError(f"the state {path} cannot be made: {error}") from error
+            raise StateError(f"the state {path} cannot be created: {error}") from error
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;")
         db.executescript(SCHEMA)
         state = cls(path, db)
@@ -72,10 +72,10 @@ class State:
         """Open a sealed state for following.
 
         Raises:
-            StateError: it is lost, damaged, or of another version of this program.
-            DiskFullError: there is no space for the log of its changes.
+            StateError: it is missing, damaged, or of another version of this program.
+            DiskFullError: the disk is full.
         """
-        advice = "build anew to make it: shop-directory index build"
+        advice = "build again to create it: shop-directory index build"
         if not path.is_file():
             raise StateError(f"the state of the live generation is lost ({path}): {advice}")
         try:
@@ -94,7 +94,7 @@ class State:
         return state
 
     def seal(self) -> None:
-        """Make sure that all of it is on the disk."""
+        """Write all of it to the disk, and mark it as complete."""
         self.set("sealed", "yes")
         file = os.open(self.path, os.O_RDONLY)
         try:
@@ -103,43 +103,43 @@ class State:
             os.close(file)
 
     def move(self, path: Path) -> None:
-        """Give the open file another name; only before it is sealed, as there is nothing beside it then."""
+        """Rename the open file; only before `seal`, as SQLite keeps no other files for it until then."""
         self.path.replace(path)
         self.path = path
 
     def index(self) -> None:
-        """Make the indexes, when a whole catalogue has been put."""
+        """Create the indexes, after a whole catalogue was stored."""
         self._db.executescript(INDEXES)
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The database, for what works on all tables at once."""
+        """The database, for statements on several tables."""
         return self._db
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing of what is done within."""
+        """Run the block in a transaction, which an error rolls back."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            if self._db.in_transaction:  # a full disk ends it by itself
+            if self._db.in_transaction:  # SQLite has rolled back already when the disk is full
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
     def get(self, name: str) -> str | None:
-        """A note on the state as a whole."""
+        """A property of the state as a whole; None if it is not set."""
         row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else row[0]
 
     def set(self, name: str, value: str | None) -> None:
-        """Keep a note."""
+        """Set a property of the state as a whole."""
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     @property
     def position(self) -> str | None:
-        """How far into the changes these records are."""
+        """The position in the changes."""
         return self.get("position")
 
     @position.setter

@@ -1,7 +1,7 @@
-"""The directory of states: one file a generation, named like it, so that what is live says which state is current.
+"""The directory of states: one file for each generation, with the generation's name.
 
-A rollback finds the state of the generation that it goes back to. The directory is its owner's alone, and belongs to
-one place that generations are written to.
+A rollback thus finds the state of its generation. Only the owner can read the directory, which belongs to one location
+of generations.
 """
 
 import shutil
@@ -13,72 +13,72 @@ from typing import Final
 from index_mappings.generations import is_generation
 from indexer.state.state import State, StateError
 
-_PLACE_FILE: Final = "place"
+_LOCATION_FILE: Final = "place"
 _DEAD_LETTERS: Final = "dead-letters.ndjson"
-_ENDING: Final = ".sqlite"
-# What the directories begin with in which a source is read anew to be compared.
-READ_ANEW: Final = "read-anew-"
-# No reading takes as long.
+_SUFFIX: Final = ".sqlite"
+# The prefix of the directories in which a source is read again for a comparison.
+REREAD_PREFIX: Final = "reread-"
+# Longer than any reading takes.
 _READING_S: Final = 24 * 3_600
 
 
 class States:
-    """State files below one directory."""
+    """The state files in one directory."""
 
-    def __init__(self, directory: Path, place: str, *, make: bool = True) -> None:
-        """Open or make the directory.
+    def __init__(self, directory: Path, location: str, *, make: bool = True) -> None:
+        """Open or create the directory.
 
         Args:
-            directory: made with mode 0700 where it is missing.
-            place: of the sink; a directory that belongs to another one is refused.
-            make: whether it is made where it is missing, and marked as the place's; else nothing is written.
+            directory: created with mode 0700 if it is missing.
+            location: of the sink; a directory that belongs to another one is refused.
+            make: whether the directory is created and marked with the location; else nothing is written.
 
         Raises:
-            StateError: it is another place's, or can't be used.
+            StateError: it belongs to another location, or can't be used.
         """
         self.directory = directory
         try:
-            known = directory / _PLACE_FILE
+            known = directory / _LOCATION_FILE
             if make:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 directory.chmod(0o700)
                 if not known.exists():
-                    known.write_text(place, encoding="utf-8")
-            owner = known.read_text(encoding="utf-8") if make or known.exists() else place
+                    known.write_text(location, encoding="utf-8")
+            owner = known.read_text(encoding="utf-8") if make or known.exists() else location
         except OSError as error:
             raise StateError(f"the state directory {directory} cannot be used: {error.strerror}") from error
-        if owner != place:
-            raise StateError(f"the state directory {directory} belongs to {owner}: name another one for {place}")
+        if owner != location:
+            raise StateError(f"the state directory {directory} belongs to {owner}: name another one for {location}")
 
     @property
     def dead_letters(self) -> Path:
-        """Where refused documents and changes are kept."""
+        """The file of refused documents and changes."""
         return self.directory / _DEAD_LETTERS
 
     def path(self, generation: str) -> Path:
         """A generation's state file."""
-        return self.directory / f"{generation}{_ENDING}"
+        return self.directory / f"{generation}{_SUFFIX}"
 
     def has(self, generation: str) -> bool:
-        """Whether a generation's state is there."""
+        """Whether a generation's state exists."""
         return self.path(generation).is_file()
 
     def create(self, generation: str) -> State:
-        """An empty state for a new generation."""
+        """Create an empty state for a new generation."""
         return State.create(self.path(generation))
 
     def open(self, generation: str) -> State:
-        """A generation's sealed state."""
+        """Open a generation's sealed state."""
         return State.open(self.path(generation))
 
     def drop(self, generation: str) -> None:
-        """Remove a generation's state, as far as it is there."""
-        for exit_code in ("", "-journal", "-wal", "-shm"):
-            Path(f"{self.path(generation)}{exit_code}").unlink(missing_ok=True)
+        """Remove a generation's state, if it exists."""
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            Path(f"{self.path(generation)}{suffix}").unlink(missing_ok=True)
 
     def remove_torn(self, now: datetime) -> None:
-        """Remove what a reading anew that was killed has left; one at work has no lease, so the age tells."""
-        for path in self.directory.glob(f"{READ_ANEW}*"):
+        """Remove the files of killed comparisons, recognised by their age, as a comparison holds no lease."""
+        for path in self.directory.glob(f"{REREAD_PREFIX}*"):
             if now.timestamp() - path.stat().st_mtime > _READING_S:
                 shutil.rmtree(path, ignore_errors=True)
 

@@ -1,1 +1,1 @@
-"""API tokens: issued and revoked by the operator, confirmed for every call (Q1)."""
+"""API tokens: issued and revoked by the operator, verified for every call (Q1)."""

@@ -1,4 +1,4 @@
-"""Which token store there is: the one place that names the concrete ones, each imported when it is opened."""
+"""Opens the configured token store. Only this module names the concrete stores; each is imported when it is opened."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -8,20 +8,20 @@ from service.redis.access import RedisAccess
 
 
 class TokenStoreKind(StrEnum):
-    """Where tokens are kept."""
+    """Where tokens are stored."""
 
     SQLITE = "sqlite"
     REDIS = "redis"
 
 
 def open_tokens(kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: str) -> TokenStore:
-    """Open a store; nothing is asked of it yet.
+    """Open a store; it connects at the first call.
 
     Args:
-        kind: which.
+        kind: the kind of the store.
         path: the file of the SQLite store.
-        redis: the way to Redis.
-        prefix: what Redis keys begin with.
+        redis: how Redis is reached.
+        prefix: the prefix of keys in Redis.
     """
     if kind is TokenStoreKind.SQLITE:
         from service.auth.sqlite import SqliteTokenStore

@@ -1,19 +1,19 @@
-"""What a token is and what the service asks of a store of tokens.
+"""Tokens and the interface of a token store.
 
-A store never sees a token's text: it knows tokens by a hash of it, and no representation shows even that (Q1).
+A store never sees a token's text, only its hash, and no `repr` shows even the hash (Q1).
 """
 
 from dataclasses import dataclass, field
 from typing import Protocol
 
 
-class TokensUnavailable(Exception):  # noqa: N818 - it names the state that callers are told of
+class TokensUnavailable(Exception):  # noqa: N818 - it names the state that callers see
     """The store did not answer. The text is for the log, never for a caller (E5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretHash:
-    """The SHA-256 of a token's text; its representation shows nothing of it.
+    """The SHA-256 of a token's text, left out of its `repr`.
 
     Attributes:
         hexadecimal: 64 lower-case digits.
@@ -27,10 +27,10 @@ class Token:
     """An issued token, without its secret.
 
     Attributes:
-        id: names it to the operator, in quotas and as the source of reports (Q5); not secret.
-        name: whom or what it was issued for, in the operator's words.
-        quota_class: the name of the quotas that it has.
-        expires_at: the first second, since 1970 in UTC, at which it does not count any more; None for never.
+        id: identifies the token to the operator, in quotas and as the source of reports (Q5); not secret.
+        name: the operator's name for it.
+        quota_class: the name of its quota class.
+        expires_at: the first second since 1970 in UTC at which it is no longer valid; None if it never expires.
     """
 
     id: str
@@ -40,26 +40,26 @@ class Token:
 
 
 class TokenStore(Protocol):
-    """Where tokens are kept.
+    """Stores issued tokens.
 
-    Every method but close raises TokensUnavailable when the store does not answer.
+    Every method except `close` raises TokensUnavailable when the store does not answer.
     """
 
     async def find(self, secret_hash: SecretHash) -> Token | None:
-        """The token of a secret; None when it was never issued or has been revoked. An expired one is found."""
+        """The token of a secret; None when it was never issued or has been revoked. An expired token is returned."""
 
     async def issue(self, token: Token, secret_hash: SecretHash) -> None:
-        """Keep a new token; it is durable as soon as this returns."""
+        """Store a new token; it is durable when this returns."""
 
     async def all(self) -> tuple[Token, ...]:
-        """All tokens that are issued and not revoked, expired ones too, by name, then id."""
+        """All tokens that are not revoked, also expired ones, by name, then id."""
 
     async def revoke(self, token_id: str) -> bool:
-        """Forget a token, for good.
+        """Delete a token.
 
         Returns:
-            Whether there was one of this id.
+            Whether there was a token with this id.
         """
 
     async def close(self) -> None:
-        """Release connections and files."""
+        """Close connections and files."""

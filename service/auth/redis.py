@@ -1,7 +1,8 @@
-"""Tokens in Redis, for a service of many workers on many machines (Q1).
+"""Tokens in Redis, for a service with many workers on many machines (Q1).
 
-One hash a token under the hash of its secret, so that confirming one is one step, and one hash from ids to secrets'
-hashes. All keys share a hash tag: a token and its id come and go in one step, in a cluster too.
+Each token is a Redis hash under the hash of its secret, so that finding it is one command; another Redis hash leads
+from ids to hashes of secrets. All keys share a hash tag, so that a token and its id are written and deleted together,
+also in a cluster.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,24 +10,24 @@ from typing import Any, Final, TypeVar
 
 from service.auth.protocol import SecretHash, Token, TokensUnavailable
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisAway, RedisConnection
+from service.redis.connection import RedisConnection, RedisUnavailable
 
 T = TypeVar("T")
 
 _CONNECTIONS: Final = 8
 _FIELDS: Final = ("id", "name", "quota_class", "expires_at")
 
-# Scripts, as a transaction over a cluster's client runs an event loop of its own for each command of it.
+# Scripts, not transactions: the cluster client runs an event loop of its own for each command of a transaction.
 
-# KEYS: ids, token. ARGV: the token's id, its secret's hash, then fields and values. A key of another type is touched
-# before the first write.
+# KEYS: ids, token. ARGV: the token's id, its secret's hash, then fields and values. HLEN fails before the first write
+# if the key has another type.
 _ISSUE: Final = """
 redis.call('HLEN', KEYS[2])
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return redis.call('HSET', KEYS[2], unpack(ARGV, 3))
 """
 
-# KEYS: ids, token. ARGV: the token's id. Returns whether there was one.
+# KEYS: ids, token. ARGV: the token's id. Returns whether there was a token.
 _REVOKE: Final = """
 redis.call('DEL', KEYS[2])
 return redis.call('HDEL', KEYS[1], ARGV[1])
@@ -34,11 +35,11 @@ return redis.call('HDEL', KEYS[1], ARGV[1])
 
 # KEYS: tokens. Returns fields and values of each.
 _ALL: Final = """
-local found = {}
-for place, key in ipairs(KEYS) do
-  found[place] = redis.call('HGETALL', key)
+local tokens = {}
+for index, key in ipairs(KEYS) do
+  tokens[index] = redis.call('HGETALL', key)
 end
-return found
+return tokens
 """
 
 
@@ -46,12 +47,12 @@ class RedisTokenStore:
     """A token store in Redis."""
 
     def __init__(self, access: RedisAccess, prefix: str, timeout: float = 0.8) -> None:
-        """Name the server; nothing is asked of it yet.
+        """Configure the store; it connects at the first call.
 
         Args:
-            access: the way to Redis.
-            prefix: what all keys begin with.
-            timeout: seconds that one answer may take.
+            access: how Redis is reached.
+            prefix: the prefix of all keys.
+            timeout: seconds that a call may take.
         """
         self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="tokens")
         self._client: Any = self._redis.client
@@ -61,30 +62,30 @@ class RedisTokenStore:
 
     async def find(self, secret_hash: SecretHash) -> Token | None:
         """The token of a secret."""
-        stored = await self._asked(lambda: self._client.hgetall(self._key(secret_hash.hexadecimal)))
+        stored = await self._call(lambda: self._client.hgetall(self._key(secret_hash.hexadecimal)))
         return _token(stored) if stored else None
 
     async def issue(self, token: Token, secret_hash: SecretHash) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         expires_at = "" if token.expires_at is None else str(token.expires_at)
         values = (token.id, token.name, token.quota_class, expires_at)
         fields = [part for field in zip(_FIELDS, values, strict=True) for part in field]
         keys = [self._ids, self._key(secret_hash.hexadecimal)]
-        await self._asked(lambda: self._issue(keys, [token.id, secret_hash.hexadecimal, *fields]))
+        await self._call(lambda: self._issue(keys, [token.id, secret_hash.hexadecimal, *fields]))
 
     async def all(self) -> tuple[Token, ...]:
         """All tokens."""
-        hashes = await self._asked(lambda: self._client.hvals(self._ids))
-        stored = await self._asked(lambda: self._all([self._key(found) for found in hashes], [])) if hashes else []
-        found = [_token(dict(zip(flat[::2], flat[1::2], strict=True))) for flat in stored if flat]
-        return tuple(sorted(found, key=lambda token: (token.name, token.id)))
+        hashes = await self._call(lambda: self._client.hvals(self._ids))
+        stored = await self._call(lambda: self._all([self._key(each) for each in hashes], [])) if hashes else []
+        tokens = [_token(dict(zip(flat[::2], flat[1::2], strict=True))) for flat in stored if flat]
+        return tuple(sorted(tokens, key=lambda token: (token.name, token.id)))
 
     async def revoke(self, token_id: str) -> bool:
-        """Forget a token."""
-        secret_hash = await self._asked(lambda: self._client.hget(self._ids, token_id))
+        """Delete a token."""
+        secret_hash = await self._call(lambda: self._client.hget(self._ids, token_id))
         if secret_hash is None:
             return False
-        return bool(await self._asked(lambda: self._revoke([self._ids, self._key(secret_hash)], [token_id])))
+        return bool(await self._call(lambda: self._revoke([self._ids, self._key(secret_hash)], [token_id])))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -93,11 +94,11 @@ class RedisTokenStore:
     def _key(self, secret_hash: str) -> str:
         return f"{self._tag}:{secret_hash}"
 
-    async def _asked(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _call(self, command: Callable[[], Awaitable[T]]) -> T:
         try:
-            # Every step may be done twice.
-            return await self._redis.asked(ask, twice=True)
-        except RedisAway as away:
+            # Repeating any of the commands is safe.
+            return await self._redis.execute(command, retry=True)
+        except RedisUnavailable as away:
             raise TokensUnavailable(f"Redis: {away}") from None
 
 

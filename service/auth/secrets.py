@@ -1,7 +1,7 @@
-"""The secret text of a token: how it is made, recognised and hashed.
+"""Generates, recognises and hashes the secret text of a token.
 
-`sd_`, 256 random bits as 43 digits to the base 62, and 6 digits of checksum over all before them: what is mistyped or
-cut off is refused without a look-up, and scanners of leaked secrets can tell a real one.
+The text is `sd_`, 256 random bits as 43 base-62 digits, and 6 digits of a checksum over all of that. The checksum lets
+the service refuse a mistyped or truncated token without a look-up, and scanners of leaked secrets recognise a real one.
 """
 
 import re
@@ -22,7 +22,7 @@ _FORM: Final = re.compile(f"{PREFIX}[0-9A-Za-z]{{{_SECRET_DIGITS + _CHECKSUM_DIG
 
 
 def new_token_text() -> str:
-    """A new secret; nobody but the one whom it is shown to has it."""
+    """A new random secret."""
     secret = PREFIX + _to_digits(secrets.randbits(_SECRET_BITS), _SECRET_DIGITS)
     return secret + _checksum(secret)
 
@@ -33,14 +33,14 @@ def new_token_id() -> str:
 
 
 def is_token_text(text: str) -> bool:
-    """Whether the text can be a token at all: its form and its checksum are right."""
+    """Whether the text has the form of a token and the right checksum."""
     if _FORM.fullmatch(text) is None:
         return False
     return text[-_CHECKSUM_DIGITS:] == _checksum(text[:-_CHECKSUM_DIGITS])
 
 
 def hash_of(text: str) -> SecretHash:
-    """What a store knows the token by. 256 random bits need no salt and no slow hash."""
+    """The hash that a store identifies the token by. 256 random bits need no salt and no slow hash."""
     return SecretHash(sha256(text.encode()).hexdigest())
 
 

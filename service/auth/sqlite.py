@@ -1,7 +1,7 @@
-"""Tokens in a SQLite file that only its owner can read: the store of the embedded default (Q1).
+"""Tokens in a SQLite file that only its owner can read: the default store (Q1).
 
-All of it happens on one thread of its own, so that a locked file never holds up the event loop. The file is made at the
-first use; when it is missing later, the store is away: what was lost is not the same as what was never issued.
+All statements run on a thread of the store, so that a locked file never blocks the event loop. The file is created at
+the first use. If it is missing later, the store is unavailable: lost tokens must not look like tokens never issued.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ _COLUMNS: Final = "id, name, quota_class, expires_at"
 
 
 class SqliteTokenStore:
-    """A token store in one file, shared by any number of processes of one machine."""
+    """A token store in one file, which any number of processes of one machine can share."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file; nothing is opened yet.
+        """Configure the store; the file is opened at the first call.
 
         Args:
-            path: of the file; it and its directory are made when they are not there.
+            path: the file; it and its directory are created if they do not exist.
         """
         self._path = path
         self._db: sqlite3.Connection | None = None
@@ -50,42 +50,42 @@ class SqliteTokenStore:
     async def find(self, secret_hash: SecretHash) -> Token | None:
         """The token of a secret."""
         query = f"SELECT {_COLUMNS} FROM tokens WHERE secret_hash = ?"  # noqa: S608 - a constant
-        row = await self._do(lambda db: db.execute(query, (secret_hash.hexadecimal,)).fetchone())
+        row = await self._run(lambda db: db.execute(query, (secret_hash.hexadecimal,)).fetchone())
         return None if row is None else Token(*row)
 
     async def issue(self, token: Token, secret_hash: SecretHash) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         row = (token.id, secret_hash.hexadecimal, token.name, token.quota_class, token.expires_at)
-        await self._do(lambda db: _change(db, "INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", row))
+        await self._run(lambda db: _change(db, "INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", row))
 
     async def all(self) -> tuple[Token, ...]:
         """All tokens."""
         query = f"SELECT {_COLUMNS} FROM tokens ORDER BY name, id"  # noqa: S608 - a constant
-        return tuple(Token(*row) for row in await self._do(lambda db: db.execute(query).fetchall()))
+        return tuple(Token(*row) for row in await self._run(lambda db: db.execute(query).fetchall()))
 
     async def revoke(self, token_id: str) -> bool:
-        """Forget a token."""
-        return await self._do(lambda db: _change(db, "DELETE FROM tokens WHERE id = ?", (token_id,))) > 0
+        """Delete a token."""
+        return await self._run(lambda db: _change(db, "DELETE FROM tokens WHERE id = ?", (token_id,))) > 0
 
     async def close(self) -> None:
         """Close the file and end the thread."""
-        self._thread.submit(self._forget_connection)
+        self._thread.submit(self._disconnect)
         await asyncio.to_thread(self._thread.shutdown)
 
-    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def run() -> T:
             try:
-                return work(self._connected())
+                return work(self._connect())
             except (sqlite3.Error, OSError) as error:
-                self._forget_connection()
+                self._disconnect()
                 raise TokensUnavailable(f"the token file: {type(error).__name__}") from error
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
-    def _connected(self) -> sqlite3.Connection:
-        """The connection, to the file that is at the path now: it may have been replaced."""
+    def _connect(self) -> sqlite3.Connection:
+        """The connection to the file that is at the path now, as the file may have been replaced."""
         if self._inode is not None and self._path.stat().st_ino != self._inode:
-            self._forget_connection()
+            self._disconnect()
         if self._db is None:
             if self._inode is None:
                 _make_private(self._path)
@@ -93,28 +93,28 @@ class SqliteTokenStore:
             self._inode = self._path.stat().st_ino
         return self._db
 
-    def _forget_connection(self) -> None:
+    def _disconnect(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
 
 
 def _change(db: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
-    """Change rows; the number of them."""
+    """Change rows; returns how many."""
     changed = db.execute(statement, values).rowcount
-    # Into the file itself, changes being rare: it can be copied, and one put in its place has no other's log to read.
+    # Changes are rare, so each goes into the main file: it can be copied alone, and a replacement finds no old log.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return changed
 
 
 def _make_private(path: Path) -> None:
-    """Make the file if it is not there, never for a moment readable by others."""
+    """Create the file if it does not exist; it is never readable by others, not even briefly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    # Not to be made by SQLite, whose new files others may read.
+    # mode=rw, as a file that SQLite creates may be readable by others.
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=_LOCK_SECONDS, isolation_level=None, uri=True)
     try:
         with closing(db.cursor()) as cursor:

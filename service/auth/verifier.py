@@ -1,10 +1,10 @@
-"""Whether a token counts, asked for every call that carries one (Q1).
+"""Verifies the token of a call (Q1).
 
-What the store said is believed for 1.5 s, so a revocation counts everywhere within 2 s, the look-up's own time
-included. With the store away a token that it confirmed in the last ten minutes counts, without waiting: look-ups go on
-in the background. The store is away when a look-up failed or took longer than a request has patience for. Of any other
-token nothing is known then, and nothing known is not a refusal. A token is compared by the look-up of its hash alone,
-never text by text.
+Answers of the store are cached for 1.5 s, so that a revocation takes effect everywhere within 2 s, including the time
+of the look-up. The store is unavailable when a look-up failed or took longer than a request may wait for stores. Tokens
+that it confirmed in the last ten minutes are then valid, without waiting, while look-ups go on in the background.
+Nothing is known of other tokens then, which is not a refusal. Tokens are compared by looking up their hash, never text
+by text.
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from typing import Final
 
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, is_token_text
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
-from service.runtime.request_context import detached_from_request, time_left
-from service.runtime.store_waits import patience, wait_for_store
+from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.request_context import detached_from_request, remaining_seconds
+from service.runtime.store_waits import store_wait_budget, wait_for_store
 
-BELIEVED_SECONDS: Final = 1.5
+CACHE_SECONDS: Final = 1.5
 GRACE_SECONDS: Final = 600.0
 
-# Shorter than what is left of the 2 s: who joins a look-up under way must not get an older truth than who starts one.
+# Less than the remainder of the 2 s, so that a call that joins a pending look-up does not get a staler answer.
 _ANSWER_SECONDS: Final = 1.0
-# A look-up ends by its own time-out long before.
+# A look-up ends much earlier, by its own time-out.
 _NO_LIMIT_SECONDS: Final = 60.0
-# While the store is away one look-up begins in this time.
+# While the store is unavailable, one look-up starts in this interval.
 _RETRY_SECONDS: Final = 0.5
-# Without any traffic for a moment longer than a look-up takes, the next caller waits again: the store may be back.
+# After an interval without traffic that is longer than a look-up, the next call waits again: the store may be back.
 _MARGIN_SECONDS: Final = 0.1
 _CAPACITY: Final = 10_000
 _LOG: Final = logging.getLogger(__name__)
@@ -38,11 +38,11 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The two times that a verdict needs.
+    """The two clocks that verification needs.
 
     Attributes:
-        wall: seconds since 1970 in UTC; what expiry goes by.
-        steady: seconds that never jump; what ages go by.
+        wall: seconds since 1970 in UTC, for expiry.
+        steady: seconds of a monotonic clock, for the age of cached answers.
     """
 
     wall: Callable[[], float] = time.time
@@ -54,31 +54,31 @@ SYSTEM_CLOCK: Final = Clock()
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """The token counts."""
+    """The token is valid."""
 
     token: Token
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It is no token, was never issued, has been revoked or has expired."""
+    """The text is not a token, or the token was never issued, has been revoked or has expired."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoreAway:
-    """Nothing is known: 503 where a token is required, none elsewhere."""
+class StoreUnavailable:
+    """The store did not answer: 503 where a token is required; elsewhere the call goes on without a token."""
 
 
-Verdict = Confirmed | Refused | StoreAway
+Verdict = Confirmed | Refused | StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the store said.
+    """A cached answer of the store.
 
     Attributes:
-        token: None when it knows none.
-        as_of: the steady time at which it was asked.
+        token: None when the store has none.
+        as_of: the time of the look-up by the steady clock.
     """
 
     token: Token | None
@@ -86,7 +86,7 @@ class _Answer:
 
 
 class TokenVerifier:
-    """Confirms tokens against a store, with a short memory."""
+    """Verifies tokens against a store, with a short-lived cache."""
 
     def __init__(
         self,
@@ -95,124 +95,124 @@ class TokenVerifier:
         *,
         timeout: float = _ANSWER_SECONDS,
         capacity: int = _CAPACITY,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         """Verify against a store.
 
         Args:
-            store: it belongs to the caller.
-            clock: both times.
-            timeout: seconds after which a store that has not answered is away.
-            capacity: how many confirmed tokens, and how many refused texts, are remembered at most.
-            metrics: are told of each look into the memory and of each look-up.
+            store: looked up; the caller closes it.
+            clock: both clocks.
+            timeout: seconds after which a store that has not answered is unavailable.
+            capacity: how many confirmed tokens, and how many refused texts, are cached at most.
+            metrics: record cache look-ups and look-ups in the store.
         """
         self._store = store
         self._clock = clock
         self._timeout = timeout
         self._capacity = capacity
         self._metrics = metrics
-        # Apart, so that a flood of invented tokens never pushes out a confirmed one.
+        # Two caches, so that a flood of invented tokens never evicts a confirmed one.
         self._confirmed: OrderedDict[SecretHash, _Answer] = OrderedDict()
         self._refused: OrderedDict[SecretHash, _Answer] = OrderedDict()
-        self._asking: dict[SecretHash, asyncio.Task[_Answer | None]] = {}
-        self._away_until = self._retry_at = float("-inf")
+        self._look_ups: dict[SecretHash, asyncio.Task[_Answer | None]] = {}
+        self._unavailable_until = self._retry_at = float("-inf")
 
     async def verify(self, text: str) -> Verdict:
-        """Judge a token's text; nothing is raised, and nothing of the text is kept or logged."""
+        """Verify a token's text; never raises, and neither stores nor logs the text."""
         if not is_token_text(text):
             return Refused()
         secret = hash_of(text)
-        answer = self._remembered(secret, BELIEVED_SECONDS)
+        answer = self._cached(secret, CACHE_SECONDS)
         self._metrics.cache("tokens", hit=answer is not None)
         if answer is None:
-            answer = await self._asked(secret) or self._remembered(secret, GRACE_SECONDS)
+            answer = await self._fetch(secret) or self._cached(secret, GRACE_SECONDS)
         if answer is None:
-            return StoreAway()
+            return StoreUnavailable()
         if answer.token is None or self._expired(answer.token):
             return Refused()
         return Confirmed(answer.token)
 
     async def close(self) -> None:
-        """Give up the look-ups under way."""
-        for task in tuple(self._asking.values()):
+        """Cancel pending look-ups."""
+        for task in tuple(self._look_ups.values()):
             task.cancel()
-        await asyncio.gather(*self._asking.values(), return_exceptions=True)
+        await asyncio.gather(*self._look_ups.values(), return_exceptions=True)
 
-    def _remembered(self, secret: SecretHash, seconds: float) -> _Answer | None:
+    def _cached(self, secret: SecretHash, seconds: float) -> _Answer | None:
         answer = self._confirmed.get(secret)
         if answer is None:
-            answer, seconds = self._refused.get(secret), min(seconds, BELIEVED_SECONDS)
+            answer, seconds = self._refused.get(secret), min(seconds, CACHE_SECONDS)
         if answer is None or self._clock.steady() - answer.as_of >= seconds:
             return None
         return answer
 
-    async def _asked(self, secret: SecretHash) -> _Answer | None:
-        """The store's answer; None when it is away, or is not waited for as memory knows the token."""
-        task = self._look_up(secret)
+    async def _fetch(self, secret: SecretHash) -> _Answer | None:
+        """The store's answer; None when it is unavailable, or not waited for as the cache has the token."""
+        task = self._start_look_up(secret)
         if task is None:
             return None
-        if self._remembered(secret, GRACE_SECONDS) is None:
-            return task.result() if await wait_for_store(task, time_left(_NO_LIMIT_SECONDS)) else None
-        if self._is_away:
+        if self._cached(secret, GRACE_SECONDS) is None:
+            return task.result() if await wait_for_store(task, remaining_seconds(_NO_LIMIT_SECONDS)) else None
+        if self._is_unavailable:
             return None
-        seconds = patience()
-        left = time_left(seconds)
-        if await wait_for_store(task, left):
+        seconds = store_wait_budget()
+        remaining = remaining_seconds(seconds)
+        if await wait_for_store(task, remaining):
             return task.result()
-        if left == seconds:
-            self._note_away()
+        if remaining == seconds:
+            self._mark_unavailable()
         return None
 
-    def _look_up(self, secret: SecretHash) -> "asyncio.Task[_Answer | None] | None":
-        """The look-up of a secret, one at a time; None when it is too soon for another one while the store is away."""
-        task = self._asking.get(secret)
+    def _start_look_up(self, secret: SecretHash) -> "asyncio.Task[_Answer | None] | None":
+        """The one pending look-up of a secret; None when it is too early to retry an unavailable store."""
+        task = self._look_ups.get(secret)
         if task is None:
             now = self._clock.steady()
             if now < self._retry_at:
                 return None
-            if self._is_away:
+            if self._is_unavailable:
                 self._retry_at = now + _RETRY_SECONDS
-            # Others join it: neither the deadline of its first caller nor that one's going away ends it.
+            # Other calls join it, so it must not end with the request that started it.
             with detached_from_request():
-                task = self._asking[secret] = asyncio.create_task(self._ask(secret))
-            task.add_done_callback(lambda _: self._asking.pop(secret, None))
+                task = self._look_ups[secret] = asyncio.create_task(self._look_up(secret))
+            task.add_done_callback(lambda _: self._look_ups.pop(secret, None))
         return task
 
     @property
-    def _is_away(self) -> bool:
-        return self._clock.steady() < self._away_until
+    def _is_unavailable(self) -> bool:
+        return self._clock.steady() < self._unavailable_until
 
-    def _note_away(self) -> None:
-        self._away_until = self._clock.steady() + _RETRY_SECONDS + self._timeout + _MARGIN_SECONDS
+    def _mark_unavailable(self) -> None:
+        self._unavailable_until = self._clock.steady() + _RETRY_SECONDS + self._timeout + _MARGIN_SECONDS
 
-    async def _ask(self, secret: SecretHash) -> _Answer | None:
+    async def _look_up(self, secret: SecretHash) -> _Answer | None:
         as_of = self._clock.steady()
         try:
-            token = await self._found(secret)
+            token = await self._find(secret)
         except (TokensUnavailable, TimeoutError) as error:
-            _LOG.warning("the token store is away: %s", error or "timed out")
+            _LOG.warning("the token store is unavailable: %s", error or "timed out")
             self._retry_at = self._clock.steady() + _RETRY_SECONDS
-            self._note_away()
+            self._mark_unavailable()
             return None
-        self._away_until = self._retry_at = float("-inf")
+        self._unavailable_until = self._retry_at = float("-inf")
         answer = _Answer(token, as_of)
-        kept, dropped = (self._refused, self._confirmed) if token is None else (self._confirmed, self._refused)
-        dropped.pop(secret, None)
-        kept[secret] = answer
-        kept.move_to_end(secret)
-        if len(kept) > self._capacity:
-            kept.popitem(last=False)
+        cache, other = (self._refused, self._confirmed) if token is None else (self._confirmed, self._refused)
+        other.pop(secret, None)
+        cache[secret] = answer
+        cache.move_to_end(secret)
+        if len(cache) > self._capacity:
+            cache.popitem(last=False)
         return answer
 
-    async def _found(self, secret: SecretHash) -> Token | None:
-        began, outcome = self._clock.steady(), "unavailable"
+    async def _find(self, secret: SecretHash) -> Token | None:
+        started, outcome = self._clock.steady(), "unavailable"
         try:
             async with asyncio.timeout(self._timeout):
                 token = await self._store.find(secret)
             outcome = "ok"
             return token
         finally:
-            self._metrics.store_call("tokens", "find", outcome, self._clock.steady() - began)
+            self._metrics.store_call("tokens", "find", outcome, self._clock.steady() - started)
 
     def _expired(self, token: Token) -> bool:
         return token.expires_at is not None and self._clock.wall() >= token.expires_at

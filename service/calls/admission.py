@@ -1,6 +1,6 @@
-"""Who may call, and how often: the token rule, then the quota (Q1, Q2).
+"""Admission of calls: the token rule, then the quota (Q1, Q2).
 
-Both are decided before any of a tool's code runs and before a backend is asked anything (R5).
+Both are decided before the tool's code runs and before a backend is called (R5).
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from service.auth.protocol import Token
-from service.auth.verifier import Confirmed, Refused, StoreAway, TokenVerifier
+from service.auth.verifier import Confirmed, Refused, StoreUnavailable, TokenVerifier
 from service.errors import (
     BackendUnavailableError,
     QuotaExceededError,
@@ -19,18 +19,18 @@ from service.limits.headers import Headers, quota_headers, quota_pattern
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
 from service.limits.protocol import Decision, Limiter, LimiterUnavailable
 from service.runtime.caller import Caller
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 
-_KNOWN_ADDRESSES: Final = 16_384
+_CACHED_ADDRESSES: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A call that may go on.
+    """An admitted call.
 
     Attributes:
         token: the confirmed token; None for an anonymous call.
-        headers: what its answer says of the quota.
+        headers: the headers of the quota.
     """
 
     token: Token | None
@@ -38,13 +38,13 @@ class Admitted:
 
 
 class AddressQuota:
-    """The quota of addresses in one bucket, decided without waiting."""
+    """The quotas of addresses in one bucket, decided without waiting where possible."""
 
     def __init__(self, limiter: Limiter, quota: Quota, metrics: Metrics) -> None:
         self._limiter = limiter
         self._quota = quota
         self._metrics = metrics
-        self._key = lru_cache(_KNOWN_ADDRESSES)(lambda address: quota_key(quota.bucket, None, address))
+        self._key = lru_cache(_CACHED_ADDRESSES)(lambda address: quota_key(quota.bucket, None, address))
         self._policy_header, self._pattern = quota_pattern(quota)
         self._allowed = 0
 
@@ -52,10 +52,10 @@ class AddressQuota:
         """Count an anonymous call.
 
         Returns:
-            The headers of its quota; None where only `Admission.admit` can decide; then nothing was counted.
+            The headers of the quota; None where only `Admission.admit` can decide, and nothing has been counted.
 
         Raises:
-            QuotaExceededError: it is one too many.
+            QuotaExceededError: the quota is used up.
         """
         decision = self._limiter.take(self._key(address), self._quota)
         if decision is None:
@@ -68,40 +68,41 @@ class AddressQuota:
         return headers
 
     def flush_metrics(self) -> None:
-        """Report the calls that were allowed since the last time: one report for many costs as much as for one."""
+        """Report the allowed calls since the last time; one report costs as much for many calls as for one."""
         if self._allowed:
             self._metrics.quota(self._quota.bucket, "allowed", self._allowed)
             self._allowed = 0
 
 
 class Admission:
-    """Confirms tokens and counts calls."""
+    """Verifies tokens and counts calls."""
 
     def __init__(
         self,
         verifier: TokenVerifier,
         limiter: Limiter,
         policy: QuotaPolicy,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self._verifier = verifier
         self._limiter = limiter
         self._policy = policy
         self._metrics = metrics
+        self._address_quotas = {bucket: self.address_quota(bucket) for bucket in Bucket}
 
     async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
-        """Let a call go on.
+        """AdmissionResult a call.
 
         Args:
-            caller: whose call it is.
-            bucket: what it is counted as.
-            token_required: whether it needs a token.
+            caller: the caller.
+            bucket: the bucket in which the call is counted.
+            token_required: whether the call needs a token.
 
         Raises:
-            TokenRequiredError: it needs one and has none.
-            TokenInvalidError: it needs one and has one that does not count; it counts against the address.
-            BackendUnavailableError: it needs one and the store can't say, or it is a report that can't be counted.
-            QuotaExceededError: it is one too many.
+            TokenRequiredError: a required token is missing.
+            TokenInvalidError: a required token is invalid; the call is counted against the address.
+            BackendUnavailableError: a required token can't be verified, or a report can't be counted.
+            QuotaExceededError: the quota is used up.
         """
         token = await self._token(caller, required=token_required)
         return Admitted(token, await self.charge(caller, token, bucket, 1))
@@ -110,17 +111,17 @@ class Admission:
         """Count units for a call: all of them or none.
 
         Args:
-            caller: whose call it is.
+            caller: the caller.
             token: the confirmed token; None for an anonymous call.
-            bucket: what the call is counted as.
+            bucket: the bucket in which the call is counted.
             units: at least 1.
 
         Returns:
-            What its answer says of the quota now.
+            The headers of the quota.
 
         Raises:
-            BackendUnavailableError: it is a report that can't be counted.
-            QuotaExceededError: fewer units are left; the error's headers say how many.
+            BackendUnavailableError: a report can't be counted.
+            QuotaExceededError: fewer units remain; the error's headers say how many.
         """
         quota = self._policy.quota(bucket, token)
         decision = await self._hit(quota_key(bucket, token, caller.address), quota, units)
@@ -129,29 +130,23 @@ class Admission:
             raise QuotaExceededError(decision.retry_after or 1, headers)
         return headers
 
-    def admit_at_once(self, address: str, bucket: Bucket) -> Headers | None:
-        """Let an anonymous call go on without waiting: what its answer says of the quota.
+    def try_admit(self, address: str, bucket: Bucket) -> Headers | None:
+        """Count an anonymous call without waiting, as `AddressQuota.admit` does.
 
-        Args:
-            address: the caller's.
-            bucket: what it is counted as.
-
-        Returns:
-            None where only `admit` can tell; then nothing was counted.
+        Raises:
+            QuotaExceededError: the quota is used up.
         """
-        quota = self._policy.quota(bucket, None)
-        decision = self._limiter.take(quota_key(bucket, None, address), quota)
-        if decision is None or not decision.allowed:
-            return None
-        self._metrics.quota(bucket, "allowed")
-        return quota_headers(quota, decision)
+        quota = self._address_quotas[bucket]
+        headers = quota.admit(address)
+        quota.flush_metrics()
+        return headers
 
-    def addresses(self, bucket: Bucket) -> "AddressQuota":
-        """The quota of addresses in one bucket."""
+    def address_quota(self, bucket: Bucket) -> AddressQuota:
+        """The quotas of addresses in one bucket, with metrics that the caller must flush."""
         return AddressQuota(self._limiter, self._policy.quota(bucket, None), self._metrics)
 
     async def count_refused(self, caller: Caller) -> None:
-        """Count a refused token or key as a read of the address (Q2)."""
+        """Count a call with a refused token or key as a read of its address (Q2)."""
         await self._hit(quota_key(Bucket.READS, None, caller.address), self._policy.quota(Bucket.READS, None))
 
     async def _token(self, caller: Caller, *, required: bool) -> Token | None:
@@ -163,10 +158,10 @@ class Admission:
         match verdict:
             case Confirmed(token):
                 return token
-            case StoreAway() if required:
+            case StoreUnavailable() if required:
                 raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
             case Refused() if required:
-                # It throttles the address's other calls, but the answer stays 401 (R5).
+                # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
                 await self.count_refused(caller)
                 raise TokenInvalidError
             case _:

@@ -1,7 +1,6 @@
-"""One call of a tool, the same for every door: look up, read, validate, run (R5).
+"""One call of a tool, the same over each transport: look up the tool, admit the call, read and validate the input, run.
 
-The order is R5's: the tool's name counts before its caller, the caller before the body, the body before the fields.
-That is why the arguments are handed in unread. Nothing of what went wrong inside gets out but by the request id (E5).
+R5 fixes this order of checks, so the arguments are passed unread. Of a fault, the answer has only the request id (E5).
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 from index_mappings.generations import Stamp
 from service.calls.admission import Admission, Admitted
-from service.calls.live_data import Answered, LiveData
+from service.calls.live_data import LiveData, LiveResult
 from service.errors import (
     BackendUnavailableError,
     InternalError,
@@ -25,12 +24,11 @@ from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import begun, bind_request, current, time_left
+from service.runtime.request_context import bind_request, current, new_request_context, remaining_seconds
 from service.runtime.wire import encode
 from service.search.protocol import Snapshot
-from service.tools.context import ToolContext
 from service.tools.request import validated
-from service.tools.tool import Shown, TokenRule, Tool
+from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 
 Arguments = Callable[[], Awaitable[object]]
 
@@ -40,13 +38,13 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What is the same for every call.
+class CallEnvironment:
+    """What all calls share.
 
     Attributes:
-        reports: where reports go.
-        most_coupons: how many coupons the listing of all shops hands out, by door; a door that is not there has no
-            such bound (A6).
+        reports: the queue of reports.
+        most_coupons: the bound on coupons in a listing of all shops, by transport; a missing transport has no
+            bound (A6).
     """
 
     reports: ReportQueue
@@ -55,15 +53,15 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to.
+    """The outcome of a call.
 
     Attributes:
-        request_id: the caller's.
+        request_id: the id of the request.
         document: the answer, or the problem object.
-        body: the document's bytes.
-        stamp: of the data that the answer, or the refusal, comes from; None when no data was asked (C2).
-        error: why there is no answer; None when there is one.
-        headers: what HTTP answers say of the quota, beside the headers of an error.
+        body: the encoded document.
+        stamp: the stamp of the data that the answer or the error comes from; None when no data was used (C2).
+        error: the error; None when there is an answer.
+        headers: the headers of the quota, without the headers of an error.
     """
 
     request_id: str
@@ -74,7 +72,7 @@ class Outcome:
     headers: Headers
 
 
-Admit = Admitted | ServiceError
+AdmissionResult = Admitted | ServiceError
 
 
 class Dispatcher:
@@ -85,20 +83,20 @@ class Dispatcher:
         registry: Sequence[Tool[Any]],
         live: LiveData,
         admission: Admission,
-        surroundings: Surroundings,
+        surroundings: CallEnvironment,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
-        """Take the tools and what they work with.
+        """Create a dispatcher of the registry's tools.
 
         Args:
             registry: the tools.
-            live: the data.
-            admission: who may call, and how often.
-            surroundings: what is the same for every call.
-            clock: read once a call.
-            timeout: seconds that a call may take that comes by no door with a deadline of its own.
+            live: the live generation.
+            admission: admits calls.
+            surroundings: what all calls share.
+            clock: read once for each call.
+            timeout: seconds that a call may take if its transport sets no deadline.
         """
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
@@ -108,33 +106,33 @@ class Dispatcher:
         self._clock = clock
         self._timeout = timeout
 
-    def knows(self, name: str) -> bool:
-        """Whether there is such a tool."""
+    def has_tool(self, name: str) -> bool:
+        """Whether the registry has a tool of this name."""
         return name in self._by_name
 
-    async def admit(self, name: str | None, caller: Caller, *, otherwise: Bucket = Bucket.READS) -> Admit:
-        """Apply the token rule and the quota of a tool, or of what is no tool's call.
+    async def admit(self, name: str | None, caller: Caller, *, otherwise: Bucket = Bucket.READS) -> AdmissionResult:
+        """Apply the token rule and the quota of a tool, or those of a request that calls no tool.
 
         Args:
-            name: of the tool; None, or what no tool is called, for what is no tool's call.
-            caller: whose call it is.
-            otherwise: what that is counted as.
+            name: the tool's name; None or an unknown name for a request that calls no tool.
+            caller: the caller.
+            otherwise: the bucket in which such a request is counted.
 
         Returns:
-            The admission, or why there is none; nothing is raised but cancellation.
+            The admission, or the error that refuses the call; nothing is raised but cancellation.
         """
         tool = self._by_name.get(name) if name is not None else None
         if tool is not None and (request := current()) is not None:
-            # Here, so that what is refused is told of by the name of its tool too.
+            # Set before admission, so that refused calls are logged with their tool, too.
             request.tool = tool.name
         bucket = otherwise if tool is None else tool_bucket(read_only=tool.effects.read_only)
         required = tool is not None and tool.token is TokenRule.REQUIRED
         try:
             if caller.token is None and not required:
-                headers = self._admission.admit_at_once(caller.address, bucket)
+                headers = self._admission.try_admit(caller.address, bucket)
                 if headers is not None:
                     return Admitted(None, headers)
-            async with asyncio.timeout(time_left(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self._timeout)):
                 return await self._admission.admit(caller, bucket, token_required=required)
         except TimeoutError:
             return BackendUnavailableError(_NOT_ADMITTED)
@@ -144,38 +142,42 @@ class Dispatcher:
             _LOG.exception("request=%s the call could not be admitted", caller.request_id)
             return InternalError()
 
-    async def call(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None = None) -> Outcome:
+    async def call(
+        self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None = None
+    ) -> Outcome:
         """Call a tool.
 
         Args:
-            name: of the tool.
-            arguments: reads them; raises ServiceError when they can't be read. Asked only when the call may go on.
-            caller: whose call it is.
-            admit: what `admit` said, where the door had to ask before.
+            name: the tool's name.
+            arguments: reads the arguments, after admission; raises ServiceError when they can't be read.
+            caller: the caller.
+            admit: the result of `admit`, if the transport has called it already.
 
         Returns:
             The answer or the error; nothing is raised but cancellation.
         """
         if current() is not None:
-            return await self._called(name, arguments, caller, admit)
-        with bind_request(begun(caller.request_id, self._timeout)):
-            return await self._called(name, arguments, caller, admit)
+            return await self._admit_and_run(name, arguments, caller, admit)
+        with bind_request(new_request_context(caller.request_id, self._timeout)):
+            return await self._admit_and_run(name, arguments, caller, admit)
 
-    async def _called(self, name: str, arguments: Arguments, caller: Caller, admit: Admit | None) -> Outcome:
+    async def _admit_and_run(
+        self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None
+    ) -> Outcome:
         if name not in self._by_name:
             admit = RouteNotFoundError()
         elif admit is None:
             admit = await self.admit(name, caller)
         if isinstance(admit, Admitted):
-            outcome = await self._answer(self._by_name[name], arguments, caller, admit)
+            outcome = await self._run(self._by_name[name], arguments, caller, admit)
         else:
-            # What it says of the quota is with the error already.
-            outcome = _outcome(caller, Answered(None, admit), ())
+            # The error has the headers of the quota.
+            outcome = _outcome(caller, LiveResult(None, admit), ())
         if (request := current()) is not None:
             request.outcome = outcome.error.code if outcome.error else "ok"
         return outcome
 
-    async def _answer(self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted) -> Outcome:
+    async def _run(self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted) -> Outcome:
         headers = admitted.headers
         try:
             request = validated(tool.request, await arguments())
@@ -183,25 +185,25 @@ class Dispatcher:
                 headers = await self._charge(tool, units, caller, admitted)
             now = self._clock()
 
-            async def work(snapshot: Snapshot) -> Shown:
+            async def work(snapshot: Snapshot) -> ToolAnswer:
                 return await tool.run(request, self._context(snapshot, caller, admitted, now))
 
-            answered = await self._live.ask(work, caller.request_id)
+            result = await self._live.run(work, caller.request_id)
         except QuotaExceededError as error:
-            # Its own headers say what is left since.
-            return _outcome(caller, Answered(None, error), ())
+            # The error has newer headers of the quota.
+            return _outcome(caller, LiveResult(None, error), ())
         except ServiceError as error:
-            answered = Answered(None, error)
-        except Exception:  # noqa: BLE001 - the one place where an unforeseen fault becomes an answer (E5)
+            result = LiveResult(None, error)
+        except Exception:  # noqa: BLE001 - an unforeseen fault of a tool becomes an answer (E5)
             _LOG.exception("request=%s tool=%s failed", caller.request_id, tool.name)
-            answered = Answered(None, InternalError())
-        return _outcome(caller, answered, headers)
+            result = LiveResult(None, InternalError())
+        return _outcome(caller, result, headers)
 
     async def _charge(self, tool: Tool[Any], units: int, caller: Caller, admitted: Admitted) -> Headers:
-        """Count what a call costs beyond the unit that admission took."""
+        """Count the units that a call costs beyond the one of its admission."""
         bucket = tool_bucket(read_only=tool.effects.read_only)
         try:
-            async with asyncio.timeout(time_left(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self._timeout)):
                 return await self._admission.charge(caller, admitted.token, bucket, units)
         except TimeoutError:
             raise BackendUnavailableError(_NOT_ADMITTED) from None
@@ -218,10 +220,9 @@ class Dispatcher:
         )
 
 
-def _outcome(caller: Caller, answered: Answered[Shown], headers: Headers) -> Outcome:
-    result = answered.result
-    if isinstance(result, ServiceError):
-        document, error = result.problem(), result
+def _outcome(caller: Caller, live: LiveResult[ToolAnswer], headers: Headers) -> Outcome:
+    if isinstance(live.result, ServiceError):
+        document, error = live.result.problem(), live.result
     else:
-        document, error = result.as_wire(), None
-    return Outcome(caller.request_id, document, encode(document), answered.stamp, error, headers)
+        document, error = live.result.as_wire(), None
+    return Outcome(caller.request_id, document, encode(document), live.stamp, error, headers)

@@ -1,4 +1,4 @@
-"""Asking the live generation: one snapshot an answer, one retry when it is gone, one deadline for it all (C2, E3)."""
+"""Work on the live generation: one snapshot for each answer, one retry when it is removed, one deadline (C2, E3)."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
 from service.errors import BackendUnavailableError, NotReadyError, ServiceError
-from service.runtime.request_context import current, time_left
+from service.runtime.request_context import current, remaining_seconds
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema
 from service.search.protocol import SearchBackend, Snapshot, TypeaheadState
 
@@ -28,13 +28,13 @@ _OTHER_SCHEMA: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[T]):
-    """What came of asking.
+class LiveResult(Generic[T]):
+    """The result of work on the live generation.
 
     Attributes:
-        stamp: of the generation that the result comes from, refusals such as "no such shop" included; None when no
-            generation answered.
-        result: the answer, or what the caller is told instead.
+        stamp: the stamp of the generation that the result comes from, also for errors such as "no such shop"; None when
+            no generation was available.
+        result: the result, or the error for the caller.
     """
 
     stamp: Stamp | None
@@ -48,8 +48,8 @@ class LiveData:
         """Wrap a backend.
 
         Args:
-            search: the backend; it belongs to the caller.
-            timeout: seconds that all of one answer may take, where its request has as many left.
+            search: the backend, which the caller closes.
+            timeout: seconds that one answer may take; less if the deadline of its request comes first.
         """
         self._search = search
         self._timeout = timeout
@@ -58,43 +58,44 @@ class LiveData:
         """The live generation if it is available without I/O."""
         return self._search.current()
 
-    async def ask(self, work: Work[T], request_id: str, *, gone: bool = False) -> Answered[T]:
-        """Do some work on the live generation, once more on the next one when it is removed meanwhile.
+    async def run(self, work: Work[T], request_id: str, *, generation_gone: bool = False) -> LiveResult[T]:
+        """Run work on the live generation, and again on the next one if the first is removed meanwhile.
 
         Args:
             work: the work.
             request_id: for the log.
-            gone: whether the generation that was confirmed last is known to be removed: this is the second time then.
+            generation_gone: whether the generation that was confirmed last is known to be removed, so that only the
+                second attempt is left.
         """
         try:
-            async with asyncio.timeout(time_left(self._timeout)):
-                if not gone:
+            async with asyncio.timeout(remaining_seconds(self._timeout)):
+                if not generation_gone:
                     try:
-                        return await _on(await self._search.snapshot(), work)
+                        return await _run_on(await self._search.snapshot(), work)
                     except GenerationGone:
                         pass
-                return await _on(await self._search.refresh(), work)
+                return await _run_on(await self._search.refresh(), work)
         except (BackendUnavailable, TimeoutError) as error:
-            return Answered(None, unavailable(error, request_id))
+            return LiveResult(None, unavailable(error, request_id))
 
     def typeahead_state(self) -> TypeaheadState:
         """Whether suggest requests can be answered now."""
         return self._search.typeahead_state()
 
     async def stamp(self) -> Stamp:
-        """The live stamp, within the deadline.
+        """The live stamp, within the timeout.
 
         Raises:
-            BackendUnavailable: as the backend does.
+            BackendUnavailable: as the backend raises it.
             TimeoutError: the deadline passed.
         """
         async with asyncio.timeout(self._timeout):
             return (await self._search.snapshot()).stamp
 
     async def log_missing_index(self) -> None:
-        """Log for the operator that there is no index to answer from, and where it was looked for.
+        """Log that there is no readable index, and where it was looked for.
 
-        An engine that does not answer is no news of the index: calls log that.
+        An unavailable engine is not logged here: calls log it.
         """
         try:
             async with asyncio.timeout(self._timeout):
@@ -115,20 +116,20 @@ class LiveData:
 
 
 def unavailable(error: Exception, request_id: str) -> BackendUnavailableError | NotReadyError:
-    """Log why there is no answer; returns the error for the caller."""
+    """Log why there is no answer, and return the error for the caller."""
     if isinstance(error, NotReadable):
         _LOG.warning("request=%s there is no index to answer from: %s", request_id, error)
         return NotReadyError(_OTHER_SCHEMA if isinstance(error, OtherSchema) else _NO_INDEX)
-    # Only the kind of the cause: its text may hold what was asked.
+    # Only the type of the cause: its text may hold the query.
     cause = type(error.__cause__ or error).__name__
     _LOG.warning("request=%s the search engine did not answer: %s (%s)", request_id, error, cause)
     return BackendUnavailableError()
 
 
-async def _on(snapshot: Snapshot, work: Work[T]) -> Answered[T]:
+async def _run_on(snapshot: Snapshot, work: Work[T]) -> LiveResult[T]:
     if (request := current()) is not None:
         request.generation = snapshot.stamp.generation
     try:
-        return Answered(snapshot.stamp, await work(snapshot))
+        return LiveResult(snapshot.stamp, await work(snapshot))
     except ServiceError as error:
-        return Answered(snapshot.stamp, error)
+        return LiveResult(snapshot.stamp, error)

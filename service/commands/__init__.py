@@ -1,1 +1,1 @@
-"""The operator's commands of the service: tokens and re-checks."""
+"""The operator's commands for tokens and re-checks."""

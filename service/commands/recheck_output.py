@@ -1,7 +1,4 @@
-"""Re-checks and reports as lines for people, or for programs as JSON.
-
-A line is one entry; its parts are separated by tabs. In JSON a field is always there, null where there is nothing.
-"""
+"""Re-checks and reports as lines with tab-separated parts, or as JSON in which no field is ever missing."""
 
 import json
 from collections.abc import Sequence
@@ -10,26 +7,26 @@ from typing import Any, Final
 from service.reports.protocol import Recheck, Report, Waiting
 from service.reports.wire import time_to_text
 
-_NOTHING: Final = "-"
+_MISSING: Final = "-"
 
 
 def report_line(report: Report, *, as_json: bool) -> str:
-    """One report: when, kind, shop, code, reason, source."""
-    told = _report(report)
-    return json.dumps(told) if as_json else "\t".join(value or _NOTHING for value in told.values())
+    """A report as a line: time, kind, shop, code, reason, source."""
+    fields = _report(report)
+    return json.dumps(fields) if as_json else "\t".join(value or _MISSING for value in fields.values())
 
 
 def recheck_lines(rechecks: Sequence[Recheck], *, as_json: bool) -> tuple[str, ...]:
-    """One line a re-check: id, deliveries, worker, idle seconds, then its report."""
+    """A line for each re-check: id, deliveries, worker, idle seconds, then its report."""
     return tuple(json.dumps(_recheck(one)) if as_json else _text(one) for one in rechecks)
 
 
 def waiting_lines(waiting: Waiting, *, as_json: bool) -> tuple[str, ...]:
-    """The state of the queue: one JSON object, or a paragraph for each part of it."""
+    """The state of the queue, as one JSON object or as lines."""
     if as_json:
         return (json.dumps(_waiting(waiting)),)
-    told = f"{waiting.depth} re-checks wait: {waiting.lag} not claimed yet, {waiting.pending} held by workers"
-    lines = [f"{told}; {waiting.dead} dead letters."]
+    counts = f"{waiting.depth} re-checks wait: {waiting.lag} not claimed yet, {waiting.pending} held by workers"
+    lines = [f"{counts}; {waiting.dead} dead letters."]
     lines += [f"worker {one.name}: holds {one.pending}, idle {one.idle_seconds:.0f} s" for one in waiting.workers]
     lines += recheck_lines(waiting.rechecks, as_json=False)
     if waiting.dead_letters:
@@ -75,6 +72,6 @@ def _waiting(waiting: Waiting) -> dict[str, Any]:
 
 
 def _text(recheck: Recheck) -> str:
-    idle = _NOTHING if recheck.idle_seconds is None else f"{recheck.idle_seconds:.0f}"
-    head = (recheck.id, str(recheck.deliveries), recheck.claimed_by or _NOTHING, idle)
+    idle = _MISSING if recheck.idle_seconds is None else f"{recheck.idle_seconds:.0f}"
+    head = (recheck.id, str(recheck.deliveries), recheck.claimed_by or _MISSING, idle)
     return "\t".join((*head, report_line(recheck.report, as_json=False)))

@@ -1,30 +1,24 @@
-"""The operator's commands for re-checks: `shop-directory rechecks ...`.
-
-Exit codes: 0 done, 1 not everything was acknowledged, 2 wrong usage, 3 the store did not confirm. Answers go to
-standard output, one entry a line; everything else goes to standard error.
-"""
+"""The commands `shop-directory rechecks ...`: answers go to standard output, everything else to standard error."""
 
 import asyncio
 import json
 import re
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Final, NoReturn, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 
 from service.commands.recheck_output import recheck_lines, report_line, waiting_lines
-from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueKind, open_queue
-from service.reports.protocol import ReportQueue
-from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
+from service.reports.protocol import ReportQueue, ReportsUnavailable
+from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _Answer = TypeVar("_Answer")
 
 
-def _named(worker: str) -> str:
+def _valid_worker(worker: str) -> str:
     if not _WORKER.fullmatch(worker):
         raise typer.BadParameter("must be 1 to 64 letters, digits, dots, underscores, hyphens or @")
     return worker
@@ -39,14 +33,16 @@ JsonLinesOption = Annotated[
         "--json", callback=problems_as_json, is_eager=True, help="Print each as one JSON object, a line each."
     ),
 ]
-WorkerOption = Annotated[str, typer.Option(callback=_named, help="The worker's name, its own and always the same.")]
+WorkerOption = Annotated[
+    str, typer.Option(callback=_valid_worker, help="The worker's name: unique, and the same in every call.")
+]
 CountOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")]
 
-# The options of settings that are named otherwise.
+# The options of settings whose names differ.
 _OPTIONS: Final = {"reports": "--kind", "reports_file": "--path", "redis_url": "--url", "redis_prefix": "--prefix"}
 
 rechecks = typer.Typer(
-    help="Look after the queue of re-checks that reports have filled.", no_args_is_help=True, add_completion=False
+    help="Work on the queue of re-checks that reports have filled.", no_args_is_help=True, add_completion=False
 )
 
 
@@ -60,37 +56,37 @@ def _rechecks(
     path: Annotated[
         Path | None,
         typer.Option(
-            show_default="var/reports.sqlite", help=r"The file, when embedded. \[env: SHOP_DIRECTORY_REPORTS_FILE]"
+            show_default="var/reports.sqlite", help=r"The file, if embedded. \[env: SHOP_DIRECTORY_REPORTS_FILE]"
         ),
     ] = None,
-    # A password in an option would show in the list of processes: better in the environment or a file.
+    # A password in an option would show in the list of processes; the environment or a file is better.
     url: Annotated[
         str | None,
         typer.Option(
             show_default="redis://127.0.0.1:6379/0",
-            help=r"The Redis, when there is one. \[env: SHOP_DIRECTORY_REDIS_URL]",
+            help=r"The URL of Redis, if used. \[env: SHOP_DIRECTORY_REDIS_URL]",
         ),
     ] = None,
     prefix: Annotated[
         str | None,
         typer.Option(
-            show_default="shopdir", help=r"What all keys in Redis begin with. \[env: SHOP_DIRECTORY_REDIS_PREFIX]"
+            show_default="shopdir", help=r"The prefix of all keys in Redis. \[env: SHOP_DIRECTORY_REDIS_PREFIX]"
         ),
     ] = None,
 ) -> None:
-    """Look after the queue of re-checks that reports have filled.
+    """Work on the queue of re-checks that reports have filled.
 
-    Settings are the service's own, from the environment.
+    The settings are those of the service, from the environment.
     """
     context.obj = {"reports": kind, "reports_file": path, "redis_url": url, "redis_prefix": prefix}
 
 
 @rechecks.command("list")
 def list_command(context: typer.Context, count: CountOption = 100, *, as_json: JsonOption = False) -> None:
-    """Show how much waits, who holds what, the oldest re-checks and the dead letters.
+    """Show the state of the queue, the oldest re-checks and the dead letters.
 
-    An entry's line is its id, how often it was handed out, who holds it, for
-    how many seconds, and its report.
+    The line of an entry has its id, the number of deliveries, the worker that
+    holds it, for how many seconds, and its report.
 
     Examples:
       shop-directory rechecks list --count 20
@@ -111,7 +107,7 @@ def claim(
     *,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Take re-checks: new ones first, then those that another worker left lying.
+    """Claim re-checks: new ones first, then those that another worker abandoned.
 
     Examples:
       shop-directory rechecks claim --worker desk-1 --count 5 --json
@@ -131,7 +127,7 @@ def ack(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Take re-checks that are done off the queue, and print the ids of those that were.
+    """Acknowledge finished re-checks, and print the ids of those removed.
 
     Examples:
       shop-directory rechecks ack --worker desk-1 1 2
@@ -140,15 +136,15 @@ def ack(
     store does not answer.
     """
     done = _run(context, lambda queue: queue.acknowledge(worker, ids))
-    left = [entry_id for entry_id in ids if entry_id not in done]
-    _print([json.dumps({"acknowledged": done, "not_held": left})] if as_json else done)
-    if left:
-        _stop(ExitCode.BAD_INPUT, f"Not held by {worker}: {', '.join(left)}.")
+    not_held = [entry_id for entry_id in ids if entry_id not in done]
+    _print([json.dumps({"acknowledged": done, "not_held": not_held})] if as_json else done)
+    if not_held:
+        end_command(ExitCode.BAD_INPUT, f"Not held by {worker}: {', '.join(not_held)}.")
 
 
 @rechecks.command()
 def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
-    """Print all reports ever, in the order in which they came.
+    """Print all reports ever stored, in the order of arrival.
 
     Examples:
       shop-directory rechecks export
@@ -164,34 +160,29 @@ def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
     _run(context, print_all)
 
 
-def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
-    """The queue's answer; the queue is opened for it and closed after it."""
+def _run(context: typer.Context, call: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
+    """Open the queue, call it and close it."""
     from service.settings.stores import StoreSettings
     from shop_directory.settings.reading import SettingsError
 
     try:
         settings = StoreSettings.load(_OPTIONS, **context.obj)
     except SettingsError as error:
-        _stop(ExitCode.USAGE, str(error))
+        end_command(ExitCode.USAGE, str(error))
 
-    async def opened() -> _Answer:
+    async def call_queue() -> _Answer:
         queue = open_queue(settings.queue_settings)
         try:
-            return await ask(queue)
+            return await call(queue)
         finally:
             await queue.close()
 
     try:
-        return asyncio.run(opened())
+        return asyncio.run(call_queue())
     except ReportsUnavailable as error:
-        _stop(ExitCode.UNAVAILABLE, f"The reports are not available: {error}.")
+        end_command(ExitCode.UNAVAILABLE, f"The reports are not available: {error}.")
 
 
 def _print(lines: Sequence[str]) -> None:
     for line in lines:
         print(line)
-
-
-def _stop(exit_code: ExitCode, message: str) -> NoReturn:
-    print(problem(exit_code, message), file=sys.stderr)
-    raise typer.Exit(exit_code)

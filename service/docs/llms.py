@@ -1,7 +1,7 @@
-"""/llms.txt: what an agent that knows nothing of the service needs to read first, made from registry and settings.
+"""/llms.txt: the introduction for agents that do not know the service, made from registry and settings.
 
-The form is that of the convention: a heading, a quotation that says it all, plain text, then lists of links. No link
-names a host, as the service does not know by which name it is called.
+The form is that of the convention: a heading, a summary as a quotation, plain text, then lists of links. The links have
+no host, as the service does not know its public name.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ _HEAD: Final = """\
 
 > A directory of online shops: which shop is this, what does it sell, where does it ship, which codes may work, and what
 > has been measured of its site. The same tools over REST (`POST /tool/<name>`, a JSON object as body) and over MCP
-> (`POST /mcp`, streamable HTTP); `GET /suggest?q=` completes what somebody types.
+> (`POST /mcp`, streamable HTTP); `GET /suggest?q=` completes typed text.
 
 How to read the answers:
 
 - What is not known is `null`, absent, `unknown` or an empty list with its reason. It is a gap, never a verdict: do not
   read "nothing measured" as bad, nor `collected: false` as "does not ship".
 - There is no score of trust or quality, and none is to be computed: say what was measured, by which source, and when.
-- `unverified` is a code that nobody has proved either way; `withheld` and `note` say why others are not listed.
+- `unverified` is a code without proof either way; `withheld` and `note` say why others are not listed.
 - `ignored_terms` are words that fitted no shop, so the results answer a narrower question: say so.
 - `word_counts` says, when several words found nothing together, how many shops each of them fits: leave one out.
 - A failure is always an error with a status, never an empty list. On 429 and 503 wait as long as `Retry-After` says.
@@ -38,7 +38,7 @@ def llms_page(settings: Settings) -> str:
     """The whole text.
 
     Args:
-        settings: the quotas that hold.
+        settings: have the quotas.
     """
     return "\n\n".join((_HEAD, *_access(settings), *_links(), *_tools(), *_more())) + "\n"
 
@@ -47,7 +47,7 @@ def _access(settings: Settings) -> Iterator[str]:
     required = ", ".join(f"`{tool.name}`" for tool in REGISTRY if tool.token is TokenRule.REQUIRED)
     anonymous, usual = settings.quota_anonymous, settings.quota_classes[DEFAULT_CLASS]
     yield (
-        "A token goes into the header `x-api-token`; whoever runs the service issues it. There is no OAuth.\n"
+        "A token goes into the header `x-api-token`; the operator of the service issues it. There is no OAuth.\n"
         f"Needed for {required}; optional elsewhere, where it raises the quotas.\n"
         f"Without a token: {_quotas(anonymous)}.\n"
         f"With one: {_quotas(usual)}, where nothing else is agreed upon."
@@ -99,5 +99,5 @@ def _first_sentence(text: str) -> str:
     return f"{text.partition('. ')[0].rstrip('.')}."
 
 
-def _link(name: str, place: str, note: str) -> str:
-    return f"- [{name}]({place}): {note}"
+def _link(name: str, url: str, note: str) -> str:
+    return f"- [{name}]({url}): {note}"

@@ -1,13 +1,13 @@
-"""docs/mcp.md, made from what the door offers: `python -m service.docs.mcp_page > docs/mcp.md`.
+"""docs/mcp.md, made from the MCP server: `python -m service.docs.mcp_page > docs/mcp.md`.
 
-Lists and arguments come from the registries, so that the page can't promise what is not there.
+Lists and arguments come from the registries, so that the page lists exactly what exists.
 """
 
 import sys
 from typing import Final
 
-from service.mcp_server.completion import MOST_VALUES
-from service.mcp_server.prompts import PROMPTS, Completes
+from service.mcp_server.completion import MAX_VALUES
+from service.mcp_server.prompts import PROMPTS, CompletionKind
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
 from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
@@ -31,17 +31,17 @@ A URI at which there is nothing, a shop that the directory does not know include
 the problem object as `data`; `detail` says how long to wait."""
 _PROMPTS: Final = """\
 A prompt is text that leads an agent through the tools: which to call in which order, what an absence means, and that
-there is no score to compute. It asks for no data itself. Arguments are checked as the tools check them; wrong ones are
+there is no score to compute. It reads no data itself. Arguments are checked as the tools check them; wrong ones are
 error -32602 with the problem object as `data`. They stand in the text as JSON that nothing typed can get out of."""
 _COMPLETION: Final = f"""\
 `completion/complete` takes an argument of a prompt, or `{{domain}}` of the template. The protocol has none for the
 arguments of tools: complete the prompt's `shop_domain` and `category` instead.
 
 - Shops come as on `/suggest`, typing errors forgiven: domains, at most {MAX_SUGGESTIONS}. `hasMore` says whether there
-  are more; nobody counts them, so there is no `total`.
+  are more; they are not counted, so there is no `total`.
 - Categories are those of `list_categories` whose display name or slug has a word that begins so: slugs, at most
-  {MOST_VALUES}, with `total`.
-- Countries are the codes that `country` takes, at most {MOST_VALUES}, with `total`.
+  {MAX_VALUES}, with `total`.
+- Countries are the codes that `country` takes, at most {MAX_VALUES}, with `total`.
 
 At most {MAX_Q} characters can be completed. A completion counts in the quota of `/suggest`. Where the directory can't
 be asked the answer is error -32603, never an empty completion."""
@@ -79,7 +79,7 @@ def _prompts() -> list[str]:
                 "|---|---|---|---|",
                 *(
                     f"| `{argument.name}` | {'yes' if argument.required else 'no'} | {argument.description} "
-                    f"| {'' if argument.completes is Completes.NOTHING else argument.completes} |"
+                    f"| {'' if argument.completes is CompletionKind.NOTHING else argument.completes} |"
                     for argument in prompt.arguments
                 ),
             ]

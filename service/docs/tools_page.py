@@ -1,6 +1,6 @@
 """docs/tools.md, made from the registry: `python -m service.docs.tools_page > docs/tools.md`.
 
-What people read is what the tools are made of, so nothing is described twice and nothing can go stale (I5).
+The page is made from the tools themselves, so that no description exists twice or gets stale (I5).
 """
 
 import json
@@ -97,7 +97,7 @@ def _tool(tool: Tool[Any]) -> Iterator[str]:
     yield "The answer:"
     yield _table(("field", "type", "what it is"), _fields(response_schema(tool.response)))
     if own := own_errors(tool):
-        yield "Errors beside those of every tool:"
+        yield "Errors besides those of every tool:"
         yield _error_table(own)
     yield _curl(tool)
     if tool is RESOLVE_CONFLICT:

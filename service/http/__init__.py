@@ -1,1 +1,1 @@
-"""What all HTTP responses have in common, over REST, MCP and the page."""
+"""What REST, MCP over HTTP and the page share: responses, middleware and bounded endpoints."""

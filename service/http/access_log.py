@@ -1,6 +1,6 @@
-"""Around the whole application: every request over HTTP ends in one line and one count, early refusals too.
+"""Middleware around the whole application: one log line and one count for each HTTP request, early refusals included.
 
-Outermost, so that what it tells is what the caller got.
+It is the outermost one, so it logs the status that the client received.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,22 +9,21 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.http.responses import requests_in_flight_of
-from service.runtime.call_log import NO_ROUTE, call_ended
+from service.http.middleware import SUGGEST_PATH
+from service.http.responses import request_context_of
+from service.runtime.call_log import NO_ROUTE, log_call
 from service.runtime.caller import Channel
 from service.runtime.metrics import Metrics
 from service.runtime.request_context import RequestContext
-from service.runtime.tracing import UNTRACED, Transport, of_headers
+from service.runtime.tracing import UNTRACED, CallTracer, header_texts
 
-MCP_PATH: Final = "/mcp"
-SUGGEST_PATH: Final = "/suggest"
-
+_MCP_PATH: Final = "/mcp"
 _TOOLS: Final = "/tool/"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST"})
 
 _OTHER_PATHS: Final = {
     SUGGEST_PATH: "suggest",
-    MCP_PATH: "mcp",
+    _MCP_PATH: "mcp",
     "/health": "health",
     "/ready": "ready",
     "/version": "version",
@@ -35,22 +34,24 @@ _OTHER_PATHS: Final = {
 }
 
 
-def route_words(tools: Iterable[str]) -> dict[str, str]:
-    """The word for each path, as the log and the measures name it."""
-    return {**{f"/tool/{tool}": tool for tool in tools}, **_OTHER_PATHS}
+def route_labels(tools: Iterable[str]) -> dict[str, str]:
+    """The label of each path in the log and the metrics."""
+    return {**{f"{_TOOLS}{tool}": tool for tool in tools}, **_OTHER_PATHS}
 
 
-class ObservedCalls:
-    """Wraps the front door."""
+class AccessLog:
+    """Middleware that logs, counts and traces requests."""
 
-    def __init__(self, app: ASGIApp, routes: Mapping[str, str], metrics: Metrics, traces: Transport = UNTRACED) -> None:
+    def __init__(
+        self, app: ASGIApp, routes: Mapping[str, str], metrics: Metrics, traces: CallTracer = UNTRACED
+    ) -> None:
         """Wrap an application.
 
         Args:
-            app: what answers; it writes into the scope what it knows of the request.
-            routes: the word for each path; any other path has none, so that no caller invents one.
+            app: the application; it stores what it learns of a request in the request's context.
+            routes: the label of each path; other paths have none, so that no caller can create labels.
             metrics: count the calls.
-            traces: begin a span for each call of a tool and of /suggest; /mcp knows more of its own and does so itself.
+            traces: start a span for each call of a tool and of /suggest; /mcp starts its own with more attributes.
         """
         self._app = app
         self._routes = routes
@@ -58,32 +59,32 @@ class ObservedCalls:
         self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, and tell of it once it is over."""
+        """Answer one request, and log it afterwards."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request, path = requests_in_flight_of(scope), scope["path"]
+        request, path = request_context_of(scope), scope["path"]
         if path == SUGGEST_PATH or path.startswith(_TOOLS):
             self._trace(request, scope)
         status: int | None = None
 
-        async def noting(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, noting)
+            await self._app(scope, receive, send_and_note_status)
         finally:
-            channel = Channel.MCP if path == MCP_PATH else Channel.REST
+            channel = Channel.MCP if path == _MCP_PATH else Channel.REST
             route = self._routes.get(path, NO_ROUTE)
-            call_ended(self._metrics, request, channel=channel.value, route=route, status=status)
+            log_call(self._metrics, request, channel=channel.value, route=route, status=status)
 
     def _trace(self, request: RequestContext, scope: Scope) -> None:
         path, method = scope["path"], scope["method"]
-        # No caller invents the names of spans.
+        # No caller can create names of spans.
         if path not in self._routes or method not in _METHODS:
             path, method = "unknown", "HTTP"
         attributes = {"http.request.method": method, "http.route": path}
-        self._traces.begin(request, f"{method} {path}", partial(of_headers, scope["headers"]), attributes)
+        self._traces.begin(request, f"{method} {path}", partial(header_texts, scope["headers"]), attributes)

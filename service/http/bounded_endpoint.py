@@ -1,7 +1,7 @@
-"""The bounds around an endpoint that asks engines and stores: how many at once, and no work for a caller who has left.
+"""Bounds around an endpoint that uses engines and stores: concurrency, a deadline, and cancellation on disconnect.
 
-A body is waited for outside the gate, in bounded memory: a slow sender takes nobody's place. The request's deadline
-begins when the body is there, as how fast a caller sends is not the service's doing.
+The body is received before the request takes a slot at the gate, in bounded memory, so a slow sender occupies no slot.
+The deadline starts when the body is complete, because the client decides how fast it sends.
 """
 
 import asyncio
@@ -11,16 +11,16 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, OverloadedError, ServiceError
-from service.http.responses import Answer, problem_answer, requests_in_flight_of
-from service.runtime.overload import Gate, Place
-from service.runtime.wire import header
+from service.http.responses import Answer, problem_answer, request_context_of
+from service.runtime.overload import Gate, GateSlot
+from service.runtime.wire import declares_too_large
 
 
-class Gated:
-    """An ASGI object in front of another one.
+class BoundedEndpoint:
+    """An ASGI application in front of an endpoint.
 
     Attributes:
-        app: the other one.
+        app: the endpoint.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class Gated:
 
         Args:
             app: the endpoint.
-            gate: shared by all that do the same kind of work.
+            gate: bounds the concurrent requests of all endpoints that share it.
             timeout: seconds that a request may take.
-            refused: makes the answer of what is too much.
-            interrupted: whether the endpoint may be cancelled when its caller leaves; one that may not stops its own
-                work by `RequestContext.left`.
+            refused: makes the answer to a request beyond the bound.
+            interrupted: whether the endpoint is cancelled when its caller disconnects. If not, it must stop its own
+                work by `RequestContext.on_disconnect`.
         """
         self.app = app
         self._gate = gate
@@ -49,40 +49,34 @@ class Gated:
         self._interrupted = interrupted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or say that it is one too many."""
-        request = requests_in_flight_of(scope)
+        """Answer one request, or refuse it as one too many."""
+        request = request_context_of(scope)
         try:
             self._gate.check()
-            if scope["method"] == "POST" and not _announced_too_large(scope):
-                receive = await _received(receive)
-            place = request.place = Place(self._gate)
+            if scope["method"] == "POST" and not declares_too_large(scope["headers"]):
+                receive = await _receive_body(receive)
+            slot = request.slot = GateSlot(self._gate)
         except OverloadedError as error:
             request.outcome = error.code
             await self._refused(error).send(send)
             return
 
         async def send_outside(message: Message) -> None:
-            # The work is done: how fast a caller reads is not for the others to wait for.
-            place.leave()
+            # The work is done: a client that reads slowly must not occupy the slot.
+            slot.leave()
             await send(message)
 
         try:
             request.deadline = time.monotonic() + self._timeout
             if self._interrupted and (task := asyncio.current_task()) is not None:
-                request.left.append(task.cancel)
+                request.on_disconnect.append(task.cancel)
             await self.app(scope, receive, send_outside)
         finally:
-            place.leave()
+            slot.leave()
 
 
-def _announced_too_large(scope: Scope) -> bool:
-    """Whether the endpoint will refuse the body unread."""
-    declared = header(scope["headers"], b"content-length")
-    return declared is not None and declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES
-
-
-async def _received(receive: Receive) -> Receive:
-    """Wait for the body, or as much of it as shows that it is too long; it is handed out again as it came."""
+async def _receive_body(receive: Receive) -> Receive:
+    """Receive the body, or as much of it as exceeds the limit, and return a callable that replays the messages."""
     messages: list[Message] = []
     size = 0
     while size <= MAX_BODY_BYTES:
@@ -95,7 +89,7 @@ async def _received(receive: Receive) -> Receive:
             break
     messages.reverse()
 
-    async def again() -> Message:
+    async def replay() -> Message:
         return messages.pop() if messages else await receive()
 
-    return again
+    return replay

@@ -1,33 +1,39 @@
-"""HTTP answers as values, and the ASGI objects that send them. Errors are RFC 9457 problem documents (E1)."""
+"""HTTP responses as values, and the ASGI endpoints that send them. Errors are RFC 9457 problem documents (E1)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from index_mappings.generations import Stamp
 from service.errors import MethodNotAllowedError, ServiceError
-from service.runtime.caller import new_request_id
-from service.runtime.request_context import RequestContext, begun, current
-from service.runtime.wire import JSON, encode
-
-PROBLEM_JSON: Final = b"application/problem+json"
-UNDER_WAY: Final = "shop_directory.under_way"
+from service.runtime.addresses import Proxies, origin_of
+from service.runtime.caller import Caller, Channel, new_request_id
+from service.runtime.request_context import RequestContext, current, new_request_context
+from service.runtime.wire import JSON, encode, header
 
 Headers = tuple[tuple[bytes, bytes], ...]
+
+PROBLEM_JSON: Final = b"application/problem+json"
+TOKEN_HEADER: Final = b"x-api-token"
+NO_STORE: Final = (b"cache-control", b"no-store")
+# The key of a request's context in its scope.
+REQUEST_CONTEXT: Final = "shop_directory.request_context"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is sent back.
+    """A response.
 
     Attributes:
-        status: of HTTP.
+        status: the HTTP status.
         body: the bytes.
         media_type: of the body; None without one.
-        headers: beside content-type and content-length.
-        outcome: the code of a problem, as the log and the measures name it; None leaves it to the status.
+        headers: all but content-type and content-length.
+        outcome: the code of a problem, for the log and the metrics; None derives it from the status.
     """
 
     status: int
@@ -36,36 +42,31 @@ class Answer:
     headers: Headers = ()
     outcome: str | None = None
 
+    @property
+    def content_headers(self) -> Headers:
+        """The headers of the body."""
+        if self.media_type is None:
+            return ()
+        return (b"content-type", self.media_type), (b"content-length", b"%d" % len(self.body))
+
     async def send(self, send: Send, *, head_only: bool = False) -> None:
-        """Send it."""
+        """Send the response over ASGI, and set the outcome of the current request."""
         if self.outcome is not None and (request := current()) is not None:
             request.outcome = self.outcome
-        headers = list(self.headers)
-        if self.media_type is not None:
-            headers += [(b"content-type", self.media_type), (b"content-length", str(len(self.body)).encode())]
+        headers = [*self.headers, *self.content_headers]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if head_only else self.body})
 
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """An HTTP request as an endpoint sees it."""
-
-    scope: Scope
-    receive: Receive
-    request_id: str
-
-    @property
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """As received, names in lower case."""
-        found: list[tuple[bytes, bytes]] = self.scope["headers"]
-        return found
+    def to_wire(self, headers: Headers) -> bytes:
+        """The whole response as bytes, with more headers, for connections that are written to directly."""
+        lines = header_lines((*headers, *self.headers, *self.content_headers))
+        return b"%b%b\r\n%b" % (status_line(self.status), lines, self.body)
 
 
 class Endpoint:
-    """An ASGI object for one path: a method check, and an answer."""
+    """The ASGI endpoint of one path: checks the method, and sends an answer."""
 
-    def __init__(self, methods: tuple[str, ...], answer: Callable[[Asked], Awaitable[Answer]]) -> None:
+    def __init__(self, methods: tuple[str, ...], answer: Callable[[Request], Awaitable[Answer]]) -> None:
         self._methods = methods
         self._answer = answer
 
@@ -74,43 +75,67 @@ class Endpoint:
         if scope["method"] not in self._methods:
             await method_not_allowed(self._methods).send(send)
             return
-        answer = await self._answer(Asked(scope, receive, request_id_of(scope)))
+        answer = await self._answer(Request(scope, receive))
         await answer.send(send, head_only=scope["method"] == "HEAD")
 
 
-def requests_in_flight_of(scope: Scope) -> RequestContext:
-    """What the door wrote down of the request."""
-    request: RequestContext | None = scope.get(UNDER_WAY)
+def request_context_of(scope: Scope) -> RequestContext:
+    """The context of a request, which is created on first use."""
+    request: RequestContext | None = scope.get(REQUEST_CONTEXT)
     if request is None:
-        request = scope[UNDER_WAY] = begun(new_request_id())
+        request = scope[REQUEST_CONTEXT] = new_request_context(new_request_id())
     return request
 
 
 def request_id_of(scope: Scope) -> str:
-    """The id that the request was given at the door."""
-    return requests_in_flight_of(scope).request_id
+    """The id in a request's context."""
+    return request_context_of(scope).request_id
+
+
+def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
+    """The caller of a request: its token, and the address and country that trusted proxies report (Q3).
+
+    Args:
+        scope: the ASGI scope.
+        channel: the transport of the call.
+        trusted: the configured proxies.
+    """
+    peer = scope.get("client")
+    origin = origin_of(peer[0] if peer else None, scope["headers"], trusted)
+    token = header(scope["headers"], TOKEN_HEADER)
+    return Caller(channel, request_id_of(scope), token or None, origin.address, origin.country)
 
 
 def json_answer(document: dict[str, Any], headers: Headers = ()) -> Answer:
-    """A 200."""
+    """A JSON document with status 200."""
     return Answer(200, encode(document), JSON, headers)
 
 
 def problem_answer(error: ServiceError, headers: Headers = (), body: bytes | None = None) -> Answer:
-    """An error; `body` when it has been encoded already."""
+    """The problem document of an error; `body` is the encoded document where the caller has it already."""
     headers = (*headers, *error.headers)
     if error.retry_after is not None:
-        headers = (*headers, (b"retry-after", str(error.retry_after).encode()))
+        headers = (*headers, (b"retry-after", b"%d" % error.retry_after))
     return Answer(error.status, encode(error.problem()) if body is None else body, PROBLEM_JSON, headers, error.code)
 
 
 def method_not_allowed(methods: tuple[str, ...]) -> Answer:
-    """405 with the methods that there are."""
+    """405 with the allowed methods."""
     return problem_answer(MethodNotAllowedError(), ((b"allow", ", ".join(methods).encode()),))
 
 
 def stamp_headers(stamp: Stamp | None) -> Headers:
-    """Which data an answer comes from (C2)."""
+    """The headers that name the generation and the time of an answer's data; none without a stamp (C2)."""
     if stamp is None:
         return ()
     return (b"x-generation", stamp.generation.encode()), (b"x-data-as-of", stamp.built_at.encode())
+
+
+def status_line(status: int) -> bytes:
+    """The first line of a response's head."""
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
+
+
+def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Headers as lines of a head."""
+    return b"".join([b"%b: %b\r\n" % pair for pair in headers])

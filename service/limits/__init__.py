@@ -1,1 +1,1 @@
-"""Quotas: how much of the service one caller may use (Q2, Q4)."""
+"""Quotas: how many requests one caller may make (Q2, Q4)."""

@@ -1,7 +1,7 @@
-"""With the shared limiter away, reads go on under a local one; reports do not (Q4).
+"""While the shared limiter is unavailable, a local one decides on reads; reports are refused (Q4).
 
-A call waits for the shared limiter no longer than its request has patience for stores, and is decided locally then. A
-lost limiter is asked again once a retry time, in the background: no call waits for it.
+A call waits for the shared limiter only for the time that its request allows for stores, then the local one decides. An
+unavailable limiter is retried in the background, at most once in a retry interval; no call waits for that.
 """
 
 import asyncio
@@ -11,55 +11,55 @@ from collections.abc import Callable
 from typing import Final
 
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter, LimiterNotWaitedFor, LimiterUnavailable
-from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
-from service.runtime.request_context import time_left
-from service.runtime.store_waits import patience, store_answer, wait_for_store
+from service.limits.protocol import Decision, Limiter, LimiterDeadlineExceeded, LimiterUnavailable
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.request_context import remaining_seconds
+from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
 
 _RETRY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
 
 
 class FallbackLimiter:
-    """A shared limiter with a local one behind it."""
+    """A shared limiter with a local one as its fallback."""
 
     def __init__(
         self,
         shared: Limiter,
         local: Limiter,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
         *,
         retry_seconds: float = _RETRY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Put one limiter behind another; both belong to this one.
+        """Combine two limiters; `close` closes both.
 
         Args:
-            shared: the one that counts for all workers.
-            local: decides while the shared one is away.
-            metrics: are told of each time that the shared one is asked, and of each decision that the local one made.
-            retry_seconds: how long a lost limiter is left alone.
-            clock: seconds that never go back.
+            shared: counts for all workers.
+            local: decides while the shared limiter is unavailable.
+            metrics: record each call of the shared limiter and each decision of the local one.
+            retry_seconds: the retry interval of an unavailable limiter.
+            clock: seconds of a monotonic clock.
         """
         self._shared = shared
         self._local = local
         self._metrics = metrics
         self._retry_seconds = retry_seconds
         self._clock = clock
-        self._away = False
+        self._unavailable = False
         self._retry_at = 0.0
         self._tasks: set[asyncio.Task[Decision | None]] = set()
-        self._reports = Circuit("limiter", (LimiterUnavailable,), metrics, clock)
+        self._reports = CircuitBreaker("limiter", (LimiterUnavailable,), metrics, clock)
 
     @property
     def degraded(self) -> bool:
-        """Whether the shared limiter was away when it was last asked."""
-        return self._away
+        """Whether the shared limiter was unavailable at the last call."""
+        return self._unavailable
 
     def take(self, key: str, quota: Quota) -> Decision | None:
-        """Take one unit at once from whichever limiter decides now; None when only `hit` can tell."""
-        if not self._away:
+        """Take one unit without waiting, from the limiter that decides now; None when only `hit` can decide."""
+        if not self._unavailable:
             return self._shared.take(key, quota)
         if quota.bucket is Bucket.REPORTS or self._clock() >= self._retry_at:
             return None
@@ -69,19 +69,22 @@ class FallbackLimiter:
         return decision
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        """Take units from a key's quota if they are there.
+        """Take units from a key's quota if they are available.
 
         Raises:
-            LimiterUnavailable: the shared limiter is away and it is a report: that can't be acknowledged either.
+            LimiterUnavailable: the shared limiter is unavailable, and the call is a report.
         """
         if quota.bucket is Bucket.REPORTS:
             return await self._report_hit(key, quota, cost)
-        if not self._away:
+        if not self._unavailable:
             task = self._start(key, quota, cost)
-            if await wait_for_store(task, time_left(patience())) and (decision := task.result()) is not None:
+            if (
+                await wait_for_store(task, remaining_seconds(store_wait_budget()))
+                and (decision := task.result()) is not None
+            ):
                 return decision
         elif self._clock() >= self._retry_at:
-            # Nobody waits for it, and nobody else asks meanwhile.
+            # In the background; no other call retries in this interval.
             self._retry_at = self._clock() + self._retry_seconds
             self._start(key, quota, cost)
         decision = await self._local.hit(key, quota, cost)
@@ -89,7 +92,7 @@ class FallbackLimiter:
         return decision
 
     async def close(self) -> None:
-        """Close both; what is asked of the shared one is given up."""
+        """Cancel pending calls of the shared limiter and close both limiters."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -98,54 +101,56 @@ class FallbackLimiter:
         await self._local.close()
 
     def _start(self, key: str, quota: Quota, cost: int) -> "asyncio.Task[Decision | None]":
-        """Ask the shared limiter; a caller who stops waiting for it is counted there all the same."""
-        task = asyncio.get_running_loop().create_task(self._asked(key, quota, cost))
+        """Call the shared limiter in a task: a call that stops waiting is counted there all the same."""
+        task = asyncio.get_running_loop().create_task(self._call_shared(key, quota, cost))
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_done)
         return task
 
-    def _ended(self, task: "asyncio.Task[Decision | None]") -> None:
+    def _on_done(self, task: "asyncio.Task[Decision | None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            _LOG.error("the shared limiter failed in an unforeseen way: %s", type(error).__name__)
+            _LOG.error("the shared limiter failed unexpectedly: %s", type(error).__name__)
 
-    async def _asked(self, key: str, quota: Quota, cost: int) -> Decision | None:
-        """The shared limiter's decision; None when it made none."""
+    async def _call_shared(self, key: str, quota: Quota, cost: int) -> Decision | None:
+        """The shared limiter's decision; None when there was none."""
         try:
             decision = await self._shared_hit(key, quota, cost)
-        except LimiterNotWaitedFor:
+        except LimiterDeadlineExceeded:
             return None
         except LimiterUnavailable as error:
-            self._lost(error)
+            self._mark_unavailable(error)
             return None
-        self._found()
+        self._mark_available()
         return decision
 
     async def _report_hit(self, key: str, quota: Quota, cost: int) -> Decision:
-        """Nobody else can decide on a report: it is worth a longer wait, unless waiting has been in vain just now."""
+        """The decision on a report: it waits longer, as there is no fallback, but not behind an open circuit."""
         try:
             decision = await store_answer(self._reports.call(lambda: self._shared_hit(key, quota, cost)))
         except CircuitOpen:
-            raise LimiterUnavailable("the shared limiter failed just now and is left alone for a second") from None
-        self._found()
+            raise LimiterUnavailable(
+                "the shared limiter failed recently and is not called again for a second"
+            ) from None
+        self._mark_available()
         return decision
 
     async def _shared_hit(self, key: str, quota: Quota, cost: int) -> Decision:
-        began, outcome = time.monotonic(), "unavailable"
+        started, outcome = time.monotonic(), "unavailable"
         try:
             decision = await self._shared.hit(key, quota, cost)
             outcome = "ok"
             return decision
         finally:
-            self._metrics.store_call("limiter", "hit", outcome, time.monotonic() - began)
+            self._metrics.store_call("limiter", "hit", outcome, time.monotonic() - started)
 
-    def _lost(self, error: LimiterUnavailable) -> None:
+    def _mark_unavailable(self, error: LimiterUnavailable) -> None:
         self._retry_at = self._clock() + self._retry_seconds
-        if not self._away:
-            self._away = True
-            _LOG.warning("the shared limiter is away, quotas are counted locally: %s", error)
+        if not self._unavailable:
+            self._unavailable = True
+            _LOG.warning("the shared limiter is unavailable, quotas are counted in this process: %s", error)
 
-    def _found(self) -> None:
-        if self._away:
-            self._away = False
-            _LOG.warning("the shared limiter is back")
+    def _mark_available(self) -> None:
+        if self._unavailable:
+            self._unavailable = False
+            _LOG.warning("the shared limiter is available again")

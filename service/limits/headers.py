@@ -1,7 +1,7 @@
-"""A decision in HTTP's words: RateLimit-Policy, RateLimit and Retry-After.
+"""The headers of a decision: RateLimit-Policy, RateLimit and Retry-After.
 
-The first two are those of draft-ietf-httpapi-ratelimit-headers-11, structured fields (RFC 9651): a list of one
-string, the bucket's name, with whole numbers as parameters.
+The first two follow draft-ietf-httpapi-ratelimit-headers-11. They are structured fields (RFC 9651): a list of one
+string, the bucket's name, with integers as parameters.
 """
 
 from functools import lru_cache
@@ -13,16 +13,16 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 def quota_headers(quota: Quota, decision: Decision) -> Headers:
-    """What every counted answer carries, allowed or refused.
+    """The headers of every counted answer, allowed or refused.
 
-    `q` units are allowed in `w` seconds; `r` of them are left, and more come back after `t` seconds.
+    `q` units are allowed in `w` seconds; `r` of them remain, and more become available after `t` seconds.
     """
     policy, pattern = quota_pattern(quota)
     return policy, (b"ratelimit", pattern % (decision.remaining, decision.reset_seconds))
 
 
 def retry_headers(decision: Decision) -> Headers:
-    """What a refusal carries beside them; nothing when there is none."""
+    """The additional headers of a refusal; none if the decision allows the call."""
     if decision.retry_after is None:
         return ()
     return ((b"retry-after", str(decision.retry_after).encode()),)
@@ -30,7 +30,7 @@ def retry_headers(decision: Decision) -> Headers:
 
 @lru_cache(maxsize=256)
 def quota_pattern(quota: Quota) -> tuple[tuple[bytes, bytes], bytes]:
-    """What all answers of a quota have in common: the policy's header, and the pattern of the other one's value."""
+    """The RateLimit-Policy header of a quota, and a pattern for the value of RateLimit."""
     name = quota.bucket.value
     policy = f'"{name}";q={quota.limit};w={quota.window}'.encode()
     return (b"ratelimit-policy", policy), f'"{name}";r=%d;t=%d'.encode()

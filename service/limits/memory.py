@@ -1,4 +1,4 @@
-"""Quotas in the memory of one process, in bounded space (Q4): the embedded default, and what Redis falls back to."""
+"""Quotas in the memory of one process, in bounded space (Q4): the default, and the fallback for Redis."""
 
 import time
 from collections import OrderedDict, deque
@@ -10,49 +10,49 @@ from service.limits.policy import Quota
 from service.limits.protocol import Decision, slot_milliseconds, whole_seconds
 
 _MAX_KEYS: Final = 100_000
-# More than a hit can add, little enough to take no time.
-_FORGOTTEN_A_SLOT: Final = 8
+# More than a hit can add, and few enough to cost no noticeable time.
+_MAX_REMOVED: Final = 8
 
 
-class _Taken:
-    """Units that are forgotten together.
+class _Slot:
+    """Units that expire together.
 
     Attributes:
-        slot: the sixtieth of a window in which they came.
-        latest: when the last of them came, in milliseconds.
-        units: how many.
+        index: the number of the slot, a sixtieth of a window.
+        latest: when the last unit was taken, in milliseconds.
+        units: how many were taken.
     """
 
-    __slots__ = ("latest", "slot", "units")
+    __slots__ = ("index", "latest", "units")
 
-    def __init__(self, slot: int, latest: int, units: int) -> None:
-        self.slot = slot
+    def __init__(self, index: int, latest: int, units: int) -> None:
+        self.index = index
         self.latest = latest
         self.units = units
 
 
 class _Count:
-    """What one key has taken: mutable, as it changes on every key press.
+    """The units that one key has taken. It is mutable, as it changes with every suggest request.
 
     Attributes:
-        taken: some sixty at most, the oldest first.
-        used: the units of all of them.
+        slots: some sixty at most, the oldest first.
+        used: the units of all slots.
     """
 
-    __slots__ = ("taken", "used")
+    __slots__ = ("slots", "used")
 
     def __init__(self) -> None:
-        self.taken: deque[_Taken] = deque()
+        self.slots: deque[_Slot] = deque()
         self.used = 0
 
 
 class _Window:
-    """The keys of quotas with one window length.
+    """The keys of all quotas with the same window length.
 
     Attributes:
         length: in milliseconds.
-        slot: a sixtieth of it.
-        counts: by key, in the order of the last allowed hit: so the next one to forget is always the first.
+        slot: a sixtieth of it, in milliseconds.
+        counts: by key, in the order of the last allowed hit, so that the first key expires first.
     """
 
     __slots__ = ("counts", "length", "slot")
@@ -64,75 +64,75 @@ class _Window:
 
 
 class MemoryLimiter:
-    """A limiter that forgets a key when its quota is whole again, and the longest idle when there are too many."""
+    """A limiter that removes a key when its whole quota is available again, and idle keys when there are too many."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_keys: int = _MAX_KEYS) -> None:
-        """Count from nothing.
+        """Start with unused quotas.
 
         Args:
-            clock: seconds that never go back.
-            max_keys: how many keys of one window length are remembered. Beyond it the one that was last allowed
-                something longest ago starts anew, which can only be in its favour.
+            clock: seconds of a monotonic clock.
+            max_keys: how many keys of one window length are stored. Beyond that the key that has been idle longest
+                is removed, and so has its whole quota again.
         """
         self._clock = clock
         self._max_keys = max_keys
         self._windows: dict[int, _Window] = {}
 
     def __len__(self) -> int:
-        """How many keys are remembered."""
+        """How many keys are stored."""
         return sum(len(window.counts) for window in self._windows.values())
 
     @property
     def degraded(self) -> bool:
-        """Never: there is nothing that it could lack."""
+        """Always false: it depends on nothing else."""
         return False
 
     def take(self, key: str, quota: Quota) -> Decision:
-        """Take one unit from a key's quota if it is there; always decides."""
-        return self._decision(key, quota, 1)
+        """Take one unit from a key's quota if it is available; never returns None."""
+        return self._decide(key, quota, 1)
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        """Take units from a key's quota if they are there."""
-        return self._decision(key, quota, cost)
+        """Take units from a key's quota if they are available."""
+        return self._decide(key, quota, cost)
 
     async def close(self) -> None:
-        """Forget everything."""
+        """Remove all keys."""
         self._windows.clear()
 
-    # In one piece: on every key press, calls of parts would cost as much as the work.
-    def _decision(self, key: str, quota: Quota, cost: int) -> Decision:
+    # One function, as calls of smaller ones would cost each suggest request as much as the work itself.
+    def _decide(self, key: str, quota: Quota, cost: int) -> Decision:
         now = round(self._clock() * 1000)
         window = self._windows.get(quota.window)
         if window is None:
             window = self._windows[quota.window] = _Window(quota)
         horizon = now - window.length
         count = window.counts.get(key) or _Count()
-        taken = count.taken
-        while taken and taken[0].latest <= horizon:
-            count.used -= taken.popleft().units
+        slots = count.slots
+        while slots and slots[0].latest <= horizon:
+            count.used -= slots.popleft().units
         used = count.used + cost
         if used > quota.limit:
             return _refused(count, quota, cost, now)
         count.used = used
-        slot = now // window.slot
-        if taken and taken[-1].slot == slot:
-            last = taken[-1]
+        index = now // window.slot
+        if slots and slots[-1].index == index:
+            last = slots[-1]
             last.latest = now
             last.units += cost
             window.counts.move_to_end(key)
         else:
-            taken.append(_Taken(slot, now, cost))
-            self._keep(window.counts, key, count, horizon)
-        # Whole seconds, rounded up: at least one, as what is there is not a window old.
-        return Decision(True, quota.limit, quota.limit - used, -((horizon - taken[0].latest) // 1000), None)
+            slots.append(_Slot(index, now, cost))
+            self._store(window.counts, key, count, horizon)
+        # Whole seconds, rounded up; at least one, as the oldest slot has not expired.
+        return Decision(True, quota.limit, quota.limit - used, -((horizon - slots[0].latest) // 1000), None)
 
-    def _keep(self, counts: OrderedDict[str, _Count], key: str, count: _Count, horizon: int) -> None:
-        """Remember a key that has begun another slot, and forget others: no fewer than can have come meanwhile."""
+    def _store(self, counts: OrderedDict[str, _Count], key: str, count: _Count, horizon: int) -> None:
+        """Store a key with a new slot, and remove expired keys: faster than new ones can be added."""
         counts[key] = count
         counts.move_to_end(key)
-        for idle in tuple(islice(counts, _FORGOTTEN_A_SLOT)):
-            taken = counts[idle].taken
-            if taken and taken[-1].latest > horizon:
+        for idle in tuple(islice(counts, _MAX_REMOVED)):
+            slots = counts[idle].slots
+            if slots and slots[-1].latest > horizon:
                 break
             del counts[idle]
         if len(counts) > self._max_keys:
@@ -140,14 +140,14 @@ class MemoryLimiter:
 
 
 def _refused(count: _Count, quota: Quota, cost: int, now: int) -> Decision:
-    """The refusal; what can never be allowed may ask again after a window."""
+    """The refusal; with a cost above the limit, `retry_after` is the whole window."""
     window = quota.window * 1000
     retry, used = window, count.used
-    for taken in count.taken:
-        used -= taken.units
+    for slot in count.slots:
+        used -= slot.units
         if used + cost <= quota.limit:
-            retry = taken.latest + window - now
+            retry = slot.latest + window - now
             break
-    reset = count.taken[0].latest + window - now if count.taken else window
+    reset = count.slots[0].latest + window - now if count.slots else window
     remaining = max(0, quota.limit - count.used)
     return Decision(False, quota.limit, remaining, whole_seconds(reset), whole_seconds(retry))

@@ -1,7 +1,7 @@
-"""Which quota a call falls under, and whose it is (Q2).
+"""The quota that applies to a call, and the key that it is counted under (Q2).
 
-A caller with a token is counted by the token, whatever the address; any other by the address, where an IPv6 customer's
-whole /64 is one.
+A call with a token is counted by the token, whatever its address, and any other by its address; an IPv6 /64 counts as
+one address.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ DEFAULT_CLASS: Final = "default"
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
-_CUSTOMER_BITS: Final = 64
-_HOST_BITS: Final = 128 - _CUSTOMER_BITS
-# Telling the group of an address costs more than to count it; some megabytes when full.
-_KNOWN_ADDRESSES: Final = 16_384
+_NETWORK_BITS: Final = 64
+_HOST_BITS: Final = 128 - _NETWORK_BITS
+# Parsing an address costs more than counting it. A full cache takes some megabytes.
+_CACHED_ADDRESSES: Final = 16_384
 
 
 class Bucket(StrEnum):
-    """What is counted together; the name is also the policy's in the RateLimit headers."""
+    """The calls that are counted together; the value is also the policy's name in the RateLimit headers."""
 
     READS = "reads"
     SUGGEST = "suggest"
@@ -34,12 +34,12 @@ class Bucket(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much is allowed.
+    """How many units are allowed.
 
     Attributes:
-        bucket: of what.
-        limit: how many units in any window.
-        window: seconds, whole.
+        bucket: what is counted.
+        limit: units in any window.
+        window: whole seconds.
     """
 
     bucket: Bucket
@@ -49,12 +49,12 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class QuotaClass:
-    """The quotas of one kind of caller.
+    """The quotas of one class of callers.
 
     Attributes:
-        reads: calls of tools that only read, a minute.
-        suggest: calls of /suggest, a minute.
-        reports: reports, an hour.
+        reads: calls of read-only tools per minute.
+        suggest: calls of /suggest per minute.
+        reports: reports per hour.
     """
 
     reads: int
@@ -72,15 +72,15 @@ class QuotaClass:
 
 @lru_cache(maxsize=256)
 def _quota(bucket: Bucket, limit: int, window: int) -> Quota:
-    """One value for the same quota, as it is asked for on every key press."""
+    """The same object for the same quota, as every suggest request needs one."""
     return Quota(bucket, limit, window)
 
 
-# A count that nobody reads: that a Redis answers but takes no writes is found out by it.
+# Readiness counts under this key, as only a write shows that a Redis which answers also takes writes.
 READINESS_KEY: Final = "readiness"
 READINESS_QUOTA: Final = Quota(Bucket.READS, 1_000_000, _MINUTE)
 
-# Nobody reports without a token: dispatch refuses that before it counts (R5).
+# No reports: dispatch refuses reports without a token before it counts (R5).
 ANONYMOUS: Final = QuotaClass(reads=120, suggest=1_200, reports=0)
 WITH_TOKEN: Final = QuotaClass(reads=1_200, suggest=12_000, reports=60)
 
@@ -94,8 +94,8 @@ class QuotaPolicy:
     """All quotas.
 
     Attributes:
-        anonymous: of an address.
-        classes: of tokens, by the name of their class; DEFAULT_CLASS is one of them.
+        anonymous: the quotas of an address.
+        classes: the quotas of tokens by class name; DEFAULT_CLASS is one of them.
     """
 
     anonymous: QuotaClass = ANONYMOUS
@@ -103,36 +103,36 @@ class QuotaPolicy:
 
     def __post_init__(self) -> None:
         if DEFAULT_CLASS not in self.classes:
-            raise ValueError(f"the quota classes must hold one named {DEFAULT_CLASS}")
+            raise ValueError(f"one of the quota classes must be named {DEFAULT_CLASS}")
 
     def quota(self, bucket: Bucket, token: Token | None) -> Quota:
-        """The quota that a call falls under; a token of a class that is configured no more has the default one's."""
+        """The quota that applies to a call; a token whose class is no longer configured has the default class."""
         if token is None:
             return self.anonymous.quota(bucket)
         return self.classes.get(token.quota_class, self.classes[DEFAULT_CLASS]).quota(bucket)
 
 
 def tool_bucket(*, read_only: bool) -> Bucket:
-    """What a tool's call is counted as."""
+    """The bucket of a tool's calls."""
     return Bucket.READS if read_only else Bucket.REPORTS
 
 
 def quota_key(bucket: Bucket, token: Token | None, address: str) -> str:
-    """Whose quota a call counts in.
+    """The key that a call is counted under.
 
     Args:
-        bucket: what it is counted as.
+        bucket: the bucket of the call.
         token: the confirmed token, or None.
-        address: the caller's, as service.runtime.addresses tells it.
+        address: the caller's address, as service.runtime.addresses determines it.
     """
     return f"{bucket}:token:{token.id}" if token is not None else f"{bucket}:address:{address_group(address)}"
 
 
-@lru_cache(maxsize=_KNOWN_ADDRESSES)
+@lru_cache(maxsize=_CACHED_ADDRESSES)
 def address_group(address: str) -> str:
-    """The addresses that are one caller: an IPv4 address (mapped into IPv6 or not), or an IPv6 /64.
+    """The address or network that counts as one caller: an IPv4 address (mapped into IPv6 or not), or an IPv6 /64.
 
-    Anything that is no address stays what it is.
+    A text that is not an address is returned unchanged.
     """
     try:
         parsed = ip_address(address)
@@ -142,4 +142,4 @@ def address_group(address: str) -> str:
         return str(parsed)
     if parsed.ipv4_mapped is not None:
         return str(parsed.ipv4_mapped)
-    return f"{IPv6Address(int(parsed) >> _HOST_BITS << _HOST_BITS)}/{_CUSTOMER_BITS}"
+    return f"{IPv6Address(int(parsed) >> _HOST_BITS << _HOST_BITS)}/{_NETWORK_BITS}"

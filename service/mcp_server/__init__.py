@@ -1,1 +1,1 @@
-"""The MCP door: the same tools over streamable HTTP and stdio, in both eras of the protocol (I3 to I5)."""
+"""MCP: the tools over streamable HTTP and stdio, in protocol versions with and without a handshake (I3 to I5)."""

@@ -1,6 +1,6 @@
-"""POST /mcp: the transport's own checks first, each refusal in JSON-RPC's shape and our words (R5, E1).
+"""POST /mcp: checks of the transport, whose refusals are JSON-RPC errors with our texts, then the message (R5, E1).
 
-A plain call of a tool is answered here; every other message is the SDK's.
+A plain call of a tool is answered here; every other message goes to the SDK.
 """
 
 import asyncio
@@ -24,24 +24,23 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.calls.dispatch import Dispatcher
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
-from service.http.callers import http_caller
-from service.http.responses import Answer, Headers, method_not_allowed, requests_in_flight_of
+from service.http.responses import Answer, Headers, http_caller, method_not_allowed, request_context_of
 from service.limits.policy import Bucket
 from service.mcp_server.error_rewriting import ErrorRewriter
-from service.mcp_server.fast_path import PlainCall, ShortWay
-from service.mcp_server.handling import QUOTA, Call, quota_of
+from service.mcp_server.fast_path import PlainCall, ToolCallFastPath
+from service.mcp_server.handling import QUOTA_HEADERS_KEY, Call, quota_headers
 from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call
-from service.mcp_server.spans import CALL, COMPLETE, begin_span
+from service.mcp_server.spans import COMPLETION_COMPLETE, TOOLS_CALL, begin_span
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
-from service.runtime.tracing import UNTRACED, Transport
+from service.runtime.tracing import UNTRACED, CallTracer
 from service.runtime.wire import is_json, read_body
 
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"
-_ADMIT: Final = "shop_directory.admit"
-# What clients send, so that it need not be taken apart each time.
-_ACCEPTED: Final = frozenset({b"application/json", b"application/json, text/event-stream", b"*/*"})
+_ADMIT_KEY: Final = "shop_directory.admit"
+# The usual values of Accept, which need no parsing.
+_USUAL_ACCEPT: Final = frozenset({b"application/json", b"application/json, text/event-stream", b"*/*"})
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -56,17 +55,17 @@ class McpEndpoint:
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
         *,
-        traces: Transport = UNTRACED,
+        traces: CallTracer = UNTRACED,
     ) -> None:
-        """Guard a session manager.
+        """Set up the endpoint.
 
         Args:
-            sessions: the SDK's; running for as long as requests come.
-            dispatcher: says who may call, and how often.
-            trusted: the proxies that tell whose call it is.
-            allowed_hosts: values of Host that are served; `name:*` is any port or none.
-            allowed_origins: values of Origin that are served, alike; a request without Origin is no browser's.
-            traces: begin a span for each message.
+            sessions: the SDK's session manager; it must run while there are requests.
+            dispatcher: admits and runs the calls.
+            trusted: the proxies whose forwarding headers name the caller.
+            allowed_hosts: accepted values of Host; `name:*` is any port or none.
+            allowed_origins: accepted values of Origin, in the same form; a request without Origin is accepted.
+            traces: begins a span for each message.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher
@@ -74,7 +73,7 @@ class McpEndpoint:
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
         self._traces = traces
-        self._short = ShortWay(dispatcher.knows, sessions.app.server_info_stamp)
+        self._fast_path = ToolCallFastPath(dispatcher.has_tool, sessions.app.server_info_stamp)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -87,72 +86,70 @@ class McpEndpoint:
             return
         body, message = read
         tool = called_tool(message)
-        known = tool if tool is not None and self._dispatcher.knows(tool) else None
+        known = tool if tool is not None and self._dispatcher.has_tool(tool) else None
         meta = (message.get("params") or {}).get("_meta")
         begin_span(
-            self._traces, requests_in_flight_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
+            self._traces, request_context_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
         )
-        plain = self._short.read(scope["headers"], message)
+        plain = self._fast_path.read(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
-            # The SDK says so, in the caller's era; nobody is asked for a token before that (R5).
+            # The SDK refuses it, in the caller's protocol version; this comes before the token is checked (R5).
             await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(scope, send))
             return
         caller = http_caller(scope, Channel.MCP, self._trusted)
-        # A caller who types into an argument sends as many requests as on /suggest.
-        otherwise = Bucket.SUGGEST if message["method"] == COMPLETE else Bucket.READS
+        # A caller who types into an argument sends as many requests as with /suggest.
+        otherwise = Bucket.SUGGEST if message["method"] == COMPLETION_COMPLETE else Bucket.READS
         admit = await self._dispatcher.admit(tool, caller, otherwise=otherwise)
-        is_call = message["method"] == CALL
+        is_call = message["method"] == TOOLS_CALL
         if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
-            # A call's other refusals are results, which the SDK sends in the caller's era (E2).
+            # A call's other refusals are results (E2).
             await _problem(admit, message.get("id")).send(send)
             return
         if plain is not None:
-            await self._answer(plain, Call(caller, admit, requests_in_flight_of(scope)), admit.headers, send)
+            await self._answer(plain, Call(caller, admit, request_context_of(scope)), admit.headers, send)
             return
-        scope[_ADMIT] = admit
-        scope[QUOTA] = admit.headers
+        scope[_ADMIT_KEY] = admit
+        scope[QUOTA_HEADERS_KEY] = admit.headers
         await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(scope, send))
 
     async def _answer(self, plain: PlainCall, call: Call, headers: Headers, send: Send) -> None:
         """Answer a plain call; nothing is sent to a caller who has left."""
         request = call.request
         if request is not None and (task := asyncio.current_task()) is not None:
-            request.left.append(task.cancel)
+            request.on_disconnect.append(task.cancel)
 
         async def arguments() -> object:
             return plain.arguments
 
         try:
             outcome = await self._dispatcher.call(plain.tool, arguments, call.caller, call.admit)
-            headers = quota_of(outcome)
-            body = self._short.result(plain, outcome)
+            headers = quota_headers(outcome)
+            body = self._fast_path.result(plain, outcome)
         except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)
             _LOG.exception("request=%s the method failed", call.caller.request_id)
-            body = self._short.failure(plain)
-        sent = self._short.headers(plain, body, headers)
-        await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": sent})
-        await send({"type": "http.response.body", "body": body})
+            body = self._fast_path.failure(plain)
+        await Answer(HTTPStatus.OK, body, headers=headers).send(send)
 
     def _refusal(self, scope: Scope) -> Answer | None:
         headers = scope["headers"]
-        # Of lines that come twice the first one.
+        # The first line of a repeated header.
         lines = dict(reversed(headers))
         host = lines.get(b"host", b"").decode("latin-1")
         if not host or not _allowed(host, self._hosts):
             return _refused(421, "This server does not answer for the host that the request names.")
-        # Every line of it: who reads only one may read another one than the browser meant.
+        # All Origin lines must be allowed: it is unknown which of them the browser meant.
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         if not all(_allowed(origin, self._origins) for origin in origins):
             return _refused(403, "Pages of this origin may not call the server.")
         if not is_json(lines.get(b"content-type", b"").decode("latin-1")):
             return _refused(_BAD_REQUEST, "Send the message as JSON, with the header content-type: application/json.")
-        if lines.get(b"accept") not in _ACCEPTED and not check_accept_headers(Request(scope))[0]:
+        if lines.get(b"accept") not in _USUAL_ACCEPT and not check_accept_headers(Request(scope))[0]:
             return _refused(406, "The header accept must allow application/json.")
         return None
 
 
 async def _read(scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]] | Answer:
-    """The body and the message that it is, or why it can't be read."""
+    """The body with its message, or the refusal if it can't be read."""
     try:
         body = await read_body(scope["headers"], receive)
         return body, check_message(body)
@@ -165,17 +162,17 @@ async def _read(scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]] 
 
 
 def call_over_http(trusted: Proxies) -> Callable[[Any], Call]:
-    """Tells whose request over HTTP it is, and whether it was admitted, from the SDK's context."""
+    """Makes calls from the SDK's context of a request over HTTP: its caller and its admission."""
 
     def call(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
         scope = context.request.scope
-        return Call(http_caller(scope, Channel.MCP, trusted), scope.get(_ADMIT), requests_in_flight_of(scope))
+        return Call(http_caller(scope, Channel.MCP, trusted), scope.get(_ADMIT_KEY), request_context_of(scope))
 
     return call
 
 
 def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:
-    """Whether the headers of the per-request era disagree with each other or with the message."""
+    """Whether the headers of a modern version disagree with each other or with the message."""
     headers = Request(scope).headers
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS or "id" not in message:
@@ -186,12 +183,12 @@ def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:
 
 
 def refused_early(error: ServiceError) -> Answer:
-    """A refusal before the message was read: the transport's own, whoever sent what."""
+    """The answer to a refusal before the message is read."""
     return _problem(error, None)
 
 
 def _problem(error: ServiceError, message_id: MessageId) -> Answer:
-    """A refusal before the tool: the problem object in a JSON-RPC error (E2)."""
+    """A refusal before the tool runs: the problem object in a JSON-RPC error (E2)."""
     body = refused_call(error, message_id).body()
     retry = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
     return Answer(error.status, body, headers=(*error.headers, *retry), outcome=error.code)
@@ -215,7 +212,7 @@ def _allowed(value: str, patterns: Iterable[str]) -> bool:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A receive that hands the body out again, then what comes after it."""
+    """An ASGI receive that returns the body that was read, then the messages after it."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -1,24 +1,24 @@
-"""What the SDK sends over HTTP, retold where it is an error in the SDK's words (E5)."""
+"""Replaces the SDK's error answers over HTTP by ours (E5)."""
 
 from typing import Final
 
 from starlette.types import Message, Scope, Send
 
 from service.http.responses import Answer, Headers
-from service.mcp_server.handling import OWN, QUOTA
-from service.mcp_server.messages import retold
+from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY
+from service.mcp_server.messages import rewritten_error
 
 _BAD_REQUEST: Final = 400
 
 
 class ErrorRewriter:
-    """Sends what the SDK sends, but the body of an error that is its own in our words."""
+    """An ASGI send that passes the SDK's answers on, and replaces the body of its errors."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         """Wrap a send.
 
         Args:
-            scope: of the request; says whether an error is ours already, and holds what is added to the SDK's headers.
+            scope: of the request; its keys say whether an error is ours, and which quota headers are added.
             send: to the caller.
         """
         self._scope = scope
@@ -27,7 +27,7 @@ class ErrorRewriter:
         self._body = bytearray()
 
     async def __call__(self, message: Message) -> None:
-        """Send a part of the answer."""
+        """Send a part of the answer; an error is sent when it is complete."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             if self._status < _BAD_REQUEST:
@@ -39,11 +39,11 @@ class ErrorRewriter:
         self._body += message.get("body", b"")
         if not message.get("more_body", False):
             body = bytes(self._body)
-            told = body if self._scope.get(OWN) else retold(body)
-            await Answer(self._status, told, headers=self._quota).send(self._send)
+            sent = body if self._scope.get(OWN_ERROR_KEY) else rewritten_error(body)
+            await Answer(self._status, sent, headers=self._quota).send(self._send)
 
     @property
     def _quota(self) -> Headers:
-        """What the answer says of the quota: the call may have taken more of it since it was admitted."""
-        headers: Headers = self._scope.get(QUOTA, ())
+        # Read late: the call may have been charged more since it was admitted.
+        headers: Headers = self._scope.get(QUOTA_HEADERS_KEY, ())
         return headers

@@ -1,4 +1,4 @@
-"""What each handler does around its own work: whose it is, its span, its end, and a caller who leaves (E2, E5)."""
+"""What all handlers share: the caller, the span, the log line, and cancellation when the caller leaves (E2, E5)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -11,137 +11,140 @@ from mcp.types import INTERNAL_ERROR
 
 from index_mappings.generations import Stamp
 from service.calls.admission import Admitted
-from service.calls.dispatch import Admit, Dispatcher, Outcome
+from service.calls.dispatch import AdmissionResult, Dispatcher, Outcome
 from service.errors import ServiceError
 from service.limits.headers import Headers
 from service.limits.policy import Bucket
 from service.mcp_server.messages import TEXTS, RpcError, refused_call
 from service.mcp_server.spans import begin_span
-from service.runtime.call_log import NO_ROUTE, REFUSED, call_ended
+from service.runtime.call_log import NO_ROUTE, REFUSED, log_call
 from service.runtime.caller import Caller
-from service.runtime.metrics import NOTHING_MEASURED
-from service.runtime.request_context import LEFT, RequestContext, begun, bind_request, current
-from service.runtime.tracing import UNTRACED, Transport
+from service.runtime.metrics import NO_METRICS
+from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
+from service.runtime.tracing import UNTRACED, CallTracer
 
 T = TypeVar("T")
 
-# In a request's scope: its answer is an error of ours, which the door sends as it is.
-OWN: Final = "shop_directory.own_error"
-# In a request's scope: what the headers of its answer say of the quota.
-QUOTA: Final = "shop_directory.quota"
+# In a request's scope: its answer is an error of ours, which the transport sends unchanged.
+OWN_ERROR_KEY: Final = "shop_directory.own_error"
+# In a request's scope: the quota headers of its answer.
+QUOTA_HEADERS_KEY: Final = "shop_directory.quota"
 
 _TIMEOUT: Final = 1.8
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a door knows of a call.
+    """A call as the transport received it.
 
     Attributes:
-        caller: whose it is.
-        admit: what the dispatcher said to it, where the door asked already.
-        request: what the door wrote down of it; None where the call is all that there is.
+        caller: who sent it.
+        admit: the dispatcher's admission or refusal; None if the transport has not asked for it.
+        request: the transport's request context; None over stdio, where each call gets one of its own.
     """
 
     caller: Caller
-    admit: Admit | None = None
+    admit: AdmissionResult | None = None
     request: RequestContext | None = None
 
 
 Context = ServerRequestContext[Any, Any]
-CallOf = Callable[[Context], Call]
+CallFactory = Callable[[Context], Call]
 
 
 class OwnError(MCPError):
-    """An error whose code, text and data are ours already."""
+    """An error with our code, text and data, in contrast to those that the SDK raises."""
 
     @classmethod
     def of(cls, error: RpcError) -> "OwnError":
-        """A refusal of ours as the SDK takes it."""
+        """Our refusal as an exception that the SDK handles."""
         return cls(code=error.code, message=error.message, data=error.data)
 
 
 def refusal(error: ServiceError) -> OwnError:
-    """A refusal before the work: the request's outcome is its code."""
-    note_outcome(error.code)
+    """A refusal before the work; its code becomes the request's outcome."""
+    set_outcome(error.code)
     return OwnError.of(refused_call(error))
 
 
-def note_outcome(outcome: str) -> None:
-    """Write down how the request under way ends."""
+def set_outcome(outcome: str) -> None:
+    """Set the outcome of the current request."""
     if (request := current()) is not None:
         request.outcome = outcome
 
 
-def refused(request: RequestContext) -> None:
-    """Write down that a request ends with an error of ours, where nothing better is known of it."""
+def set_refused(request: RequestContext) -> None:
+    """Set the outcome of a request to a refusal, unless it has a more specific one."""
     if request.outcome is None:
         request.outcome = REFUSED
 
 
-def quota_of(outcome: Outcome) -> Headers:
-    """What the headers of a call's answer say of the quota; a refusal by the quota says it itself."""
+def quota_headers(outcome: Outcome) -> Headers:
+    """The quota headers of a call's answer; a refusal by the quota has its own."""
     return outcome.headers if outcome.error is None else (*outcome.headers, *outcome.error.headers)
 
 
-def told_of(request_id: str, stamp: Stamp | None) -> dict[str, Any]:
+def result_meta(request_id: str, stamp: Stamp | None) -> dict[str, Any]:
     """A result's `_meta`: the request's id, and which data the answer comes from (C2)."""
-    told = {"x-request-id": request_id}
-    return told if stamp is None else told | {"x-generation": stamp.generation, "x-data-as-of": stamp.built_at}
+    meta = {"x-request-id": request_id}
+    return meta if stamp is None else meta | {"x-generation": stamp.generation, "x-data-as-of": stamp.built_at}
 
 
-class Working:
-    """Does the work of messages for those who sent them."""
+class RequestRunner:
+    """Runs the work of a message in the context of its request."""
 
     def __init__(
-        self, dispatcher: Dispatcher, call_of: CallOf, timeout: float = _TIMEOUT, traces: Transport = UNTRACED
+        self, dispatcher: Dispatcher, make_call: CallFactory, timeout: float = _TIMEOUT, traces: CallTracer = UNTRACED
     ) -> None:
-        """Make ready.
+        """Set up the runner.
 
         Args:
-            dispatcher: says who may call.
-            call_of: tells whose request it is.
-            timeout: seconds that a call may take that comes by no door with a deadline of its own.
-            traces: begin a span for such a call.
+            dispatcher: admits requests.
+            make_call: makes the call from the SDK's context.
+            timeout: seconds that a call may take if its transport sets no deadline.
+            traces: begins a span for such a call.
         """
         self._dispatcher = dispatcher
-        self._call_of = call_of
+        self._make_call = make_call
         self._timeout = timeout
         self._traces = traces
 
-    async def on(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
-        """Do some work for whoever sent a message.
+    async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
+        """Run the work of a message.
 
         Args:
             context: the SDK's, of the message.
-            work: raises OwnError where there is no result.
-            tool: that the work calls.
+            work: makes the result.
+            tool: the name of the tool that the work calls.
+
+        Raises:
+            OwnError: as the work raised it, or because the caller has left.
         """
-        call = self._call_of(context)
-        # The SDK's task outlives the request's: without a word of ours it would work on for a caller who has left.
+        call = self._make_call(context)
+        # The SDK's task outlives the request's, so it must be cancelled when the caller leaves.
         with (
             CancelScope() as scope,
-            bind_request(call.request or begun(call.caller.request_id, self._timeout)) as request,
+            bind_request(call.request or new_request_context(call.caller.request_id, self._timeout)) as request,
         ):
-            request.left.append(scope.cancel)
+            request.on_disconnect.append(scope.cancel)
             if call.request is None:
                 begin_span(self._traces, request, context.method, tool, meta=context.meta)
             try:
                 result = await work(call)
             except OwnError:
-                refused(request)
-                _told(call, request)
+                set_refused(request)
+                _log_call(call, request)
                 raise
-            _told(call, request)
+            _log_call(call, request)
             return result
         request.outcome = LEFT
         raise OwnError(code=INTERNAL_ERROR, message=TEXTS[INTERNAL_ERROR])
 
-    async def admitted(self, call: Call, bucket: Bucket = Bucket.READS) -> Admitted:
-        """The admission of what is no tool's call, where the door has not asked for it.
+    async def admit(self, call: Call, bucket: Bucket = Bucket.READS) -> Admitted:
+        """The admission of a request that calls no tool: the transport's, or a new one.
 
         Raises:
-            OwnError: there is none.
+            OwnError: it is refused.
         """
         admit = call.admit
         if admit is None:
@@ -151,7 +154,7 @@ class Working:
         return admit
 
 
-def _told(call: Call, request: RequestContext) -> None:
-    """Tell of a call that came by no door that does."""
+def _log_call(call: Call, request: RequestContext) -> None:
+    """Log and count a call, unless its transport does."""
     if call.request is None:
-        call_ended(NOTHING_MEASURED, request, channel=call.caller.channel.value, route=NO_ROUTE)
+        log_call(NO_METRICS, request, channel=call.caller.channel.value, route=NO_ROUTE)

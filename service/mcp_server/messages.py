@@ -1,6 +1,6 @@
-"""JSON-RPC as it arrives, checked before the SDK sees it, and its errors in our own words (E1, E2).
+"""JSON-RPC messages, checked before the SDK reads them, and the errors with our own texts (E1, E2).
 
-The SDK's texts quote libraries and values; whatever it refuses, the caller reads what is written here.
+The SDK's texts quote libraries and values, so every error of the SDK is replaced by one from here.
 """
 
 import json
@@ -20,6 +20,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.errors import ServiceError
+from service.mcp_server.spans import TOOLS_CALL
 
 TEXTS: Final = {
     PARSE_ERROR: "The message is not valid JSON.",
@@ -49,11 +50,11 @@ NOTHING_TO_COMPLETE: Final = (
     "resources/templates/list as it stands there, and argument.name an argument of it."
 )
 _OWN_TEXTS: Final = frozenset((*TEXTS.values(), UNKNOWN_TOOL, UNKNOWN_RESOURCE, UNKNOWN_PROMPT, NOTHING_TO_COMPLETE))
-# What the revisions with a handshake call a missing resource; the later one has retired the code.
-_MISSING_BEFORE: Final = -32_002
+# The code for a missing resource in the versions with a handshake; 2026-07-28 has retired it.
+_MISSING_RESOURCE: Final = -32_002
 _FIRST_FAULT: Final = 500
-# The errors whose data the protocol prescribes: clients choose a version, or learn what they lack, by it.
-_DATA_KEPT: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION, MISSING_REQUIRED_CLIENT_CAPABILITY})
+# The protocol prescribes the data of these errors: clients read the supported versions or capabilities from it.
+_WITH_DATA: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION, MISSING_REQUIRED_CLIENT_CAPABILITY})
 
 MessageId = int | str | None
 
@@ -63,9 +64,9 @@ class RpcError(Exception):
 
     Attributes:
         code: of JSON-RPC.
-        message: ours.
-        id: of the request, where one could be read.
-        data: what the protocol prescribes beside the message.
+        message: our text.
+        id: of the request; None if it could not be read.
+        data: the error's `data`; None if there is none.
     """
 
     def __init__(self, code: int, message: str, message_id: MessageId = None, data: Any = None) -> None:  # noqa: ANN401 - any JSON value
@@ -87,7 +88,7 @@ def check_message(raw: bytes) -> dict[str, Any]:
     """Read the bytes as one JSON-RPC request or notification.
 
     Raises:
-        RpcError: saying why not.
+        RpcError: they are none; the text says why.
     """
     try:
         message = strict_loads(raw)
@@ -105,47 +106,47 @@ def check_message(raw: bytes) -> dict[str, Any]:
 
 
 def called_tool(message: dict[str, Any]) -> str | None:
-    """The tool that a message calls; None when it is no call."""
-    if message["method"] != "tools/call":
+    """The name of the tool that a message calls; None if it calls none."""
+    if message["method"] != TOOLS_CALL:
         return None
     name = (message.get("params") or {}).get("name")
     return name if isinstance(name, str) else None
 
 
 def refused_call(error: ServiceError, message_id: MessageId = None) -> RpcError:
-    """A refusal before the tool: the problem object is the error's data (E2)."""
+    """A refusal before the tool runs: the problem object is the error's data (E2)."""
     return RpcError(REFUSED, error.detail, message_id, error.problem())
 
 
 def failed_method(error: ServiceError) -> RpcError:
-    """What a method that is no call of a tool says when it can't be answered: the problem object is its data."""
+    """The error of a method other than tools/call: the problem object is its data."""
     code = INVALID_PARAMS if error.status < _FIRST_FAULT else INTERNAL_ERROR
     return RpcError(code, error.detail, data=error.problem())
 
 
 def missing_resource(uri: str, version: str) -> RpcError:
-    """There is no such resource; of it nothing is told but what was sent (V2).
+    """The error for an unknown resource; it repeats the URI and says nothing else (V2).
 
     Args:
         uri: as sent.
-        version: of the protocol that the caller speaks.
+        version: the caller's protocol version.
     """
-    code = _MISSING_BEFORE if version in HANDSHAKE_PROTOCOL_VERSIONS else INVALID_PARAMS
+    code = _MISSING_RESOURCE if version in HANDSHAKE_PROTOCOL_VERSIONS else INVALID_PARAMS
     return RpcError(code, UNKNOWN_RESOURCE, data={"uri": uri})
 
 
-def in_our_words(code: int, data: Any, message_id: MessageId = None) -> RpcError:  # noqa: ANN401 - any JSON value
-    """An error of the SDK with our text, and without data that the protocol does not prescribe."""
+def own_error(code: int, data: Any, message_id: MessageId = None) -> RpcError:  # noqa: ANN401 - any JSON value
+    """Our error for one of the SDK: with our text, and without data that the protocol does not prescribe."""
     known = code if code in TEXTS else INTERNAL_ERROR
-    return RpcError(known, TEXTS[known], message_id, data if known in _DATA_KEPT else None)
+    return RpcError(known, TEXTS[known], message_id, data if known in _WITH_DATA else None)
 
 
-def in_place_of(answer: dict[str, Any]) -> bytes | None:
-    """What is sent in place of an answer of the SDK: an error of ours for one in its words; None for any other."""
+def replacement(answer: dict[str, Any]) -> bytes | None:
+    """Our error instead of an error answer of the SDK; None for an answer that may be sent unchanged."""
     error = answer.get("error")
     if not isinstance(error, dict) or _is_ours(error):
         return None
-    return in_our_words(error.get("code", 0), error.get("data"), answer.get("id")).body()
+    return own_error(error.get("code", 0), error.get("data"), answer.get("id")).body()
 
 
 def _is_ours(error: dict[str, Any]) -> bool:
@@ -153,25 +154,25 @@ def _is_ours(error: dict[str, Any]) -> bool:
     return message in _OWN_TEXTS or (isinstance(data, dict) and data.get("detail") == message)
 
 
-def retold(body: bytes) -> bytes:
-    """An error answer of the SDK, whatever it holds, as one of ours."""
+def rewritten_error(body: bytes) -> bytes:
+    """Our error instead of an error answer of the SDK, also of one that is no JSON-RPC."""
     try:
         answer = json.loads(body)
         error = answer["error"]
-        return in_our_words(error["code"], error.get("data"), answer.get("id")).body()
+        return own_error(error["code"], error.get("data"), answer.get("id")).body()
     except (ValueError, KeyError, TypeError):
-        return in_our_words(INVALID_REQUEST, None).body()
+        return own_error(INVALID_REQUEST, None).body()
 
 
 def _fault(message: dict[str, Any], known_id: MessageId) -> str | None:
     if message.get("jsonrpc") != "2.0":
         return 'must have "jsonrpc": "2.0"'
     if not isinstance(message.get("method"), str):
-        return "must have a method, a string: only requests and notifications are taken"
+        return "must have a method, a string: only requests and notifications are accepted"
     if "id" in message and known_id is None:
         return "must have an id that is a string or a whole number, or none for a notification"
     if "result" in message or "error" in message:
-        return "must have no result and no error: only requests and notifications are taken"
+        return "must have no result and no error: only requests and notifications are accepted"
     if not isinstance(message.get("params"), dict | None):
         return "must have params that are an object, or none"
     return None

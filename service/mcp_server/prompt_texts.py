@@ -1,6 +1,6 @@
-"""The words of the prompts: which tools to call and in which order, what an absence means, and what not to do.
+"""The texts of the prompts: which tools to call in which order, what missing data mean, and what not to do.
 
-What was typed in stands on one line of JSON, whose quotes nothing typed can end (E5, I7, I31).
+The arguments are one line of JSON, so that their text cannot end its quotation (E5, I7, I31).
 """
 
 import json
@@ -63,7 +63,7 @@ In all of this:
   settings of this client. On token_required or token_invalid go on without that tool and say that it was left out;
   never ask me to paste a token here."""
 
-_NOT_PRINTED: Final = re.compile(r"[^\x20-\x7e]")
+_NOT_ASCII: Final = re.compile(r"[^\x20-\x7e]")
 
 
 def prompt_text(template: str, **given: str | None) -> str:
@@ -71,16 +71,15 @@ def prompt_text(template: str, **given: str | None) -> str:
 
     Args:
         template: one of the above.
-        given: the arguments, checked; None for those that are absent.
+        given: the validated arguments; None for those that are absent.
     """
     arguments = {name: value for name, value in given.items() if value is not None}
     return f"{template.format(given=quoted(arguments))}\n\n{RULES}"
 
 
 def quoted(arguments: dict[str, str]) -> str:
-    """The arguments as one line of JSON, in which nothing is invisible, breaks a line or turns its direction."""
-    whole = json.dumps(arguments, ensure_ascii=False)
-    return _NOT_PRINTED.sub(_escaped, whole)
+    """The arguments as one line of JSON without invisible characters, line breaks and changes of direction."""
+    return _NOT_ASCII.sub(_escaped, json.dumps(arguments, ensure_ascii=False))
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
-"""Prompts: ready requests that lead an agent through the tools, with arguments checked as the tools check theirs.
+"""Prompts: instructions that lead an agent through the tools; their arguments are checked like those of the tools.
 
-A prompt asks no engine and states no fact: what is known, the tools tell (R1, R4, I7).
+A prompt reads no data and states no fact; the facts come from the tools (R1, R4, I7).
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from service.tools.request import RequestT, ShopRequest, ToolRequest, invalid, s
 _FORMER_NAME: Final = "shop_id_or_domain"
 
 
-class Completes(StrEnum):
+class CompletionKind(StrEnum):
     """What an argument can be completed to."""
 
     SHOPS = "domains of shops"
@@ -47,7 +47,7 @@ class Argument:
 
     name: str
     description: str
-    completes: Completes
+    completes: CompletionKind
     required: bool = False
 
 
@@ -57,11 +57,11 @@ class ToolPrompt(Generic[RequestT]):
 
     Attributes:
         name: of the prompt.
-        title: a few words for people, who choose by it.
-        description: what it leads to.
-        arguments: that it takes.
-        request: checks them.
-        write: the text; raises InvalidInputError where the arguments do not do together.
+        title: a few words by which people choose it.
+        description: what its result will be.
+        arguments: its parameters.
+        request: validates them.
+        write: makes the text; raises InvalidInputError if the combination of arguments is wrong.
     """
 
     name: str
@@ -83,7 +83,7 @@ class FindACode(ShopRequest):
 
 
 def _slug(value: object) -> str:
-    """Any text that may be a category's slug: whether it is one, find_shop tells."""
+    """Any text of a slug's length; find_shop checks whether the category exists."""
     slug = text(value)
     if len(slug) > MAX_QUERY:
         raise fault(f"may have at most {MAX_QUERY} characters")
@@ -120,11 +120,11 @@ def _shop(request: ShopRequest) -> str | None:
 _SHOP: Final = Argument(
     "shop_domain",
     "The shop's domain in any form (example.com, https://www.example.com/sale) or its id.",
-    Completes.SHOPS,
+    CompletionKind.SHOPS,
     required=True,
 )
 _COUNTRY: Final = Argument(
-    "country", "ISO 3166-1 alpha-2 code of the country to deliver to, such as DE.", Completes.COUNTRIES
+    "country", "ISO 3166-1 alpha-2 code of the country to deliver to, such as DE.", CompletionKind.COUNTRIES
 )
 
 PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
@@ -155,8 +155,8 @@ PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
             "and trust signals, without a score. Give query, category or both."
         ),
         arguments=(
-            Argument("query", "A part of the shops' names or domains, or words of a category.", Completes.NOTHING),
-            Argument("category", "The slug of a category, as list_categories has it.", Completes.CATEGORIES),
+            Argument("query", "A part of the shops' names or domains, or words of a category.", CompletionKind.NOTHING),
+            Argument("category", "The slug of a category, as list_categories has it.", CompletionKind.CATEGORIES),
             _COUNTRY,
         ),
         request=CompareShops,
@@ -167,9 +167,9 @@ _BY_NAME: Final = {prompt.name: prompt for prompt in PROMPTS}
 
 
 def argument_of(prompt: str, argument: str) -> Argument | None:
-    """An argument of a prompt, by both names; None where there is none."""
+    """An argument of a prompt by name; None if there is no such prompt or argument."""
     found = _BY_NAME.get(prompt)
-    return next((known for known in found.arguments if known.name == argument), None) if found is not None else None
+    return None if found is None else next((one for one in found.arguments if one.name == argument), None)
 
 
 def mcp_prompt(prompt: ToolPrompt[Any]) -> Prompt:
@@ -186,39 +186,39 @@ def mcp_prompt(prompt: ToolPrompt[Any]) -> Prompt:
 
 
 async def list_prompts(_: Context, __: PaginatedRequestParams | None) -> ListPromptsResult:
-    """All of them, to everybody."""
+    """All prompts."""
     return ListPromptsResult(prompts=[mcp_prompt(prompt) for prompt in PROMPTS])
 
 
 async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
-    """One, with its arguments in place.
+    """A prompt with its arguments filled in.
 
     Raises:
-        OwnError: there is none, or the arguments are not what it takes.
+        OwnError: there is no such prompt, or its arguments are wrong.
     """
     prompt = _BY_NAME.get(params.name)
     if prompt is None:
         raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_PROMPT)
     try:
-        told = written(prompt, params.arguments or {})
+        filled = fill(prompt, params.arguments or {})
     except InvalidInputError as error:
         raise OwnError.of(failed_method(error)) from None
-    message = PromptMessage(role="user", content=TextContent(type="text", text=told))
+    message = PromptMessage(role="user", content=TextContent(type="text", text=filled))
     return GetPromptResult(description=prompt.description, messages=[message])
 
 
-def written(prompt: ToolPrompt[Any], arguments: dict[str, str]) -> str:
-    """The text of a prompt.
+def fill(prompt: ToolPrompt[Any], arguments: dict[str, str]) -> str:
+    """The text of a prompt with its arguments.
 
     Raises:
         InvalidInputError: naming every argument that is wrong.
     """
     names = [argument.name for argument in prompt.arguments]
-    taken = {*names, _FORMER_NAME} if _SHOP in prompt.arguments else set(names)
+    accepted = {*names, _FORMER_NAME} if _SHOP in prompt.arguments else set(names)
     unknown = f"is not an argument of this prompt; it takes {', '.join(names)}"
-    errors = [FieldError(shown_name(name), unknown) for name in arguments if name not in taken]
+    errors = [FieldError(shown_name(name), unknown) for name in arguments if name not in accepted]
     try:
-        request = validated(prompt.request, {name: value for name, value in arguments.items() if name in taken})
+        request = validated(prompt.request, {name: value for name, value in arguments.items() if name in accepted})
     except InvalidInputError as error:
         errors += error.errors
     if errors:

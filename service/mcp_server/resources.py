@@ -1,4 +1,4 @@
-"""Resources: a shop by its URI, and the taxonomy; each is the answer of a tool, by that tool's own way (V2, C2)."""
+"""Resources: a shop by its URI, and the taxonomy; each is read by calling a tool (V2, C2)."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,7 +16,7 @@ from mcp.types import (
 )
 
 from service.calls.dispatch import Dispatcher, Outcome
-from service.mcp_server.handling import Call, Context, OwnError, Working, told_of
+from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta
 from service.mcp_server.messages import failed_method, missing_resource
 from service.runtime.request_context import current
 from service.tools.get_shop import GET_SHOP
@@ -50,64 +50,64 @@ _FIRST_FAULT: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The call of a tool whose answer is a resource."""
+class ToolCall:
+    """The call of a tool whose answer is the resource."""
 
     tool: str
     arguments: dict[str, str] = field(default_factory=dict)
 
 
 class Resources:
-    """Lists and reads them."""
+    """Lists and reads the resources."""
 
-    def __init__(self, dispatcher: Dispatcher, working: Working) -> None:
+    def __init__(self, dispatcher: Dispatcher, runner: RequestRunner) -> None:
         self._dispatcher = dispatcher
-        self._working = working
+        self._runner = runner
 
-    async def listed(self, _: Context, __: PaginatedRequestParams | None) -> ListResourcesResult:
-        """What there is whatever the data are: shops are countless, and found by the tools."""
+    async def list_resources(self, _: Context, __: PaginatedRequestParams | None) -> ListResourcesResult:
+        """The resources that do not depend on the data; shops are too many to list, and the tools find them."""
         return ListResourcesResult(resources=[CATEGORIES])
 
-    async def templates(self, _: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        """The kinds of resource that there are many of."""
+    async def list_templates(self, _: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        """The template of shops."""
         return ListResourceTemplatesResult(resource_templates=[SHOP])
 
     async def read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Read one.
+        """Read a resource.
 
         Raises:
-            OwnError: there is none, or it can't be read now.
+            OwnError: it does not exist, or can't be read now.
         """
-        reading = reading_of(params.uri)
+        target = tool_call_of(params.uri)
 
         async def work(call: Call) -> ReadResourceResult:
-            admitted = await self._working.admitted(call)
-            if reading is None:
+            admitted = await self._runner.admit(call)
+            if target is None:
                 raise OwnError.of(missing_resource(params.uri, context.protocol_version))
             if (request := current()) is not None:
-                request.tool = reading.tool
+                request.tool = target.tool
 
             async def arguments() -> object:
-                return reading.arguments
+                return target.arguments
 
-            outcome = await self._dispatcher.call(reading.tool, arguments, call.caller, admitted)
+            outcome = await self._dispatcher.call(target.tool, arguments, call.caller, admitted)
             return _contents(params.uri, outcome, context.protocol_version)
 
-        return await self._working.on(context, work)
+        return await self._runner.run(context, work)
 
 
-def reading_of(uri: str) -> Reading | None:
-    """The call that a URI stands for; None where it can be no resource of ours.
+def tool_call_of(uri: str) -> ToolCall | None:
+    """The call that reads a URI; None if the URI can't name a resource.
 
-    What follows `shop://` is whatever the tool takes for a shop, percent-encoded or not.
+    `shop://` is followed by any reference that the tool accepts, percent-encoded or not.
     """
     if uri == CATEGORIES.uri:
-        return Reading(LIST_CATEGORIES.name)
+        return ToolCall(LIST_CATEGORIES.name)
     scheme, mark, rest = uri.partition("://")
     if not mark or scheme.lower() != _SCHEME:
         return None
     try:
-        return Reading(GET_SHOP.name, {"shop_domain": unquote(rest, errors="strict")})
+        return ToolCall(GET_SHOP.name, {"shop_domain": unquote(rest, errors="strict")})
     except UnicodeDecodeError:
         return None
 
@@ -115,8 +115,8 @@ def reading_of(uri: str) -> Reading | None:
 def _contents(uri: str, outcome: Outcome, version: str) -> ReadResourceResult:
     error = outcome.error
     if error is not None:
-        # A reference that the tool refuses, as a blank one, names no resource either.
+        # A reference that the tool refuses, such as a blank one, names no resource either.
         missing = error.status < _FIRST_FAULT
         raise OwnError.of(missing_resource(uri, version) if missing else failed_method(error))
     text = TextResourceContents(uri=uri, mime_type=_JSON, text=outcome.body.decode())
-    return ReadResourceResult(contents=[text], _meta=told_of(outcome.request_id, outcome.stamp))
+    return ReadResourceResult(contents=[text], _meta=result_meta(outcome.request_id, outcome.stamp))

@@ -1,7 +1,7 @@
 """The schemas of `tools/list`: every rule of the input and the structure of the output, in few tokens.
 
-A model reads the whole list before its first call. What repeats, or what the description of the tool says already,
-stays in the OpenAPI document and in docs/tools.md.
+A model reads the whole list before its first call. Repetitions, and details that the tool's description has, are only
+in the OpenAPI document and in docs/tools.md.
 """
 
 from typing import Any, Final
@@ -12,15 +12,15 @@ from service.tools.shop_view import ShopView
 from service.tools.tool import Tool
 
 _SHOP: Final = frozenset(ShopView.model_fields)
-# The tools whose answers are shops; elsewhere a shop is named by reference to them.
-_SHOWS_SHOPS: Final = frozenset({"find_shop", "get_shop"})
+# The tools whose schemas describe a shop in full; the others refer to them.
+_FULL_SHOP_TOOLS: Final = frozenset({"find_shop", "get_shop"})
 _STRUCTURE: Final = ("type", "enum", "const")
 
 
 def input_schema(tool: Tool[Any]) -> Schema:
     """The schema of a tool's arguments.
 
-    A tool that takes no shop accepts a shop's names without a word about them, so its schema is open (R2).
+    A tool that takes no shop still accepts the shop fields. They are not listed, so its schema is open (R2).
     """
     schema = request_schema(tool.request)
     ignored = NoShopRequest.model_fields if issubclass(tool.request, NoShopRequest) else {}
@@ -36,20 +36,20 @@ def input_schema(tool: Tool[Any]) -> Schema:
 
 
 def output_schema(tool: Tool[Any]) -> Schema:
-    """The structure of a tool's answer: names, types and fixed words.
+    """The structure of a tool's answer: names, types and fixed values.
 
-    It demands and forbids no field, so that an addition breaks no client that validates by a list from its cache.
+    No field is required or forbidden, so that a new field breaks no client that validates by a cached list.
     """
-    return _outline(response_schema(tool.response), shows_shops=tool.name in _SHOWS_SHOPS)
+    return _outline(response_schema(tool.response), full_shops=tool.name in _FULL_SHOP_TOOLS)
 
 
-def _outline(schema: Schema, *, shows_shops: bool) -> Schema:
+def _outline(schema: Schema, *, full_shops: bool) -> Schema:
     properties = schema.get("properties", {})
     outline: Schema = {key: schema[key] for key in _STRUCTURE if key in schema}
-    if not shows_shops and set(properties) == _SHOP:
+    if not full_shops and set(properties) == _SHOP:
         return {**outline, "description": "A shop as in find_shop."}
     if properties:
-        outline["properties"] = {name: _outline(part, shows_shops=shows_shops) for name, part in properties.items()}
+        outline["properties"] = {name: _outline(part, full_shops=full_shops) for name, part in properties.items()}
     if "items" in schema:
-        outline["items"] = _outline(schema["items"], shows_shops=shows_shops)
+        outline["items"] = _outline(schema["items"], full_shops=full_shops)
     return outline

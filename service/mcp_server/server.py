@@ -1,4 +1,4 @@
-"""The MCP server made from the registry: its tools, resources and prompts, and no text but ours (E2, E5)."""
+"""The MCP server with its tools, resources and prompts; its errors have our texts (E2, E5)."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -25,27 +25,27 @@ from pydantic import ValidationError
 
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
-from service.http.responses import requests_in_flight_of
-from service.mcp_server.completion import Completing
+from service.http.responses import request_context_of
+from service.mcp_server.completion import Completer
 from service.mcp_server.handling import (
-    OWN,
-    QUOTA,
+    OWN_ERROR_KEY,
+    QUOTA_HEADERS_KEY,
     Call,
-    CallOf,
+    CallFactory,
     Context,
     OwnError,
-    Working,
-    quota_of,
+    RequestRunner,
+    quota_headers,
     refusal,
-    refused,
-    told_of,
+    result_meta,
+    set_refused,
 )
-from service.mcp_server.messages import UNKNOWN_TOOL, in_our_words
+from service.mcp_server.messages import UNKNOWN_TOOL, own_error
 from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
 from service.mcp_server.schemas import input_schema, output_schema
 from service.runtime.request_context import current
-from service.runtime.tracing import UNTRACED, Transport
+from service.runtime.tracing import UNTRACED, CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.tool import Tool
 
@@ -62,7 +62,7 @@ INSTRUCTIONS: Final = (
     "find_a_code and compare_shops lead through the tools."
 )
 
-# The lists are the program's; what the data say may be another thing at once, and is kept by nobody (C1).
+# The lists change with the program only. Answers from data may change at any time and must not be cached (C1).
 CACHED_LISTS: Final[tuple[CacheableMethod, ...]] = (
     "tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover",
 )  # fmt: skip
@@ -76,27 +76,27 @@ def build_server(
     dispatcher: Dispatcher,
     responder: SuggestResponder,
     version: str,
-    call_of: CallOf,
+    make_call: CallFactory,
     *,
     timeout: float = 1.8,
-    traces: Transport = UNTRACED,
+    traces: CallTracer = UNTRACED,
     public_url: str | None = None,
 ) -> Server[Any]:
-    """Make the server of one door.
+    """Make the server of one transport.
 
     Args:
         dispatcher: runs the tools.
         responder: completes the names of shops.
         version: of the service.
-        call_of: tells whose request it is.
-        timeout: seconds that a call may take that comes by no door with a deadline of its own.
-        traces: begin a span for such a call.
-        public_url: of the page of the service, without a slash at its end; hosts show it with its icon.
+        make_call: makes the call from the SDK's context.
+        timeout: seconds that a call may take if its transport sets no deadline.
+        traces: begins a span for such a call.
+        public_url: the URL of the service's page, without a final slash; hosts show it with the icon.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}
-    working = Working(dispatcher, call_of, timeout, traces)
-    resources = Resources(dispatcher, working)
+    runner = RequestRunner(dispatcher, make_call, timeout, traces)
+    resources = Resources(dispatcher, runner)
 
     async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=tools)
@@ -109,34 +109,34 @@ def build_server(
         icons=None if public_url is None else [_icon(public_url)],
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
-        on_call_tool=_tool_caller(dispatcher, working),
-        on_list_resources=resources.listed,
-        on_list_resource_templates=resources.templates,
+        on_call_tool=_tool_caller(dispatcher, runner),
+        on_list_resources=resources.list_resources,
+        on_list_resource_templates=resources.list_templates,
         on_read_resource=resources.read,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        on_completion=Completing(dispatcher, responder, working).complete,
-        # Without it the SDK lists the tools anew for every call of the 2026 era.
+        on_completion=Completer(dispatcher, responder, runner).complete,
+        # Without it the SDK lists the tools for every call of the 2026-07-28 version.
         get_tool_input_schema=schemas.get,
         cache_hints={**dict.fromkeys(CACHED_LISTS, _CACHED), "resources/read": _NOT_CACHED},
     )
-    # In place of the SDK's own, which would begin a second server span a call.
-    server.middleware[:] = [_only_our_words]
+    # Instead of the SDK's middleware, which would begin a second server span per call.
+    server.middleware[:] = [_replace_sdk_errors]
     return server
 
 
 def _icon(public_url: str) -> Icon:
-    """The icon of the page. It is named by a URL, as results of the newer era all carry what is said of the server."""
+    """The icon as a URL and not as data: every result of the modern versions repeats the server's description."""
     return Icon(src=f"{public_url}{ICON_PATH}", mime_type="image/svg+xml", sizes=["any"])
 
 
 def _tool_caller(
-    dispatcher: Dispatcher, working: Working
+    dispatcher: Dispatcher, runner: RequestRunner
 ) -> Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]:
-    """What answers tools/call."""
+    """The handler of tools/call."""
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        if not dispatcher.knows(params.name):
+        if not dispatcher.has_tool(params.name):
             raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_TOOL)
 
         async def arguments() -> object:
@@ -148,10 +148,10 @@ def _tool_caller(
                 raise refusal(admit)
             outcome = await dispatcher.call(params.name, arguments, call.caller, admit)
             if context.request is not None:
-                context.request.scope[QUOTA] = quota_of(outcome)
+                context.request.scope[QUOTA_HEADERS_KEY] = quota_headers(outcome)
             return tool_result(outcome)
 
-        return await working.on(context, work, tool=params.name)
+        return await runner.run(context, work, tool=params.name)
 
     return call_tool
 
@@ -167,7 +167,7 @@ def mcp_tool(tool: Tool[Any]) -> McpTool:
         annotations=ToolAnnotations(
             read_only_hint=tool.effects.read_only,
             destructive_hint=False,
-            # Of what reads only, the hint says nothing.
+            # The hint has no meaning for tools that only read.
             idempotent_hint=None if tool.effects.read_only else tool.effects.repeatable,
             open_world_hint=False,
         ),
@@ -181,24 +181,24 @@ def tool_result(outcome: Outcome) -> CallToolResult:
         content=[TextContent(type="text", text=outcome.body.decode())],
         structured_content=None if failed else outcome.document,
         is_error=failed,
-        _meta=told_of(outcome.request_id, outcome.stamp),
+        _meta=result_meta(outcome.request_id, outcome.stamp),
     )
 
 
-async def _only_our_words(ctx: Context, call_next: CallNext) -> HandlerResult:
+async def _replace_sdk_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
     try:
         return await call_next(ctx)
     except OwnError:
         if ctx.request is not None:
-            ctx.request.scope[OWN] = True
-            refused(requests_in_flight_of(ctx.request.scope))
+            ctx.request.scope[OWN_ERROR_KEY] = True
+            set_refused(request_context_of(ctx.request.scope))
         raise
     except MCPError as error:
-        retold = in_our_words(error.error.code, error.error.data)
+        replaced = own_error(error.error.code, error.error.data)
     except ValidationError:
-        retold = in_our_words(INVALID_PARAMS, None)
+        replaced = own_error(INVALID_PARAMS, None)
     except Exception:  # noqa: BLE001 - the SDK would send an unforeseen fault's text (E5)
         request = current()
         _LOG.exception("request=%s the method failed", "-" if request is None else request.request_id)
-        retold = in_our_words(INTERNAL_ERROR, None)
-    raise OwnError.of(retold)
+        replaced = own_error(INTERNAL_ERROR, None)
+    raise OwnError.of(replaced)

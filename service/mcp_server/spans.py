@@ -1,35 +1,35 @@
-"""The span of a message: named by its method and tool, where there are such; joined to the trace that it carries."""
+"""The span of a message: named by its method and its tool, in the trace that the message carries."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from service.runtime.request_context import RequestContext
-from service.runtime.tracing import Transport, of_headers
+from service.runtime.tracing import CallTracer, header_texts
 
-CALL: Final = "tools/call"
-COMPLETE: Final = "completion/complete"
+TOOLS_CALL: Final = "tools/call"
+COMPLETION_COMPLETE: Final = "completion/complete"
 
-# No caller invents the names of spans.
+# Unknown methods share one name, so that callers cannot create span names.
 _METHODS: Final = frozenset(
     {
         "initialize",
         "notifications/initialized",
         "ping",
         "server/discover",
-        CALL,
+        TOOLS_CALL,
         "tools/list",
         "resources/list",
         "resources/templates/list",
         "resources/read",
         "prompts/list",
         "prompts/get",
-        COMPLETE,
+        COMPLETION_COMPLETE,
     }
 )
 
 
 def begin_span(
-    traces: Transport,
+    traces: CallTracer,
     request: RequestContext,
     method: str,
     tool: str | None,
@@ -40,17 +40,17 @@ def begin_span(
     """Begin the span of a message.
 
     Args:
-        traces: where it came in.
-        request: that it is.
+        traces: the transport's tracing.
+        request: the context of the message.
         method: of JSON-RPC.
-        tool: the name of the tool that it calls, if there is such a tool.
-        meta: the `_meta` of its params; a trace that it carries comes before one of the headers.
+        tool: the name of the called tool; None if the message calls no existing tool.
+        meta: the `_meta` of the params; its trace takes precedence over one in the headers.
         headers: of HTTP.
     """
     method = method if method in _METHODS else "other"
     attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
 
     def carried() -> dict[str, Any]:
-        return of_headers(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
+        return header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
 
     traces.begin(request, method if tool is None else f"{method} {tool}", carried, attributes)

@@ -1,4 +1,4 @@
-"""MCP on stdin and stdout, a message a line: a bad line gets an error answer and the session goes on (I4, E6)."""
+"""MCP on stdin and stdout, one message per line; a bad line gets an error, and the session goes on (I4, E6)."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from mcp.types import INVALID_REQUEST
 
 from service.errors import MAX_BODY_BYTES
 from service.mcp_server.handling import Call
-from service.mcp_server.messages import RpcError, check_message, in_place_of
+from service.mcp_server.messages import RpcError, check_message, replacement
 from service.runtime.caller import Caller, Channel, new_request_id
 
 LOCAL: Final = "stdio"
@@ -24,7 +24,7 @@ _TOO_LONG: Final = f"A message may hold at most {MAX_BODY_BYTES:,} bytes."
 
 
 def call_over_stdio(token: str | None) -> Callable[[object], Call]:
-    """Tells whose request it is: there is one local caller, whose token the environment holds (Q3)."""
+    """Makes the calls of the one local caller, whose token comes from the environment (Q3)."""
 
     def call(_: object) -> Call:
         return Call(Caller(Channel.STDIO, new_request_id(), token, LOCAL))
@@ -32,64 +32,64 @@ def call_over_stdio(token: str | None) -> Callable[[object], Call]:
     return call
 
 
-async def serve_stdio(server: Server[Any], patience: float) -> None:
-    """Serve until stdin ends and what it asked is answered.
+async def serve_stdio(server: Server[Any], drain_timeout: float) -> None:
+    """Serve until stdin ends and all requests are answered.
 
     Args:
         server: the tools, resources and prompts.
-        patience: seconds after the end of stdin without any answer, after which requests count as lost.
+        drain_timeout: seconds without any answer after the end of stdin, after which requests count as lost.
     """
     with _private_streams() as (stdin, stdout):
         lines = _OutgoingLines(stdout)
-        checked = _CheckedLines(stdin, lines, patience)
-        # The SDK wants files of text and only iterates the one, writes and flushes the other.
+        checked = _CheckedLines(stdin, lines, drain_timeout)
+        # Typed as text files, but the SDK only iterates over the first, and writes to and flushes the second.
         streams = cast("tuple[anyio.AsyncFile[str], anyio.AsyncFile[str]]", (checked, lines))
         async with stdio_server(*streams) as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
 
 class _OutgoingLines:
-    """Lines to stdout, whole ones only: the SDK and the checks both write."""
+    """Writes whole lines to stdout, for the SDK and for the checks."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._turn = anyio.Lock()
-        # Requests without an answer by their ids: a client may use an id twice.
+        self._write_lock = anyio.Lock()
+        # Unanswered requests by id: a client may use an id twice.
         self._unanswered: Counter[str] = Counter()
         self._written = anyio.Event()
 
     def expect(self, message: dict[str, Any]) -> None:
-        """Note that a request will be answered, or, after its cancellation, that it may not be."""
+        """Count a request as unanswered, or, for a cancellation, stop waiting for its answer."""
         if "id" in message:
             self._unanswered[str(message["id"])] += 1
         elif message["method"] == "notifications/cancelled":
             self._settle((message.get("params") or {}).get("requestId"))
 
-    async def finished(self, patience: float) -> None:
-        """Wait until all requests are answered, or nothing has been written for so many seconds."""
+    async def finished(self, drain_timeout: float) -> None:
+        """Wait until all requests are answered, or nothing has been written for `drain_timeout` seconds."""
         while self._unanswered:
             self._written = anyio.Event()
-            with anyio.move_on_after(patience) as waiting:
+            with anyio.move_on_after(drain_timeout) as waiting:
                 await self._written.wait()
             if waiting.cancelled_caught:
                 return
 
     async def write(self, text: str) -> None:
-        """Write a message of the SDK, with our text if it is an error."""
+        """Write a message of the SDK, or our error instead of its."""
         message = json.loads(text)
-        own = in_place_of(message)
+        own = replacement(message)
         await self.write_line(text.encode() if own is None else own + b"\n")
         if "method" not in message:
             self._settle(message.get("id"))
             self._written.set()
 
     async def write_line(self, line: bytes) -> None:
-        """Write a line as it is."""
-        async with self._turn:
+        """Write a line unchanged."""
+        async with self._write_lock:
             await anyio.to_thread.run_sync(self._write, line)
 
     async def flush(self) -> None:
-        """Every write is flushed already."""
+        """Do nothing: every write is flushed."""
 
     def _write(self, line: bytes) -> None:
         self._stream.write(line)
@@ -104,12 +104,12 @@ class _OutgoingLines:
 
 
 class _CheckedLines:
-    """Lines of stdin that hold a message; the others are answered here."""
+    """The lines of stdin that hold a message; the others are answered here."""
 
-    def __init__(self, stream: BinaryIO, answers: _OutgoingLines, patience: float) -> None:
+    def __init__(self, stream: BinaryIO, answers: _OutgoingLines, drain_timeout: float) -> None:
         self._stream = stream
         self._answers = answers
-        self._patience = patience
+        self._drain_timeout = drain_timeout
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while line := await anyio.to_thread.run_sync(self._next_line, abandon_on_cancel=True):
@@ -117,18 +117,18 @@ class _CheckedLines:
                 continue
             try:
                 if len(line) > MAX_BODY_BYTES:
-                    raise RpcError(INVALID_REQUEST, _TOO_LONG)  # noqa: TRY301 - one place answers all refusals
+                    raise RpcError(INVALID_REQUEST, _TOO_LONG)  # noqa: TRY301 - one handler answers all refusals
                 message = check_message(line)
             except RpcError as error:
                 await self._answers.write_line(error.body() + b"\n")
                 continue
             self._answers.expect(message)
             yield line.decode()
-        # At the end of what it reads the SDK cancels whatever it has not answered.
-        await self._answers.finished(self._patience)
+        # When this iterator ends, the SDK cancels all unanswered requests.
+        await self._answers.finished(self._drain_timeout)
 
     def _next_line(self) -> bytes:
-        """The next line; of one that is too long only as much as shows that it is."""
+        """The next line; one that is too long is cut after the limit."""
         line = self._stream.readline(MAX_BODY_BYTES + 1)
         rest = line
         while rest and not rest.endswith(b"\n"):
@@ -138,17 +138,17 @@ class _CheckedLines:
 
 @contextmanager
 def _private_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Stdin and stdout for the protocol alone: meanwhile a stray print goes to stderr."""
+    """Stdin and stdout for the protocol alone; meanwhile a stray print goes to stderr."""
     sys.stdout.flush()
-    inward, outward = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    stdin_copy, stdout_copy = os.dup(0), os.dup(1)
+    devnull = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(devnull, 0)
     os.dup2(2, 1)
-    os.close(nothing)
+    os.close(devnull)
     try:
-        # A thread may still wait on these when the session ends, so they are not closed under it.
-        with os.fdopen(inward, "rb", closefd=False) as stdin, os.fdopen(outward, "wb", closefd=False) as stdout:
+        # Not closed: a thread may still be reading from stdin when the session ends.
+        with os.fdopen(stdin_copy, "rb", closefd=False) as stdin, os.fdopen(stdout_copy, "wb", closefd=False) as stdout:
             yield stdin, stdout
     finally:
-        os.dup2(inward, 0)
-        os.dup2(outward, 1)
+        os.dup2(stdin_copy, 0)
+        os.dup2(stdout_copy, 1)

@@ -1,6 +1,6 @@
-"""Metric families as bytes: the Prometheus text format, or OpenMetrics for who asks for it.
+"""Encodes metric families as the Prometheus text format, or as OpenMetrics where the client accepts it.
 
-The library writes both, so that whatever stands in a label is escaped by its rules.
+prometheus_client encodes both, so that label values are escaped correctly.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,10 +18,10 @@ _OPENMETRICS: Final = "application/openmetrics-text"
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """What a scrape is answered.
+    """The response to a scrape.
 
     Attributes:
-        body: the text.
+        body: the encoded text.
         media_type: its content type.
     """
 
@@ -29,7 +29,7 @@ class Exposition:
     media_type: bytes
 
 
-class _Once(Collector):
+class _FixedCollector(Collector):
     def __init__(self, families: Sequence[Metric]) -> None:
         self._families = families
 
@@ -37,15 +37,15 @@ class _Once(Collector):
         return self._families
 
 
-def exposed(families: Sequence[Metric], accept: str | None) -> Exposition:
-    """Write the families.
+def encode_families(families: Sequence[Metric], accept: str | None) -> Exposition:
+    """Encode metric families.
 
     Args:
-        families: each name once.
-        accept: the caller's header. Of it only whether OpenMetrics is named counts; nothing of it is repeated.
+        families: no two of the same name.
+        accept: the request's `accept` header. Only whether it names OpenMetrics matters; it is never echoed.
     """
     registry = CollectorRegistry()
-    registry.register(_Once(families))
+    registry.register(_FixedCollector(families))
     if accept is not None and _OPENMETRICS in accept.lower():
         return Exposition(_openmetrics(registry), openmetrics.CONTENT_TYPE_LATEST.encode())
     return Exposition(generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4.encode())

@@ -1,7 +1,7 @@
-"""The log's stream when it is JSON: lines of calls, of which there are thousands a second, take the short way to it.
+"""The log handler for JSON, with a fast path for call lines, of which there can be thousands a second.
 
-They are written together, a hundred at a time or a fiftieth of a second after the first of them: what a kill may take
-is no more than that.
+Call lines are buffered and written together, when a hundred wait or 20 ms after the first. A kill loses no more than
+these.
 """
 
 import asyncio
@@ -15,72 +15,72 @@ from typing import Any, Final, TextIO
 import orjson
 
 _MICROSECONDS: Final = 1_000_000
-# Long enough for some hundreds of lines under load, and nobody who reads along notices.
-_WAIT_SECONDS: Final = 0.02
-# Of so many lines at once nobody notices that they are written.
-_MOST_WAITING: Final = 100
-_UNWRITTEN: Final = logging.makeLogRecord({"msg": "lines of calls could not be written"})
+# Long enough to collect many lines under load, too short to be noticed by a reader.
+_DELAY_SECONDS: Final = 0.02
+# Few enough that writing them does not delay an answer noticeably.
+_MAX_BUFFERED: Final = 100
+_UNWRITTEN: Final = logging.makeLogRecord({"msg": "call lines could not be written"})
 
 
 class JsonStream(logging.StreamHandler[TextIO]):
-    """A stream of lines of JSON."""
+    """A handler that writes lines of JSON."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        # Other threads write what waits before lines of their own: nothing is lost between two of them.
-        self._waiting: deque[bytes] = deque()
+        # A deque, as other threads flush it before they write lines of their own.
+        self._buffer: deque[bytes] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._second: tuple[int, str] = (-1, "")
 
     def call_lines(self, level: int, name: str, lines: Iterable[dict[str, Any]]) -> None:
-        """Write the lines of calls, as a formatter would: soon, and before anything that is logged later.
+        """Buffer call lines; they are written before anything that is logged later.
 
         Args:
-            level: of the logging module.
-            name: the logger's.
-            lines: what they tell, the event first; they become this stream's.
+            level: a level of the logging module.
+            name: the logger's name.
+            lines: the fields of each line, the event first; this method adds to them.
         """
-        now, word = self._now(), logging.getLevelName(level).lower()
+        now, level_name = self._now(), logging.getLevelName(level).lower()
         for line in lines:
             line["timestamp"] = now
-            line["level"] = word
+            line["level"] = level_name
             line["logger"] = name
-            self._waiting.append(orjson.dumps(line))
+            self._buffer.append(orjson.dumps(line))
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            # Nothing comes round here.
+            # Without an event loop nothing would flush the buffer later.
             self.flush()
             return
-        if len(self._waiting) >= _MOST_WAITING:
-            self._write_waiting()
+        if len(self._buffer) >= _MAX_BUFFERED:
+            self._write_buffer()
             super().flush()
             return
-        # One that is overdue belongs to a loop that has ended.
-        if self._timer is None or self._timer.when() + _WAIT_SECONDS < loop.time():
-            self._timer = loop.call_later(_WAIT_SECONDS, self.flush)
+        # An overdue timer belongs to an event loop that has ended.
+        if self._timer is None or self._timer.when() + _DELAY_SECONDS < loop.time():
+            self._timer = loop.call_later(_DELAY_SECONDS, self.flush)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write any other line, behind those that wait."""
-        self._write_waiting()
+        """Write any other line, after those in the buffer."""
+        self._write_buffer()
         super().emit(record)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the buffer."""
         self._timer = None
-        self._write_waiting()
+        self._write_buffer()
         super().flush()
 
-    def _write_waiting(self) -> None:
-        if not self._waiting:
+    def _write_buffer(self) -> None:
+        if not self._buffer:
             return
         self.acquire()
         try:
             lines: list[bytes] = []
-            while self._waiting:
-                lines.append(self._waiting.popleft())
+            while self._buffer:
+                lines.append(self._buffer.popleft())
             self.stream.write(b"\n".join([*lines, b""]).decode())
-        except Exception:  # noqa: BLE001 - as for any handler: who can't be told of calls must not end them
+        except Exception:  # noqa: BLE001 - as in any handler: a log that can't be written must not end calls
             self.handleError(_UNWRITTEN)
         finally:
             self.release()

@@ -1,8 +1,8 @@
 """The service's log: one structured line an event, as JSON, or readable on a terminal.
 
-What a line may hold is decided here and not by who writes it: our own modules' words, the fields of a call, and of
-everything else only where it happened and what kind of fault it was. Clients of engines log whole requests, and the
-words of an exception often quote what was sent; neither is written unless the operator asks for it (E5).
+This module decides what a line may contain, whatever is logged: messages of our own modules, the fields of a call, and
+of anything else only the location and the type of the exception. Client libraries of engines log whole requests, and
+exception messages often quote what was sent; neither is written unless the operator asks for it (E5).
 """
 
 import logging
@@ -22,21 +22,21 @@ from service.settings.service import Settings
 
 LogFormat = Literal["auto", "json", "console"]
 
-# Loggers whose words hold nothing of a request's: our own, and the server's life.
+# Loggers whose messages never quote a request: our own, and the server's start and stop.
 _TRUSTED: Final = ("service", "indexer", "index_mappings", "shop_directory", "uvicorn")
-_MOST_FRAMES: Final = 40
-_MOST_CAUSES: Final = 8
+_MAX_FRAMES: Final = 40
+_MAX_CAUSES: Final = 8
 
 
 def configure_logging(
     level: str, log_format: LogFormat = "auto", *, exception_text: bool = False, stream: TextIO | None = None
 ) -> None:
-    """Send the whole process's log to a stream, instead of wherever it went.
+    """Send the log of the whole process to one stream; other handlers are removed.
 
     Args:
-        level: from which on our own lines are written; those of libraries are from warnings on.
+        level: the lowest level of our own lines; lines of libraries are written from warnings on.
         log_format: `auto` is `console` on a terminal and `json` elsewhere.
-        exception_text: whether the words of libraries and of exceptions are repeated.
+        exception_text: whether messages of libraries and of exceptions are written.
         stream: standard error unless given.
     """
     stream = sys.stderr if stream is None else stream
@@ -44,12 +44,12 @@ def configure_logging(
     handler = logging.StreamHandler(stream) if readable else JsonStream(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=_facts(exception_text=exception_text), processors=_written(readable=readable)
+            foreign_pre_chain=_field_processors(exception_text=exception_text), processors=_renderers(readable=readable)
         )
     )
     root = logging.getLogger()
-    for former in tuple(root.handlers):
-        root.removeHandler(former)
+    for handler_before in tuple(root.handlers):
+        root.removeHandler(handler_before)
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     for name in _TRUSTED:
@@ -57,26 +57,26 @@ def configure_logging(
     logging.captureWarnings(capture=True)
 
 
-def log_by(settings: Settings) -> None:
-    """Send this process's log to standard error, as the settings say."""
+def configure_logging_from(settings: Settings) -> None:
+    """Send the log of this process to standard error, as the settings say."""
     configure_logging(settings.log_level, settings.log_format, exception_text=settings.log_exception_text)
 
 
-def _facts(*, exception_text: bool) -> list[Processor]:
-    """What a line says, in order."""
+def _field_processors(*, exception_text: bool) -> list[Processor]:
+    """The processors that set the fields of a line, in the order of the fields."""
 
-    def words(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
+    def library_message(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
         record: logging.LogRecord = line["_record"]
         if not exception_text and record.name.partition(".")[0] not in _TRUSTED:
-            line["event"] = "a library's line; its words are not repeated"
+            line["event"] = "a library's message; its text is not logged"
             line["where"] = f"{record.module}:{record.lineno}"
         return line
 
     def exception(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
-        found = line.pop("exc_info", None)
+        exc_info = line.pop("exc_info", None)
         line.pop("stack_info", None)
-        if isinstance(found, tuple) and found[1] is not None:
-            line["exception"] = list(_told(found[1], with_text=exception_text))
+        if isinstance(exc_info, tuple) and exc_info[1] is not None:
+            line["exception"] = list(_exception_chain(exc_info[1], with_text=exception_text))
         return line
 
     return [
@@ -85,17 +85,17 @@ def _facts(*, exception_text: bool) -> list[Processor]:
         _logger_name,
         structlog.stdlib.ExtraAdder(allow=CALL_FIELDS),
         _request_id,
-        words,
+        library_message,
         exception,
     ]
 
 
-def _written(*, readable: bool) -> list[Processor]:
-    """How it is written: as one line of JSON, or for reading."""
-    tidy: Processor = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+def _renderers(*, readable: bool) -> list[Processor]:
+    """The processors that render a line: as JSON, or readable."""
+    remove_meta: Processor = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if readable:
-        return [tidy, _as_text, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
-    return [tidy, structlog.processors.JSONRenderer(serializer=_json)]
+        return [remove_meta, _as_text, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    return [remove_meta, structlog.processors.JSONRenderer(serializer=_json)]
 
 
 def _logger_name(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
@@ -109,15 +109,17 @@ def _request_id(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 
     return line
 
 
-def _told(error: BaseException, *, with_text: bool) -> Iterable[dict[str, Any]]:
-    """An exception and those that it came from: kind and frames, the innermost last."""
-    seen: BaseException | None = error
-    for _ in range(_MOST_CAUSES):
-        if seen is None:
+def _exception_chain(error: BaseException, *, with_text: bool) -> Iterable[dict[str, Any]]:
+    """An exception and its causes: type and frames of each, the innermost frame last."""
+    current_error: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if current_error is None:
             return
-        kind = f"{type(seen).__module__}.{type(seen).__qualname__}"
-        yield {"type": kind, **({"text": str(seen)} if with_text else {}), "frames": _frames(seen.__traceback__)}
-        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+        kind = f"{type(current_error).__module__}.{type(current_error).__qualname__}"
+        text = {"text": str(current_error)} if with_text else {}
+        yield {"type": kind, **text, "frames": _frames(current_error.__traceback__)}
+        suppressed = current_error.__suppress_context__
+        current_error = current_error.__cause__ or (None if suppressed else current_error.__context__)
 
 
 def _frames(traceback: TracebackType | None) -> list[str]:
@@ -126,18 +128,18 @@ def _frames(traceback: TracebackType | None) -> list[str]:
         code = traceback.tb_frame.f_code
         frames.append(f"{traceback.tb_frame.f_globals.get('__name__', '?')}:{traceback.tb_lineno} {code.co_qualname}")
         traceback = traceback.tb_next
-    return frames[-_MOST_FRAMES:]
+    return frames[-_MAX_FRAMES:]
 
 
 def _as_text(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
-    if told := line.pop("exception", None):
+    if chain := line.pop("exception", None):
         causes = [
-            "\n".join([found["type"] + (f": {found['text']}" if "text" in found else ""), *found["frames"]])
-            for found in told
+            "\n".join([error["type"] + (f": {error['text']}" if "text" in error else ""), *error["frames"]])
+            for error in chain
         ]
         line["exception"] = "\nfrom ".join(causes)
     return line
 
 
-def _json(line: EventDict, **_: Any) -> str:  # noqa: ANN401 - what the renderer hands on besides
+def _json(line: EventDict, **_: Any) -> str:  # noqa: ANN401 - options that the renderer passes
     return orjson.dumps(line, default=str).decode()

@@ -1,6 +1,7 @@
-"""The resource accounts as metric families: labels provider, account and unit only, and a bounded number of them.
+"""The resource accounts as metric families, labelled by provider, account and unit; the number of accounts is bounded.
 
-What is not stated has no sample; that accounts are left out, or that nothing is known of any, is a metric of its own.
+A value that the catalogue does not state has no sample. Separate metrics show how many accounts are left out, and
+whether any information on accounts exists.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,58 +11,61 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from index_mappings.operations import Operations, ResourceAccount
-from service.operations.state_document import moment, remaining
+from service.operations.state_document import parse_timestamp, remaining
 
-MOST_ACCOUNTS: Final = 1_000
+MAX_ACCOUNTS: Final = 1_000
 
 _LABELS: Final = ("provider", "account", "unit")
 
 
 def resource_families(operations: Operations | None) -> list[Metric]:
-    """The families.
+    """The metric families of the accounts.
 
     Args:
-        operations: what the live generation tells; None when it tells nothing of accounts.
+        operations: the operations document of the live generation; None if it has none.
     """
-    known = () if operations is None else operations.accounts
-    shown = known[:MOST_ACCOUNTS]
+    accounts = () if operations is None else operations.accounts
+    shown = accounts[:MAX_ACCOUNTS]
     return [
-        _one("accounts_known", "Whether the live generation tells of accounts at all.", operations is not None),
-        _one("accounts", "Accounts that the catalogue states.", None if operations is None else len(known)),
-        _one("accounts_left_out", f"Accounts beyond {MOST_ACCOUNTS:,}.", len(known) - len(shown)),
-        _each("used", "Units that are used up.", shown, lambda account: account.used),
-        _each("limit", "Units that there are.", shown, lambda account: account.limit),
-        _each("remaining", "limit - used; below 0 when more is used than there is.", shown, remaining),
-        _each(
-            "reset_timestamp_seconds", "When the count begins anew.", shown, lambda account: _seconds(account.resets_at)
-        ),
-        _each(
-            "observed_timestamp_seconds",
-            "When this was seen.",
+        _gauge("accounts_known", "Whether the live generation has information on accounts.", operations is not None),
+        _gauge("accounts", "Accounts that the catalogue states.", None if operations is None else len(accounts)),
+        _gauge("accounts_left_out", f"Accounts beyond {MAX_ACCOUNTS:,}.", len(accounts) - len(shown)),
+        _account_gauge("used", "Units used.", shown, lambda account: account.used),
+        _account_gauge("limit", "Units available in total.", shown, lambda account: account.limit),
+        _account_gauge("remaining", "limit - used; below 0 when more is used than there is.", shown, remaining),
+        _account_gauge(
+            "reset_timestamp_seconds",
+            "When the count restarts.",
             shown,
-            lambda account: _seconds(account.observed_at),
+            lambda account: _unix_seconds(account.resets_at),
+        ),
+        _account_gauge(
+            "observed_timestamp_seconds",
+            "When this was observed.",
+            shown,
+            lambda account: _unix_seconds(account.observed_at),
         ),
         _statuses(shown),
     ]
 
 
-def _one(name: str, about: str, value: float | None) -> Metric:
-    return GaugeMetricFamily(f"shopdir_resource_{name}", about, value=value)
+def _gauge(name: str, help_text: str, value: float | None) -> Metric:
+    return GaugeMetricFamily(f"shopdir_resource_{name}", help_text, value=value)
 
 
-def _each(
-    name: str, about: str, accounts: Iterable[ResourceAccount], value: Callable[[ResourceAccount], float | None]
+def _account_gauge(
+    name: str, help_text: str, accounts: Iterable[ResourceAccount], value: Callable[[ResourceAccount], float | None]
 ) -> Metric:
-    family = GaugeMetricFamily(f"shopdir_resource_{name}", about, labels=_LABELS)
+    family = GaugeMetricFamily(f"shopdir_resource_{name}", help_text, labels=_LABELS)
     for account in accounts:
-        if (found := value(account)) is not None:
-            family.add_metric(_labels(account), found)
+        if (number := value(account)) is not None:
+            family.add_metric(_labels(account), number)
     return family
 
 
 def _statuses(accounts: Iterable[ResourceAccount]) -> Metric:
     family = InfoMetricFamily(
-        "shopdir_resource_status", "The account's status, in the catalogue's words.", labels=_LABELS
+        "shopdir_resource_status", "The account's status, as the catalogue states it.", labels=_LABELS
     )
     for account in accounts:
         if account.status is not None:
@@ -73,6 +77,6 @@ def _labels(account: ResourceAccount) -> tuple[str, str, str]:
     return account.provider, account.account, account.unit or ""
 
 
-def _seconds(text: str | None) -> float | None:
-    found = moment(text)
-    return None if found is None else found.timestamp()
+def _unix_seconds(text: str | None) -> float | None:
+    time = parse_timestamp(text)
+    return None if time is None else time.timestamp()

@@ -1,7 +1,7 @@
-"""Traces sent by OpenTelemetry's own protocol, where the settings switch them on; otherwise nothing of it runs.
+"""Traces over OTLP, where the settings switch them on.
 
-Where they are sent, how many and with what credentials is said by OpenTelemetry's own variables, which the library
-reads: OTEL_EXPORTER_OTLP_..., OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES.
+OpenTelemetry's own variables (OTEL_EXPORTER_OTLP_..., OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES), which its library
+reads, set the destination, the credentials and the sampling.
 """
 
 import os
@@ -13,49 +13,49 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from service.runtime.tracing import UNTRACED, TracedTransport, Transport
+from service.runtime.tracing import UNTRACED, CallTracer, SpanCallTracer
 
 _FLUSH_MS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Where calls are traced.
+    """The tracing of calls.
 
     Attributes:
-        transport: begins their spans.
-        provider: of the spans; None where nothing is traced.
+        transport: starts the spans.
+        provider: the tracer provider; None where nothing is traced.
     """
 
-    transport: Transport
+    transport: CallTracer
     provider: TracerProvider | None
 
     def close(self) -> None:
-        """Send what is left, for a short time at most."""
+        """Send the remaining spans, for two seconds at most."""
         if self.provider is not None:
             self.provider.force_flush(_FLUSH_MS)
             self.provider.shutdown()
 
 
 def open_traces(service: str, version: str, processor: SpanProcessor | None = None, *, sent: bool = False) -> Traces:
-    """Make what traces calls.
+    """Open the tracing of calls.
 
     Args:
-        service: its name in the traces; OTEL_SERVICE_NAME comes before it.
-        version: of the service.
-        processor: takes the spans; without one they are sent, if at all.
-        sent: whether they are sent by OTLP over HTTP.
+        service: the service's name in the traces, unless OTEL_SERVICE_NAME is set.
+        version: the service's version.
+        processor: receives the spans instead of an OTLP exporter.
+        sent: whether spans are sent by OTLP over HTTP.
     """
     if processor is None:
         if not sent:
             return Traces(UNTRACED, None)
         processor = BatchSpanProcessor(OTLPSpanExporter())
-    resource = Resource.create({"service.version": version}).merge(_named(service))
-    # Not the global one: applications in one process don't share it, and no library begins spans that nobody asked for.
+    resource = Resource.create({"service.version": version}).merge(_service_name(service))
+    # Not the global provider: applications of one process would share it, and libraries would add spans to it.
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
-    return Traces(TracedTransport(provider.get_tracer(service, version)), provider)
+    return Traces(SpanCallTracer(provider.get_tracer(service, version)), provider)
 
 
-def _named(service: str) -> Resource:
+def _service_name(service: str) -> Resource:
     return Resource({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": service})

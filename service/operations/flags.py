@@ -1,6 +1,6 @@
-"""Which effective settings are shown to those who run the service: numbers, switches and choices.
+"""The effective settings that operators see in the state of the service: numbers, switches and choices.
 
-Texts, addresses, paths and secrets are left out by their kind, so that a setting added later can't leak by mistake.
+Texts, addresses, paths and secrets are left out by their type, so that a setting added later can't leak by mistake.
 """
 
 from enum import Enum
@@ -12,7 +12,7 @@ from service.limits.policy import QuotaClass
 from service.operations.state import FlagValue
 
 _NUMBERS: Final = (bool, int, float)
-# Where it listens, which says nothing of how it behaves.
+# It does not change how the service behaves.
 _NO_FLAGS: Final = frozenset({"port"})
 
 

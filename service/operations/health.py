@@ -1,7 +1,7 @@
-"""How the parts of the service do just now, asked for those who run it.
+"""The current state of the search engine and the report queue, for operators.
 
-A part that is away gives its reason instead of an answer, in bounded time, and nothing is raised: whoever is on call
-needs the rest most when a part is broken.
+An unavailable part gives a reason instead of its state, in bounded time. Nothing is raised, as operators need the state
+of the other parts most when one is broken.
 """
 
 import asyncio
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from service.operations.state import Reason
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import ReportQueue, Waiting
+from service.reports.protocol import ReportQueue, ReportsUnavailable, Waiting
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations, SearchBackend
 
@@ -22,61 +21,61 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
-    """A part that could not be asked, and why."""
+class Unavailable:
+    """Why the state of a part is unknown."""
 
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class HealthSnapshot:
-    """What was found at one time.
+    """The state of the parts.
 
     Attributes:
-        generations: what the search engine holds.
-        queue: the re-check queue.
+        generations: the generations that the search engine holds.
+        queue: the state of the re-check queue.
     """
 
-    generations: Generations | Away
-    queue: Waiting | Away
+    generations: Generations | Unavailable
+    queue: Waiting | Unavailable
 
 
-class Questions:
-    """The questions to the parts that can be asked."""
+class HealthProbe:
+    """Asks the parts for their state."""
 
     def __init__(self, search: SearchBackend, reports: ReportQueue, timeout: float) -> None:
-        """Name the parts; they belong to the caller.
+        """Probe these parts; the caller closes them.
 
         Args:
             search: the search engine.
             reports: the report queue.
-            timeout: seconds after which a part that has not answered is away.
+            timeout: seconds after which a part that has not answered is unavailable.
         """
         self._search = search
         self._reports = reports
         self._timeout = timeout
 
-    async def situation(self) -> HealthSnapshot:
-        """Ask all of them at once."""
-        generations, queue = await asyncio.gather(self.generations(), self._asked(lambda: self._reports.waiting(1)))
+    async def snapshot(self) -> HealthSnapshot:
+        """Ask all parts, concurrently."""
+        generations, queue = await asyncio.gather(self.generations(), self._ask(lambda: self._reports.waiting(1)))
         return HealthSnapshot(generations, queue)
 
-    async def generations(self) -> Generations | Away:
+    async def generations(self) -> Generations | Unavailable:
         """Ask the search engine alone."""
-        return await self._asked(lambda: self._search.generations())  # noqa: PLW0108 - looked up where faults are caught
+        return await self._ask(lambda: self._search.generations())  # noqa: PLW0108 - looked up where faults are caught
 
-    async def _asked(self, ask: Callable[[], Awaitable[T]]) -> T | Away:
+    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T | Unavailable:
         try:
             async with asyncio.timeout(self._timeout):
-                return await ask()
+                return await call()
         except NothingPublished:
-            return Away("nothing_published")
+            return Unavailable("nothing_published")
         except BackendUnavailable:
-            return Away("engine_unavailable")
+            return Unavailable("engine_unavailable")
         except ReportsUnavailable:
-            return Away("queue_unavailable")
+            return Unavailable("queue_unavailable")
         except TimeoutError:
-            return Away("timed_out")
+            return Unavailable("timed_out")
         except Exception:  # noqa: BLE001 - one broken part must not hide the others
-            _LOG.exception("a part could not be asked how it does")
-            return Away("fault")
+            _LOG.exception("the state of a part could not be read")
+            return Unavailable("fault")

@@ -1,6 +1,6 @@
-"""What GET /api/ops/state answers: one set of models, from which the documented JSON Schema is derived.
+"""The models of the answer to GET /api/ops/state; the documented JSON Schema is derived from them.
 
-What can't be told is said to be so, with a reason, or is null; it is never an empty list or a number (A13).
+A part that is unavailable says so, with a reason, and an unknown value is null, never an empty list or 0 (A13).
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
 
 Reason = Literal[
-    "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_told", "fault"
+    "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_reported", "fault"
 ]  # fmt: skip
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Seconds = Annotated[float, Field(ge=0)]
@@ -18,42 +18,42 @@ Count = Annotated[int, Field(ge=0)]
 FlagValue = bool | int | float | str | None | dict[str, Count] | dict[str, dict[str, Count]]
 
 
-class _Told(BaseModel):
+class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class _Part(_Told):
-    """A part that may be away: then it says why, and everything else of it is null."""
+class _Part(_Model):
+    """A part that may be unavailable: then it has a reason, and its other fields are null."""
 
-    available: bool = Field(description="Whether this part could be asked just now.")
+    available: bool = Field(description="Whether this part answered just now.")
     reason: Reason | None = Field(
         None,
         description=(
             "Why it is not available; null when it is. engine_unavailable: the search engine did not answer. "
             "nothing_published: it has no generation. queue_unavailable: the report queue did not answer. timed_out: "
-            "no answer in time. not_told: the live generation says nothing of it. fault: the log has the cause."
+            "no answer in time. not_reported: the live generation has nothing on it. fault: the log has the cause."
         ),
     )
 
     @model_validator(mode="after")
-    def _has_a_reason_or_is_there(self) -> "_Part":
+    def _reason_only_if_unavailable(self) -> "_Part":
         if self.available != (self.reason is None):
-            raise ValueError("what is not available has a reason")
+            raise ValueError("a part has a reason if, and only if, it is unavailable")
         return self
 
 
-class ServiceState(_Told):
+class ServiceState(_Model):
     """This process."""
 
     name: str
     version: str = Field(description="Of the interface.")
-    commit: str | None = Field(description="Of the build; null when it does not know.")
-    built_at: Timestamp | None = Field(description="When the build was made; null when it does not know.")
-    started_at: Timestamp = Field(description="When this process opened its parts.")
+    commit: str | None = Field(description="Of the build; null when unknown.")
+    built_at: Timestamp | None = Field(description="When the build was made; null when unknown.")
+    started_at: Timestamp = Field(description="When this process started.")
     pid: Count = Field(description="Of the worker that answered; each has its own caches and circuits.")
 
 
-class GenerationState(_Told):
+class GenerationState(_Model):
     """One generation of the indices."""
 
     generation: str
@@ -61,8 +61,10 @@ class GenerationState(_Told):
     readable: bool = Field(description="Whether this service reads that schema version.")
     sequence: Count = Field(description="Rises with each change of the data.")
     built_at: Timestamp = Field(description="When its data was last changed.")
-    age_seconds: Seconds | None = Field(description="Since then, by this machine's clock; null when it can't be read.")
-    shops: Count | None = Field(description="Public shops in it; null when it does not say.")
+    age_seconds: Seconds | None = Field(
+        description="Since built_at, by this machine's clock; null when built_at can't be read."
+    )
+    shops: Count | None = Field(description="Public shops in it; null when unknown.")
     counts: dict[str, Count] = Field(description="Documents by kind.")
 
 
@@ -70,7 +72,7 @@ class ShopsState(_Part):
     """Shop counts and freshness by generation."""
 
     live: GenerationState | None = None
-    previous: GenerationState | None = Field(None, description="Kept for rollback; null when there is none.")
+    previous: GenerationState | None = Field(None, description="Stored for rollback; null when there is none.")
 
 
 class CatalogueState(_Part):
@@ -79,46 +81,48 @@ class CatalogueState(_Part):
     sizes: dict[str, Count] | None = Field(None, description="Documents by kind.")
 
 
-class RecheckConsumer(_Told):
+class RecheckConsumer(_Model):
     """A worker that holds re-checks."""
 
     name: str
     pending: Count
-    idle_seconds: Seconds = Field(description="Since it was last heard of.")
+    idle_seconds: Seconds = Field(description="Since its last claim.")
 
 
 class RechecksState(_Part):
     """The consumer group of the re-check queue."""
 
     group: str = Field(description="The group's name.")
-    depth: Count | None = Field(None, description="Re-checks that nobody has acknowledged: lag and pending together.")
-    lag: Count | None = Field(None, description="Those that nobody has claimed yet.")
+    depth: Count | None = Field(None, description="Re-checks that are not acknowledged: lag and pending together.")
+    lag: Count | None = Field(None, description="Those that no worker has claimed yet.")
     pending: Count | None = Field(None, description="Those that a worker holds.")
     dead_letters: Count | None = Field(None, description="Those given up after too many deliveries.")
-    consumers: tuple[RecheckConsumer, ...] | None = Field(None, description="Who holds any.")
+    consumers: tuple[RecheckConsumer, ...] | None = Field(None, description="The workers that hold any.")
 
 
 class FollowerState(_Part):
-    """The follower of the catalogue's changes, as it last told."""
+    """The follower of the catalogue's changes, as it last reported."""
 
     source: str | None = Field(None, description="What kind of changes it reads.")
-    position: str | None = Field(None, description="How far into them it is, in the source's terms.")
+    position: str | None = Field(None, description="How far it has read them, in the source's terms.")
     waiting: Count | None = Field(None, description="Changes known to wait; null where the source can't tell.")
     caught_up_at: Timestamp | None = Field(
-        None, description="When nothing more waited last; null before the first time."
+        None, description="When no change was waiting last; null before the first time."
     )
-    lag_seconds: Seconds | None = Field(None, description="Since then; it grows too when the follower has died.")
-    told_at: Timestamp | None = Field(None, description="When the follower said all this.")
+    lag_seconds: Seconds | None = Field(
+        None, description="Since caught_up_at; it also grows when the follower has died."
+    )
+    reported_at: Timestamp | None = Field(None, description="When the follower reported this.")
 
 
-class ConsumersState(_Told):
-    """What takes changes and reports onward."""
+class ConsumersState(_Model):
+    """What processes changes and reports."""
 
     rechecks: RechecksState
     follower: FollowerState
 
 
-class AccountState(_Told):
+class AccountState(_Model):
     """An account of the operator with an outside provider; null is not stated."""
 
     provider: str
@@ -129,9 +133,9 @@ class AccountState(_Told):
     remaining: float | None = Field(
         description="limit - used; below 0 when more is used than there is; null unless both are stated."
     )
-    resets_at: Timestamp | None = Field(description="When the count begins anew.")
-    status: str | None = Field(description="In the catalogue's words.")
-    observed_at: Timestamp | None = Field(description="When all this was seen.")
+    resets_at: Timestamp | None = Field(description="When the count restarts.")
+    status: str | None = Field(description="As the catalogue states it.")
+    observed_at: Timestamp | None = Field(description="When all this was observed.")
 
 
 class AccountsState(_Part):
@@ -140,8 +144,8 @@ class AccountsState(_Part):
     accounts: tuple[AccountState, ...] | None = None
 
 
-class OpsState(_Told):
-    """The state of the service for those who run it."""
+class OpsState(_Model):
+    """The state of the service, for operators."""
 
     asked_at: Timestamp
     service: ServiceState

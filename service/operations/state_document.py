@@ -1,6 +1,6 @@
-"""The state document, put together from what the parts said: a pure function of it and of the time.
+"""Builds the state document from a health snapshot and the time, without I/O.
 
-An age is never below zero: where two clocks disagree, the younger is now.
+An age is never below zero, even where two clocks disagree.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Final
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
-from service.operations.health import Away, HealthSnapshot
+from service.operations.health import HealthSnapshot, Unavailable
 from service.operations.state import (
     AccountsState,
     AccountState,
@@ -36,56 +36,58 @@ RECHECK_GROUP: Final = "workers"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What does not change while the process runs."""
+    """The part of the state that does not change while the process runs."""
 
     service: ServiceState
     flags: Mapping[str, FlagValue]
 
 
-def ops_state(about: About, situation: HealthSnapshot, now: datetime) -> OpsState:
+def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
     """The whole document."""
-    found = situation.generations
-    away = found.reason if isinstance(found, Away) else None
-    operations = None if isinstance(found, Away) else found.operations
+    generations = health.generations
+    reason = generations.reason if isinstance(generations, Unavailable) else None
+    operations = None if isinstance(generations, Unavailable) else generations.operations
     return OpsState(
         asked_at=_text(now),
         service=about.service,
-        shops=ShopsState(available=False, reason=found.reason) if isinstance(found, Away) else _shops(found, now),
+        shops=ShopsState(available=False, reason=generations.reason)
+        if isinstance(generations, Unavailable)
+        else _shops(generations, now),
         catalogue=(
-            CatalogueState(available=False, reason=found.reason)
-            if isinstance(found, Away)
-            else CatalogueState(available=True, reason=None, sizes=dict(found.live.counts))
+            CatalogueState(available=False, reason=generations.reason)
+            if isinstance(generations, Unavailable)
+            else CatalogueState(available=True, reason=None, sizes=dict(generations.live.counts))
         ),
         flags=dict(about.flags),
         consumers=ConsumersState(
-            rechecks=_rechecks(situation.queue), follower=_follower(operations, away or "not_told", now)
+            rechecks=_rechecks(health.queue), follower=_follower(operations, reason or "not_reported", now)
         ),
-        resource_accounts=_accounts(operations, away or "not_told"),
+        resource_accounts=_accounts(operations, reason or "not_reported"),
     )
 
 
-def moment(text: str | None) -> datetime | None:
-    """A stored moment; None when it is none, or can't be read."""
+def parse_timestamp(text: str | None) -> datetime | None:
+    """A stored timestamp, in UTC if it has no zone; None when it is missing or malformed."""
     try:
-        found = None if text is None else datetime.fromisoformat(text)
+        time = None if text is None else datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found is None or found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return time if time is None or time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def remaining(account: ResourceAccount) -> float | None:
-    """What is left of an account, as decimal figures say it; below 0 when more is used than there is."""
+    """The limit minus what is used, in decimal arithmetic; negative when overused, None unless both are stated."""
     if account.limit is None or account.used is None or not isfinite(account.limit - account.used):
         return None
     return float(Decimal(str(account.limit)) - Decimal(str(account.used)))
 
 
-def _shops(found: Generations, now: datetime) -> ShopsState:
+def _shops(generations: Generations, now: datetime) -> ShopsState:
     return ShopsState(
         available=True,
         reason=None,
-        live=_generation(found.live, now),
-        previous=None if found.previous is None else _generation(found.previous, now),
+        live=_generation(generations.live, now),
+        previous=None if generations.previous is None else _generation(generations.previous, now),
     )
 
 
@@ -102,8 +104,8 @@ def _generation(stamp: Stamp, now: datetime) -> GenerationState:
     )
 
 
-def _rechecks(queue: Waiting | Away) -> RechecksState:
-    if isinstance(queue, Away):
+def _rechecks(queue: Waiting | Unavailable) -> RechecksState:
+    if isinstance(queue, Unavailable):
         return RechecksState(available=False, reason=queue.reason, group=RECHECK_GROUP)
     return RechecksState(
         available=True,
@@ -132,7 +134,7 @@ def _follower(operations: Operations | None, reason: Reason, now: datetime) -> F
         waiting=status.waiting,
         caught_up_at=status.caught_up_at,
         lag_seconds=_since(status.caught_up_at, now),
-        told_at=status.told_at,
+        reported_at=status.told_at,
     )
 
 
@@ -157,8 +159,8 @@ def _account(account: ResourceAccount) -> AccountState:
 
 
 def _since(text: str | None, now: datetime) -> float | None:
-    found = moment(text)
-    return None if found is None else max(0.0, round((now - found).total_seconds(), 3))
+    time = parse_timestamp(text)
+    return None if time is None else max(0.0, round((now - time).total_seconds(), 3))
 
 
 def _text(now: datetime) -> str:

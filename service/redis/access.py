@@ -1,6 +1,6 @@
-"""How Redis is reached: one server, a master that sentinels name, or a cluster; by which user, and with what TLS.
+"""The settings by which Redis is reached: one server, a master behind sentinels, or a cluster; its users and TLS.
 
-Settings that contradict each other are refused by name: nothing is silently left out, least of all what protects.
+Contradictory settings are refused by name; none is silently ignored.
 """
 
 import ssl
@@ -14,18 +14,18 @@ DEFAULT_REDIS_URL: Final = "redis://127.0.0.1:6379/0"
 
 _TLS_SCHEME: Final = "rediss"
 _SCHEMES: Final = ("redis", _TLS_SCHEME, "unix")
-# Any other option of the client could, for one, switch off the check of certificates.
+# Other options of the client could, for instance, disable the verification of certificates.
 _OPTIONS: Final = {"db"}
 _ONLY_TLS: Final = "given only with a rediss:// URL"
 _ADDRESSES: Final = "addresses such as redis-1.example:{port}, separated by commas, and not with a unix:// URL"
 
 
 class RedisAccessError(ValueError):
-    """A setting is wrong.
+    """A setting is invalid.
 
     Attributes:
-        setting: its name, as the field of the service's settings.
-        must: goes on after "must be"; never holds a value.
+        setting: the name of the field in the service's settings.
+        must: the continuation of "must be"; it holds no value.
     """
 
     def __init__(self, setting: str, must: str) -> None:
@@ -36,24 +36,24 @@ class RedisAccessError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RedisAccess:
-    """The way to Redis.
+    """How Redis is reached.
 
     Attributes:
-        url: `redis://`, `rediss://` (TLS) or `unix://`, perhaps with user, password and database. With sentinels or a
-            cluster its host and port are not used.
-        user: the ACL user, where the URL names none.
-        password: where the URL holds none.
-        ca_file: PEM of who signs the servers' certificates; the system's own authorities without it.
-        certificate_file: PEM of our certificate, for servers that want one.
-        key_file: PEM of its key.
-        sentinels: `host:port` of each; they are asked who the master is.
-        sentinel_name: what they call it.
+        url: `redis://`, `rediss://` (TLS) or `unix://`, optionally with user, password and database. With sentinels or
+            a cluster, its host and port are not used.
+        user: the ACL user, if the URL has none.
+        password: the password, if the URL has none.
+        ca_file: PEM of the certificate authority; the system's authorities without it.
+        certificate_file: PEM of the client certificate, for servers that require one.
+        key_file: PEM of the certificate's key.
+        sentinels: `host:port` of each sentinel.
+        sentinel_name: the name of the master at the sentinels.
         sentinel_user: the ACL user of the sentinels.
-        sentinel_password: of the sentinels.
-        cluster_nodes: `host:port` of some nodes of a cluster; the others are learnt from them.
+        sentinel_password: the password of the sentinels.
+        cluster_nodes: `host:port` of some nodes of a cluster, which name the others.
 
     Raises:
-        RedisAccessError: the first thing that is wrong, a file that can't be read included.
+        RedisAccessError: the first invalid setting; also for a file that can't be read.
     """
 
     url: str = field(default=DEFAULT_REDIS_URL, repr=False)
@@ -79,7 +79,7 @@ class RedisAccess:
 
 
 def address_of(text: str) -> tuple[str, int] | None:
-    """Host and port of `host:port` or `[IPv6]:port`; None when it is neither."""
+    """Host and port of `host:port` or `[IPv6]:port`; None for any other text."""
     try:
         parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port
@@ -126,7 +126,7 @@ def _tls_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
         yield RedisAccessError("redis_ca_file", "a readable file of PEM certificates")
     try:
         if access.certificate_file is not None and access.key_file is not None:
-            # A key with a pass phrase would be asked for at the terminal.
+            # With no password given, OpenSSL would ask for a pass phrase at the terminal.
             context.load_cert_chain(access.certificate_file, access.key_file, password="")
     except OSError:
         yield RedisAccessError("redis_certificate_file", "a readable PEM certificate, and redis_key_file its key")
@@ -178,5 +178,5 @@ def _unix(access: RedisAccess) -> bool:
     return urlsplit(access.url).scheme == "unix"
 
 
-# At the end, as making one checks it.
+# At the end of the module, because its construction calls the checks.
 DEFAULT_REDIS: Final = RedisAccess()

@@ -1,6 +1,6 @@
-"""Opens the asyncio client that fits how Redis is reached: of one server, of a master behind sentinels, of a cluster.
+"""Opens the asyncio client for one Redis server, for a master behind sentinels, or for a cluster.
 
-All of them speak alike: no retries of their own, certificates and host names always checked, text as text.
+All clients make no retries of their own, verify certificates and host names, and decode texts.
 """
 
 from typing import Any, Final
@@ -16,36 +16,36 @@ from service.redis.access import RedisAccess, address_of
 
 Client = Redis | RedisCluster
 
-# Of a call's time, what one node may take: it is given up while there is time to learn that it is no longer the master.
-_OF_ONE_NODE: Final = 0.6
+# The share of a call's time for one node, so that time remains to find a new master.
+_NODE_SHARE: Final = 0.6
 
 
 def open_client(access: RedisAccess, connections: int, timeout: float) -> Client:
-    """A client that nothing is asked of yet.
+    """A client that has not connected yet.
 
     Args:
-        access: the way to Redis.
-        connections: how many there may be at once, to each node.
+        access: how Redis is reached.
+        connections: the most connections to each node.
         timeout: seconds that a whole call may take.
     """
     url: dict[str, Any] = {**parse_url(access.url)}
     connection_class = url.pop("connection_class", Connection)
-    stated = {"username": access.user, "password": access.password, **url}
+    credentials = {"username": access.user, "password": access.password, **url}
     if access.cluster_nodes:
-        return _cluster(access, stated, connections, timeout)
+        return _cluster(access, credentials, connections, timeout)
     if access.sentinels:
-        return _master(access, stated, connections, timeout)
-    options = {**_spoken(timeout), **_tls(access)}
+        return _master(access, credentials, connections, timeout)
+    options = {**_common_options(timeout), **_tls_options(access)}
     return Redis.from_pool(
-        ConnectionPool(connection_class=connection_class, max_connections=connections, **stated, **options)
+        ConnectionPool(connection_class=connection_class, max_connections=connections, **credentials, **options)
     )
 
 
 async def close_client(client: Client) -> None:
-    """Close all that `open_client` opened."""
+    """Close all connections of a client."""
     await client.aclose()
     if isinstance(client, RedisCluster):
-        # It leaves them open when the last thing it noticed was a node that failed.
+        # `aclose` leaves them open after a node has failed.
         await client.nodes_manager.aclose()
         await client.nodes_manager.aclose("startup_nodes")
         return
@@ -55,55 +55,59 @@ async def close_client(client: Client) -> None:
         await pool.sentinel_manager.aclose()
 
 
-def _cluster(access: RedisAccess, stated: dict[str, Any], connections: int, timeout: float) -> RedisCluster:
+def _cluster(access: RedisAccess, credentials: dict[str, Any], connections: int, timeout: float) -> RedisCluster:
     return RedisCluster(
-        startup_nodes=[ClusterNode(*found) for found in map(address_of, access.cluster_nodes) if found],
-        # One that was given up is closed a moment after its turn has ended.
+        startup_nodes=[ClusterNode(*address) for address in map(address_of, access.cluster_nodes) if address],
+        # Twice as many: an abandoned connection is closed shortly after its slot is free.
         max_connections=2 * connections,
-        # It would close every connection, also those in use, once some callers were told that a slot has moved.
+        # Otherwise the client closes all connections, also those in use, after some redirections of moved slots.
         reinitialize_steps=0,
-        username=stated["username"],
-        password=stated["password"],
+        username=credentials["username"],
+        password=credentials["password"],
         ssl=access.with_tls,
-        **_spoken(timeout * _OF_ONE_NODE),
-        **_tls(access),
+        **_common_options(timeout * _NODE_SHARE),
+        **_tls_options(access),
     )
 
 
-def _master(access: RedisAccess, stated: dict[str, Any], connections: int, timeout: float) -> Redis:
-    asked = {"ssl": access.with_tls, **_tls(access)}
-    sentinel = Sentinel(  # type: ignore[no-untyped-call]  # the client leaves it out
-        [found for found in map(address_of, access.sentinels) if found],
+def _master(access: RedisAccess, credentials: dict[str, Any], connections: int, timeout: float) -> Redis:
+    tls = {"ssl": access.with_tls, **_tls_options(access)}
+    sentinel = Sentinel(  # type: ignore[no-untyped-call]  # redis-py has no annotations here
+        [address for address in map(address_of, access.sentinels) if address],
         sentinel_kwargs={
             "username": access.sentinel_user,
             "password": access.sentinel_password,
-            # They are asked one after the other until one answers.
-            **_spoken(timeout / (len(access.sentinels) + 2)),
-            **asked,
+            # The sentinels are tried one after the other until one answers.
+            **_common_options(timeout / (len(access.sentinels) + 2)),
+            **tls,
         },
     )
-    where = {name: value for name, value in stated.items() if name not in ("host", "port")}
+    pool_options = {name: value for name, value in credentials.items() if name not in ("host", "port")}
     client: Redis = sentinel.master_for(
-        access.sentinel_name or "", max_connections=connections, **where, **_spoken(timeout * _OF_ONE_NODE), **asked
+        access.sentinel_name or "",
+        max_connections=connections,
+        **pool_options,
+        **_common_options(timeout * _NODE_SHARE),
+        **tls,
     )
     return client
 
 
-def _spoken(timeout: float) -> dict[str, Any]:
+def _common_options(timeout: float) -> dict[str, Any]:
     return {
         "socket_timeout": timeout,
         "socket_connect_timeout": timeout,
-        # The client would ask again unseen, three times and more: whoever asks decides what may be asked again.
+        # The client would retry three times and more; `RedisConnection.execute` decides what may be sent again.
         "retry": Retry(NoBackoff(), 0),
-        # With 3 the pool takes maintenance messages, and no longer sees that a waiting connection was closed.
+        # With 3, the pool enables maintenance messages and no longer detects that an idle connection was closed.
         "protocol": 2,
-        # It would tell the server its name and version: two more rights to give, two more answers to wait for.
+        # Sending the client's name and version would need two more permissions and two more round trips.
         "driver_info": None,
         "decode_responses": True,
     }
 
 
-def _tls(access: RedisAccess) -> dict[str, Any]:
+def _tls_options(access: RedisAccess) -> dict[str, Any]:
     if not access.with_tls:
         return {}
     files = {

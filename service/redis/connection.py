@@ -1,7 +1,7 @@
-"""Asks Redis for the adapters, whichever way it is reached: within the caller's deadline, and with one kind of failure.
+"""Sends requests to Redis within the caller's deadline, and reports all failures as one exception.
 
-Nothing is retried unseen. Whoever asks says whether it may be sent once more when the connection broke; then a
-connection that died idle, or a master that has just moved, costs no answer.
+A request is sent again only if its caller allows it, after the connection was lost: an idle connection may have died,
+or the master may have moved.
 """
 
 import asyncio
@@ -15,38 +15,38 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from service.redis.access import RedisAccess
 from service.redis.clients import Client, close_client, open_client
-from service.runtime.request_context import time_left
-from service.runtime.tracing import asking
+from service.runtime.request_context import remaining_seconds
+from service.runtime.tracing import client_span
 
 T = TypeVar("T")
 
 
-class RedisAway(Exception):  # noqa: N818 - it names the state that the adapters act on
-    """Redis did not answer, not in time, or with an error. The text is the error's kind alone, nothing that was sent.
+class RedisUnavailable(Exception):  # noqa: N818 - it names a state, as `BackendUnavailable` does
+    """Redis did not answer in time, or answered with an error. The text is the error's type only.
 
     Attributes:
-        late: the caller's own deadline passed before Redis had had the time that it may take.
+        late: the caller's deadline passed before the timeout of this connection.
     """
 
-    def __init__(self, kind: str, *, late: bool = False) -> None:
+    def __init__(self, reason: str, *, late: bool = False) -> None:
         self.late = late
-        super().__init__(kind)
+        super().__init__(reason)
 
 
 class Script:
-    """A Lua script, which Redis runs as one step and knows by its hash once it has seen it.
+    """A Lua script, which Redis runs atomically and caches by its hash.
 
-    Why not the client's own: that one loads a lost script on every master of a cluster, and so fails with one of them.
+    The client's own class loads a missing script on every master of a cluster, so it fails when one of them is down.
     """
 
     def __init__(self, client: Client, text: str) -> None:
-        """Name the script; nothing is sent yet."""
+        """Prepare the script; nothing is sent yet."""
         self._client: Any = client
         self._text = text
         self._hash = sha1(text.encode(), usedforsecurity=False).hexdigest()
 
-    async def __call__(self, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:  # noqa: ANN401 - its own
-        """Run it where its keys are, which must be in one slot."""
+    async def __call__(self, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:  # noqa: ANN401 - any reply of Redis
+        """Run the script on the node of its keys, which must be in one slot."""
         try:
             return await self._client.evalsha(self._hash, len(keys), *keys, *arguments)
         except NoScriptError:
@@ -54,107 +54,106 @@ class Script:
 
 
 class RedisConnection:
-    """Some connections to Redis, opened when they are needed.
+    """A bounded pool of connections to Redis, opened when they are needed.
 
     Attributes:
-        client: sends commands; every use of it belongs into `asked`.
+        client: sends commands, within `execute` only.
     """
 
     def __init__(self, access: RedisAccess, *, connections: int, timeout: float, purpose: str) -> None:
-        """Name the server; nothing is asked of it yet.
+        """Create the pool; nothing is sent yet.
 
         Args:
-            access: the way to it.
-            connections: how many calls may be under way at once.
-            timeout: seconds for a whole call: waiting for a connection, connecting, asking again and all.
-            purpose: what it is asked for, as traces name it.
+            access: how Redis is reached.
+            connections: the most concurrent requests.
+            timeout: seconds for a whole request: waiting for a connection, connecting, and sending it again.
+            purpose: the name of the operation in traces.
         """
         self._purpose = purpose
         self.client = open_client(access, connections, timeout)
         self._timeout = timeout
-        self._turn = asyncio.Semaphore(connections)
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._slots = asyncio.Semaphore(connections)
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def script(self, text: str) -> Script:
-        """A script that runs over these connections; a call of it belongs into `asked` as well."""
+        """A script on these connections, to be called within `execute`."""
         return Script(self.client, text)
 
-    async def asked(self, ask: Callable[[], Awaitable[T]], *, twice: bool = False) -> T:
-        """The answer, within the time that the request under way has left.
+    async def execute(self, send: Callable[[], Awaitable[T]], *, retry: bool = False) -> T:
+        """Send a request, and return the reply within the deadline of the current request.
 
         Args:
-            ask: sends it.
-            twice: whether it may be sent once more when its connection was lost, perhaps after it was done.
+            send: sends the request with `client`, and returns the reply.
+            retry: whether it may be sent again if the connection was lost, perhaps after Redis had executed it.
 
         Raises:
-            RedisAway: there is none.
+            RedisUnavailable: there is no reply.
         """
-        seconds = time_left(self._timeout)
+        seconds = remaining_seconds(self._timeout)
         if seconds <= 0:
-            # Nothing is sent that nobody waits for.
-            raise RedisAway(TimeoutError.__name__, late=True)
-        with asking("redis", self._purpose):
-            return await self._answer(ask, seconds, twice=twice)
+            # Not sent: the reply would come too late.
+            raise RedisUnavailable(TimeoutError.__name__, late=True)
+        with client_span("redis", self._purpose):
+            return await self._reply(send, seconds, retry=retry)
 
     async def settings(self, pattern: str, key: str) -> dict[str, str]:
-        """Those of the server that holds a key; none when it does not tell them."""
+        """Configuration values of the server that holds a key; empty when they can't be read."""
         client = self.client
-        where = {"target_nodes": client.get_node_from_key(key)} if isinstance(client, RedisCluster) else {}
+        nodes = {"target_nodes": client.get_node_from_key(key)} if isinstance(client, RedisCluster) else {}
         try:
-            told: Any = await self.asked(lambda: client.config_get(pattern, **where))
-        except RedisAway:
+            values: Any = await self.execute(lambda: client.config_get(pattern, **nodes))
+        except RedisUnavailable:
             return {}
-        return dict(told)
+        return dict(values)
 
     async def close(self) -> None:
-        """Close the connections; what is under way is given up."""
-        for task in self._under_way:
+        """Cancel the requests in flight, and close the connections."""
+        for task in self._tasks:
             task.cancel()
-        if self._under_way:
-            await asyncio.wait(self._under_way)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         await close_client(self.client)
 
-    async def _answer(self, ask: Callable[[], Awaitable[T]], seconds: float, *, twice: bool) -> T:
-        # Not by a time-out around it: the client's own time-outs now and then take such a cancellation for theirs, and
-        # go on for as long again.
-        task = asyncio.create_task(self._in_turn(ask, twice=twice))
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
+    async def _reply(self, send: Callable[[], Awaitable[T]], seconds: float, *, retry: bool) -> T:
+        # A task instead of `asyncio.timeout`: the client sometimes mistakes that cancellation for its own timeout, and
+        # continues for as long again.
+        task = asyncio.create_task(self._send_bounded(send, retry=retry))
+        self._tasks.add(task)
+        task.add_done_callback(self._discard)
         try:
             await asyncio.wait({task}, timeout=seconds)
         finally:
             task.cancel()
         if not task.done():
-            raise RedisAway(TimeoutError.__name__, late=seconds < self._timeout)
+            raise RedisUnavailable(TimeoutError.__name__, late=seconds < self._timeout)
         try:
             return task.result()
         except (RedisError, RedisClusterException, OSError, AttributeError) as error:
-            # The last one: a cluster's client that finds its cluster down closes connections under the hands of others.
-            # An error's own text may quote keys and addresses.
-            raise RedisAway(type(error).__name__) from None
+            # AttributeError: the client of a cluster that is down closes connections that other requests use.
+            # Without the error's text, which may quote keys and addresses.
+            raise RedisUnavailable(type(error).__name__) from None
 
-    async def _in_turn(self, ask: Callable[[], Awaitable[T]], *, twice: bool) -> T:
-        async with self._turn:
+    async def _send_bounded(self, send: Callable[[], Awaitable[T]], *, retry: bool) -> T:
+        async with self._slots:
             try:
-                return await self._sent(ask)
+                return await self._send(send)
             except ConnectionLostError:
-                if not twice:
+                if not retry:
                     raise
-            return await self._sent(ask)
+            return await self._send(send)
 
-    async def _sent(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _send(self, send: Callable[[], Awaitable[T]]) -> T:
         if isinstance(self.client, RedisCluster):
-            # Once, and after a node failed. Without it, a first command goes to any node, and its callers hear of a
-            # move that is none.
+            # Needed once, and after a node has failed: otherwise the first command goes to any node and is redirected.
             await self.client.initialize()
         try:
-            return await ask()
+            return await send()
         except RuntimeError as error:
-            # The event loop's word for a connection that was closed while something was to be written to it.
+            # The event loop raises it when a connection is closed before a write.
             raise ConnectionLostError(type(error).__name__) from None
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._under_way.discard(task)
+    def _discard(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
         if not task.cancelled():
-            # Looked at, so that one that ended after its deadline is not complained of.
+            # Retrieved, so that asyncio does not log an exception after the deadline as unhandled.
             task.exception()

@@ -1,1 +1,1 @@
-"""Reports and re-checks: what callers say is wrong, kept for good, and the queue of what is to be looked at again."""
+"""Reports of callers, stored permanently, and the queue of re-checks."""

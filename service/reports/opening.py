@@ -1,6 +1,6 @@
-"""Opens the report queue that the settings name, for the service and for the operator's commands alike.
+"""Opens the configured report queue, for the service and for the operator's commands.
 
-Nothing is asked of the store yet: one that is away is told of by the first call. A store is imported when it is opened.
+The store connects at the first call, which raises if it is unavailable. A store is imported when it is opened.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ QueueKind = Literal["embedded", "redis"]
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Where reports are kept, and how.
+    """Where and how reports are stored.
 
     Attributes:
         kind: a file of this machine, or Redis.
-        path: the file; used when embedded.
-        redis: the way to Redis; used with it.
-        prefix: what all keys begin with; used with Redis.
-        window_seconds: how long the same report of a source appends nothing more (Q5).
+        path: the file, if the kind is "embedded".
+        redis: how Redis is reached, if the kind is "redis".
+        prefix: the prefix of keys in Redis.
+        window_seconds: how long a repetition of the same report appends nothing (Q5).
         timeout: seconds that a call may take.
-        max_deliveries: how often a re-check is handed out before it becomes a dead letter.
+        max_deliveries: how often a re-check is delivered before it becomes a dead letter.
     """
 
     kind: QueueKind = "embedded"
@@ -39,7 +39,7 @@ class QueueSettings:
 
 
 def open_queue(settings: QueueSettings) -> ReportQueue:
-    """The queue; who opens it closes it."""
+    """Open the queue; the caller closes it."""
     if settings.kind == "redis":
         from service.reports.redis import RedisReports
 

@@ -1,12 +1,13 @@
-"""What the service asks of a store of reports, in the words of the domain.
+"""Reports, re-checks and the interface of the queue that stores them.
 
-A report that `append` answered for is kept, whatever process is killed afterwards (Q5). A report appends a row and
-queues a re-check, and nothing here deletes or overwrites a report.
+When `append` returns, the report is durable, whatever process is killed afterwards (Q5). A report appends a row and
+queues a re-check; nothing deletes or overwrites a report.
 """
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from hashlib import sha256
 from json import dumps
 from typing import Literal, Protocol
@@ -16,17 +17,40 @@ from index_mappings.coupon_codes import folded_code
 ReportKind = Literal["code", "shop", "fact"]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """One row: who says what of which shop. There is no free text in it.
+class Reason(StrEnum):
+    """Why no report can be stored, as /ready may say it: no path, host or text of a library (O1)."""
+
+    NO_ANSWER = "The report queue does not answer."
+    FULL = "The disk of the report queue is full."
+    READ_ONLY = "The file of the report queue can't be written: a read-only disk, or missing rights."
+    FAILING = "The disk of the report queue fails."
+
+
+class ReportsUnavailable(Exception):  # noqa: N818 - it names the state that callers see
+    """The store did not confirm in time. The text is for the log, never for a caller (E5).
+
+    An append that raises it may have been written. It can be repeated, as the dedup mark prevents a second report.
 
     Attributes:
-        source: the name of the token it came with (Q5).
-        kind: a wrong coupon code, a wrong shop, or a wrong fact about one.
-        shop_id: the id of a shop that was public when the report came.
+        reason: why, as far as it is known.
+    """
+
+    def __init__(self, text: str, reason: Reason = Reason.NO_ANSWER) -> None:
+        self.reason = reason
+        super().__init__(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One report. It has no free text.
+
+    Attributes:
+        source: the id of the token of the call (Q5).
+        kind: a wrong coupon code, a wrong shop, or a wrong fact about a shop.
+        shop_id: the id of a shop that was public when the report arrived.
         code: the coupon's code as sent, in NFC; None unless the kind is "code".
         reason: one of the fixed reasons of its kind.
-        reported_at: when it came, in UTC.
+        reported_at: when it arrived, in UTC.
     """
 
     source: str
@@ -38,23 +62,23 @@ class Report:
 
     @property
     def mark(self) -> str:
-        """What two reports have in common when they are the same one again: 64 hexadecimal digits."""
+        """The dedup key, equal for reports that repeat each other: 64 hexadecimal digits."""
         code = None if self.code is None else folded_code(self.code)
-        # JSON keeps the borders between the parts, which joining them would lose.
+        # JSON, as joined parts would lose their boundaries.
         same = dumps([self.source, self.shop_id, self.kind, code, self.reason])
         return sha256(same.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """One entry of the queue: look again at what a report is about.
+    """One entry of the queue: a request to check the subject of a report again.
 
     Attributes:
-        id: the queue's name for it.
+        id: the entry's id in the queue.
         report: the report that queued it.
-        deliveries: how often it was claimed so far.
-        claimed_by: the worker that holds it, or held it last; None when nobody has claimed it yet.
-        idle_seconds: since it was claimed last; None when nobody has, and of a dead letter.
+        deliveries: how often it has been claimed.
+        claimed_by: the last worker that claimed it; None if it was never claimed.
+        idle_seconds: since the last claim; None if it was never claimed, and for a dead letter.
     """
 
     id: str
@@ -66,7 +90,7 @@ class Recheck:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker that holds re-checks: how many, and the seconds since it was last heard of."""
+    """A worker that holds re-checks: how many, and the seconds since its last claim."""
 
     name: str
     pending: int
@@ -78,11 +102,11 @@ class Waiting:
     """The state of the queue, for operators.
 
     Attributes:
-        depth: re-checks that nobody has acknowledged: lag and pending together.
-        lag: those that nobody has claimed yet.
-        pending: those that a worker holds.
-        dead: those given up after too many deliveries.
-        workers: who holds any, by name.
+        depth: re-checks that are not acknowledged: lag and pending together.
+        lag: re-checks that no worker has claimed yet.
+        pending: re-checks that a worker holds.
+        dead: re-checks given up after too many deliveries.
+        workers: the workers that hold any, by name.
         rechecks: the oldest of `depth`, oldest first.
         dead_letters: the oldest of `dead`, oldest first.
     """
@@ -103,38 +127,38 @@ class ReportQueue(Protocol):
     """
 
     async def append(self, report: Report) -> bool:
-        """Keep a report and queue its re-check, in one step.
+        """Store a report and queue its re-check, atomically.
 
         Returns:
-            True when it was appended; False when its mark stands already, so that nothing was. Either way what the
-            mark stands for is kept durably.
+            True when it was appended; False when the same report was stored before, so that nothing was appended.
+            Either way the report is durable.
         """
 
     async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
-        """Take re-checks, new ones first, then those that a worker has held for longer than `idle_seconds`.
+        """Claim re-checks: new ones first, then those that a worker has held for longer than `idle_seconds`.
 
-        An entry that would be delivered once too often becomes a dead letter instead. A worker may see an entry twice:
-        what it does about one must bear repeating.
+        An entry that would exceed the number of deliveries becomes a dead letter instead. A worker may receive an entry
+        twice, so its work must be repeatable.
         """
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Take entries off the queue.
+        """Remove finished entries from the queue.
 
         Returns:
-            The ids that were: those that this worker holds. Others are known to nobody or are another worker's by now.
+            The ids of the removed entries: those that this worker held.
         """
 
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue, with at most `count` entries of each list."""
 
     def export(self) -> AsyncIterator[Report]:
-        """All reports ever, in the order in which they were appended."""
+        """All reports ever stored, in the order of appending."""
 
     async def depth(self) -> int:
-        """How many re-checks nobody has acknowledged."""
+        """How many re-checks are not acknowledged."""
 
     async def check(self) -> None:
-        """Find out whether a report could be kept now; raises ReportsUnavailable with the reason where not."""
+        """Check that a report could be stored now; raises ReportsUnavailable with the reason otherwise."""
 
     async def close(self) -> None:
-        """Release connections and files."""
+        """Close connections and files."""

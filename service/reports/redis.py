@@ -1,14 +1,14 @@
 """Reports in Redis Streams, for any number of service processes and workers.
 
-An acknowledgement means: Redis has run the append and answered. With `appendonly yes` and `appendfsync always`, which
-this store wants and without which it warns, the report is then on the server's disk: neither a kill nor a power cut
-takes it away. With `appendfsync everysec` it outlives the kill of a process, not a power cut within the
-second. A replica is not waited for: a failover may lose what only the old primary had.
+When `append` returns, Redis has run the script and answered. With `appendonly yes` and `appendfsync always` (the store
+warns if these are not set) the report is then on the server's disk and survives a kill and a power cut. With
+`appendfsync everysec` it survives a kill, but not a power cut within the second. The store does not wait for replicas:
+a failover may lose reports that only the old primary had.
 
-What only reads, and an append, is sent once more within the same deadline when its connection broke. For an append
-that is safe by the dedup mark, which holds the attempt's name: the second sending is told what the first was. A claim
-is not sent again: what a lost answer held is handed out when it has been idle. No report is ever trimmed. All keys
-share one hash tag, one slot of a cluster.
+Reads and appends are retried once within their deadline when the connection broke. An append may be retried because the
+dedup mark stores the id of the attempt: the retry gets the answer of the first attempt. A claim is not retried: entries
+of a lost answer are delivered again when they have been idle. Reports are never trimmed. All keys share one hash tag,
+and so one slot of a cluster.
 """
 
 import logging
@@ -18,9 +18,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisAway, RedisConnection
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import Recheck, Report, Waiting
+from service.redis.connection import RedisConnection, RedisUnavailable
+from service.reports.protocol import Recheck, Report, ReportsUnavailable, Waiting
 from service.reports.redis_replies import claimed_from_reply, waiting_from_reply
 from service.reports.redis_scripts import ACKNOWLEDGE, APPEND, CLAIM, WAITING
 from service.reports.wire import report_from_texts, report_to_texts
@@ -46,14 +45,14 @@ class RedisReports:
         timeout: float = 1.5,
         max_deliveries: int = 5,
     ) -> None:
-        """Connect lazily.
+        """Configure the queue; it connects at the first call.
 
         Args:
-            access: the way to Redis.
-            prefix: what all keys begin with, in braces: one hash tag.
-            window_seconds: how long the same report appends nothing more (Q5).
-            timeout: seconds for a whole call: waiting for a connection, connecting, asking again and all.
-            max_deliveries: how often a re-check is handed out before it becomes a dead letter.
+            access: how Redis is reached.
+            prefix: the prefix of all keys, in braces as their hash tag.
+            window_seconds: how long a repetition of the same report appends nothing (Q5).
+            timeout: seconds for a whole call, including connecting and a retry.
+            max_deliveries: how often a re-check is delivered before it becomes a dead letter.
         """
         self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="reports")
         self._client: Any = self._redis.client
@@ -67,40 +66,40 @@ class RedisReports:
         self._append, self._claim, self._acknowledge, self._waiting = map(
             self._redis.script, (APPEND, CLAIM, ACKNOWLEDGE, WAITING)
         )
-        self._durability_told = False
+        self._durability_checked = False
 
     async def append(self, report: Report) -> bool:
-        """Keep a report and queue its re-check in one script: mark, report and re-check, or none of them."""
+        """Store a report and queue its re-check in one script: mark, report and re-check, or none of them."""
         texts = report_to_texts(report)
         flat = [part for field in texts.items() for part in field]
         keys = [f"{self._marks}{report.mark}", self._reports, self._rechecks]
         arguments: list[str | int] = [self._window_ms, secrets.token_hex(8), *flat]
 
-        appended = bool(await self._asked(lambda: self._append(keys, arguments), twice=True))
-        if not self._durability_told:
-            self._durability_told = True
-            await self._tell_durability()
+        appended = bool(await self._call(lambda: self._append(keys, arguments), twice=True))
+        if not self._durability_checked:
+            self._durability_checked = True
+            await self._check_durability()
         return appended
 
     async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
-        """Take re-checks, new ones first, then abandoned ones; those delivered too often become dead letters."""
+        """Claim re-checks, new ones first, then abandoned ones; those delivered too often become dead letters."""
         idle_ms = max(1, round(idle_seconds * 1000))
         arguments: list[str | int] = [GROUP, worker, count, idle_ms, self._max_deliveries]
-        reply = await self._asked(lambda: self._claim([self._rechecks, self._dead], arguments))
+        reply = await self._call(lambda: self._claim([self._rechecks, self._dead], arguments))
         return claimed_from_reply(reply, worker)
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Take the entries that the worker holds off the queue; the others are left as they are."""
+        """Remove the entries that the worker holds; others stay."""
         arguments: list[str] = [GROUP, worker, *filter(_ENTRY_ID.fullmatch, ids)]
-        return tuple(await self._asked(lambda: self._acknowledge([self._rechecks], arguments)))
+        return tuple(await self._call(lambda: self._acknowledge([self._rechecks], arguments)))
 
     async def waiting(self, count: int) -> Waiting:
-        """The state of the queue, as of one moment."""
-        reply = await self._asked(lambda: self._waiting([self._rechecks, self._dead], [GROUP, count]), twice=True)
+        """The state of the queue at one time."""
+        reply = await self._call(lambda: self._waiting([self._rechecks, self._dead], [GROUP, count]), twice=True)
         return waiting_from_reply(reply)
 
     async def export(self) -> AsyncIterator[Report]:
-        """All reports ever, in the order in which they were appended; a page is read at a time."""
+        """All reports ever stored, in the order of appending, read page by page."""
         page = await self._page("-")
         while page:
             for _, texts in page:
@@ -108,33 +107,33 @@ class RedisReports:
             page = await self._page(f"({page[-1][0]}")
 
     async def depth(self) -> int:
-        """How many re-checks nobody has acknowledged."""
-        return int(await self._asked(lambda: self._client.xlen(self._rechecks), twice=True))
+        """How many re-checks are not acknowledged."""
+        return int(await self._call(lambda: self._client.xlen(self._rechecks), twice=True))
 
     async def check(self) -> None:
-        """Whether it answers. One that takes no writes is found out by the limiter, which is in Redis too then."""
+        """Check that Redis answers. That it takes writes is checked by the limiter, which uses Redis too then."""
         await self.depth()
 
     async def close(self) -> None:
-        """Close the connections; what is under way is given up."""
+        """Close the connections; pending calls fail."""
         await self._redis.close()
 
     async def _page(self, start: str) -> list[tuple[str, dict[str, str]]]:
-        found: Any = await self._asked(lambda: self._client.xrange(self._reports, start, "+", _PAGE), twice=True)
-        return list(found)
+        entries: Any = await self._call(lambda: self._client.xrange(self._reports, start, "+", _PAGE), twice=True)
+        return list(entries)
 
-    async def _asked(self, ask: Callable[[], Awaitable[_Answer]], *, twice: bool = False) -> _Answer:
-        """The answer, within the deadline, or our own failure; where `twice`, a lost connection is not the end."""
+    async def _call(self, command: Callable[[], Awaitable[_Answer]], *, twice: bool = False) -> _Answer:
+        """The answer within the deadline; with `twice`, the command is retried once after a lost connection."""
         try:
-            return await self._redis.asked(ask, twice=twice)
-        except RedisAway as away:
+            return await self._redis.execute(command, retry=twice)
+        except RedisUnavailable as away:
             raise ReportsUnavailable(f"Redis did not confirm: {away}") from None
 
-    async def _tell_durability(self) -> None:
-        """Warn once when an acknowledgement is worth less than it should be; a server that won't say is left alone."""
-        stated = await self._redis.settings("append*", self._reports)
-        if not stated:
-            _LOG.info("Redis does not tell whether it syncs before it answers")
+    async def _check_durability(self) -> None:
+        """Warn if Redis answers before a report is on disk; a server may refuse to show its settings."""
+        settings = await self._redis.settings("append*", self._reports)
+        if not settings:
+            _LOG.info("Redis does not show whether it syncs before it answers")
             return
-        if (stated.get("appendonly"), stated.get("appendfsync")) != ("yes", "always"):
+        if (settings.get("appendonly"), settings.get("appendfsync")) != ("yes", "always"):
             _LOG.warning("Redis answers before a report is on disk: set appendonly yes and appendfsync always")

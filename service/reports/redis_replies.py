@@ -1,7 +1,4 @@
-"""What the scripts for Redis return, read into the values of the protocol.
-
-A reply is lists in lists, as Redis 7.0 sends them to a script: field, value, field, value.
-"""
+"""Parses the replies of the Redis scripts: nested lists, in which fields and values alternate."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +8,9 @@ from service.reports.wire import report_from_texts
 
 
 def claimed_from_reply(reply: Sequence[Any], worker: str) -> tuple[Recheck, ...]:
-    """The re-checks that a claim has just given to the worker: [[id, fields, deliveries], ...]."""
+    """The re-checks that the worker has just claimed: [[id, fields, deliveries], ...]."""
     return tuple(
-        Recheck(entry_id, report_from_texts(_paired(fields)), int(deliveries), worker, 0.0)
+        Recheck(entry_id, report_from_texts(_as_dict(fields)), int(deliveries), worker, 0.0)
         for entry_id, fields, deliveries in reply
     )
 
@@ -22,15 +19,15 @@ def waiting_from_reply(reply: Sequence[Any]) -> Waiting:
     """The state of the queue: [depth, dead, pending, consumers, entries, their states, dead letters]."""
     depth, dead, pending, consumers, entries, states, dead_letters = reply
     held = {entry_id: (worker, idle_ms / 1000, deliveries) for entry_id, worker, idle_ms, deliveries in states}
-    workers = [_worker(_paired(consumer)) for consumer in consumers]
+    workers = [_worker(_as_dict(consumer)) for consumer in consumers]
     return Waiting(
         depth=depth,
         lag=depth - pending,
         pending=pending,
         dead=dead,
         workers=tuple(sorted((worker for worker in workers if worker.pending), key=lambda worker: worker.name)),
-        rechecks=tuple(_recheck(entry_id, _paired(fields), held.get(entry_id)) for entry_id, fields in entries),
-        dead_letters=tuple(_dead_letter(_paired(fields)) for _, fields in dead_letters),
+        rechecks=tuple(_recheck(entry_id, _as_dict(fields), held.get(entry_id)) for entry_id, fields in entries),
+        dead_letters=tuple(_dead_letter(_as_dict(fields)) for _, fields in dead_letters),
     )
 
 
@@ -43,9 +40,9 @@ def _dead_letter(texts: dict[str, Any]) -> Recheck:
     return Recheck(texts["recheck"], report_from_texts(texts), int(texts["deliveries"]), texts["worker"], None)
 
 
-def _worker(told: dict[str, Any]) -> Worker:
-    return Worker(told["name"], int(told["pending"]), told["idle"] / 1000)
+def _worker(fields: dict[str, Any]) -> Worker:
+    return Worker(fields["name"], int(fields["pending"]), fields["idle"] / 1000)
 
 
-def _paired(flat: Sequence[Any]) -> dict[str, Any]:
+def _as_dict(flat: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(flat[::2], flat[1::2], strict=True))

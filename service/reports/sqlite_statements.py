@@ -1,15 +1,11 @@
-"""What the report queue does in SQLite, statement by statement; each function is one transaction on an open file.
-
-A change is whole or it is not there: everything that writes runs inside `_transaction`.
-"""
+"""The SQL of the report queue; each function is one transaction on an open file."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import Recheck, Report, Waiting, Worker
+from service.reports.protocol import Recheck, Report, ReportsUnavailable, Waiting, Worker
 from service.reports.wire import report_from_texts, report_to_texts
 
 VERSION: Final = 1
@@ -24,7 +20,7 @@ _SCHEMA: Final = (
     """,
     "CREATE TABLE marks (mark TEXT PRIMARY KEY, expires_at REAL NOT NULL) WITHOUT ROWID",
     "CREATE INDEX marks_by_end ON marks (expires_at)",
-    # The id is the report's: one report, one re-check.
+    # The id is that of the report, as each report has one re-check.
     """
     CREATE TABLE rechecks (
         id INTEGER PRIMARY KEY REFERENCES reports, deliveries INTEGER NOT NULL DEFAULT 0, worker TEXT,
@@ -46,7 +42,7 @@ _NEXT: Final = (
 
 
 def prepare(db: sqlite3.Connection) -> None:
-    """Make an opened file durable, and its tables if it is new.
+    """Set an open file to durable writes, and create the tables if it is new.
 
     Raises:
         ReportsUnavailable: the file is of another version, or its file system can't do WAL.
@@ -57,7 +53,7 @@ def prepare(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA synchronous = FULL")
     if _version(db) == 0:
         with _transaction(db):
-            # Another process may have been faster.
+            # Another process may have created the tables.
             if _version(db) == 0:
                 for statement in _SCHEMA:
                     db.execute(statement)
@@ -66,7 +62,7 @@ def prepare(db: sqlite3.Connection) -> None:
 
 
 def append(db: sqlite3.Connection, report: Report, now: float, window: float) -> bool:
-    """Write mark, report and re-check; False when the mark stands."""
+    """Write mark, report and re-check; returns False when the mark exists."""
     texts = report_to_texts(report)
     with _transaction(db):
         db.execute("DELETE FROM marks WHERE expires_at <= ?", (now,))
@@ -81,7 +77,7 @@ def append(db: sqlite3.Connection, report: Report, now: float, window: float) ->
 def claim(
     db: sqlite3.Connection, worker: str, count: int, idle_seconds: float, *, now: float, max_deliveries: int
 ) -> tuple[Recheck, ...]:
-    """Bury what was delivered too often, then take new entries, then abandoned ones."""
+    """Turn entries delivered too often into dead letters, then claim new entries, then abandoned ones."""
     abandoned = (now - idle_seconds,)
     with _transaction(db):
         db.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (worker, now))
@@ -90,28 +86,28 @@ def claim(
             (max_deliveries, *abandoned),
         )
         ids = db.execute("SELECT id FROM rechecks WHERE dead = 0 AND deliveries = 0 ORDER BY id LIMIT ?", (count,))
-        taken = [entry_id for (entry_id,) in ids]
+        claimed = [entry_id for (entry_id,) in ids]
         ids = db.execute(
             "SELECT id FROM rechecks WHERE dead = 0 AND deliveries > 0 AND claimed_at <= ? ORDER BY id LIMIT ?",
-            (*abandoned, count - len(taken)),
+            (*abandoned, count - len(claimed)),
         )
-        taken += [entry_id for (entry_id,) in ids]
+        claimed += [entry_id for (entry_id,) in ids]
         db.executemany(
             "UPDATE rechecks SET deliveries = deliveries + 1, worker = ?, claimed_at = ? WHERE id = ?",
-            [(worker, now, entry_id) for entry_id in taken],
+            [(worker, now, entry_id) for entry_id in claimed],
         )
-        rows = [db.execute(f"{_ENTRIES} WHERE id = ?", (entry_id,)).fetchone() for entry_id in taken]
+        rows = [db.execute(f"{_ENTRIES} WHERE id = ?", (entry_id,)).fetchone() for entry_id in claimed]
         return tuple(_recheck(row, now) for row in rows)
 
 
 def acknowledge(db: sqlite3.Connection, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-    """Remove what the worker holds."""
+    """Remove the entries that the worker holds."""
     with _transaction(db):
         return tuple(entry_id for entry_id in ids if _removed(db, worker, entry_id))
 
 
 def waiting(db: sqlite3.Connection, count: int, now: float) -> Waiting:
-    """Count and list, all as of one snapshot."""
+    """Count and list the entries in one snapshot."""
     with _transaction(db, "DEFERRED"):
         (lag, pending, dead) = db.execute(
             "SELECT COUNT(*) FILTER (WHERE dead = 0 AND deliveries = 0),"
@@ -135,7 +131,7 @@ def waiting(db: sqlite3.Connection, count: int, now: float) -> Waiting:
 
 
 def reports_after(db: sqlite3.Connection, after: int, count: int) -> list[tuple[int, Report]]:
-    """The next reports with their row numbers."""
+    """The next reports with their row ids."""
     return [(row_id, _report(texts)) for row_id, *texts in db.execute(_NEXT, (after, count))]
 
 
@@ -146,14 +142,14 @@ def depth(db: sqlite3.Connection) -> int:
 
 
 def write_page(db: sqlite3.Connection) -> None:
-    """Commit the page that holds the version, as it is."""
+    """Rewrite the page that holds the version, unchanged, and commit it."""
     with _transaction(db):
         db.execute(f"PRAGMA user_version = {VERSION}")
 
 
 @contextmanager
 def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    # A deferred one that turns to writing may be told "busy" at once: writers take their lock first.
+    # IMMEDIATE, as a deferred transaction that starts to write may fail with "busy" without waiting.
     db.execute(f"BEGIN {kind}")
     try:
         yield

@@ -1,20 +1,16 @@
-"""A report as the flat texts that a store keeps.
-
-Reading gives back what was written: nothing is guessed for a field that is not there.
-"""
+"""Encodes a report as the flat texts that a store holds, and decodes it; a missing field is an error."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import Report, ReportKind
+from service.reports.protocol import Report, ReportKind, ReportsUnavailable
 
 _KINDS: Final[Mapping[str, ReportKind]] = {"code": "code", "shop": "shop", "fact": "fact"}
 
 
 def report_to_texts(report: Report) -> dict[str, str]:
-    """The fields of a stream entry; `code` is left out where there is none."""
+    """The fields of a stream entry; `code` is omitted if it is None."""
     texts = {
         "source": report.source,
         "kind": report.kind,
@@ -26,10 +22,10 @@ def report_to_texts(report: Report) -> dict[str, str]:
 
 
 def report_from_texts(texts: Mapping[str, str | None]) -> Report:
-    """The report of a row or a stream entry; other fields in it are passed over.
+    """The report of a row or a stream entry; other fields are ignored.
 
     Raises:
-        ReportsUnavailable: the store holds something that this service has not written.
+        ReportsUnavailable: the store holds an entry that this service has not written.
     """
     try:
         return Report(
@@ -44,12 +40,12 @@ def report_from_texts(texts: Mapping[str, str | None]) -> Report:
         raise ReportsUnavailable("the store holds a report that can't be read") from error
 
 
-def time_to_text(moment: datetime) -> str:
-    """RFC 3339 in UTC to the microsecond, so that texts sort as times do.
+def time_to_text(time: datetime) -> str:
+    """RFC 3339 in UTC with microseconds, so that texts sort like times.
 
     Raises:
         ValueError: the time has no zone.
     """
-    if moment.tzinfo is None:
+    if time.tzinfo is None:
         raise ValueError("a report's time needs a zone")
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

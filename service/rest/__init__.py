@@ -1,1 +1,1 @@
-"""The HTTP doors beside MCP: the tool routes, /suggest, the probes, and what every HTTP answer has in common."""
+"""The REST endpoints: tools, probes, operations, and the OpenAPI document."""

@@ -1,137 +1,135 @@
-"""/api/ops/state, /metrics/resources and /metrics: what those who run the service read of it, behind one key.
+"""The operators' endpoints /api/ops/state, /metrics/resources and /metrics, protected by a key if one is configured.
 
-The key is asked for only when one is configured. Without one the endpoints are open and count as reads of the caller,
-so that nobody keeps the engines busy by them; with one, a caller who has it is not counted, and one who has not is
-refused before anything is asked, and counted.
+Without a key the endpoints are open, and a request counts as a read of the caller, which bounds the load on the
+engines. With a key, a request with the right key is not counted; any other one is counted and refused.
 """
 
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
 from pydantic import SecretStr
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, OpsKeyRequiredError, ServiceError
-from service.http.callers import http_caller
-from service.http.responses import Answer, Asked, Endpoint, Headers, json_answer, problem_answer
+from service.http.responses import Answer, Endpoint, Headers, http_caller, json_answer, problem_answer
 from service.limits.policy import Bucket
-from service.observability.exposition import exposed
+from service.observability.exposition import encode_families
 from service.observability.processes import process_families
 from service.observability.prometheus import PrometheusMetrics
 from service.observability.resources import resource_families
-from service.observability.scrape_gauges import standing_families
-from service.operations.health import Away, Questions
+from service.observability.scrape_gauges import scrape_gauge_families
+from service.operations.health import HealthProbe, Unavailable
 from service.operations.state_document import About, ops_state
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
-from service.runtime.wire import header
 
-OPS_KEY_HEADER: Final = b"x-ops-key"
+OPS_KEY_HEADER: Final = "x-ops-key"
 STATE_PATH: Final = "/api/ops/state"
 RESOURCES_PATH: Final = "/metrics/resources"
 METRICS_PATH: Final = "/metrics"
 
 _READS: Final = ("GET", "HEAD")
-_NO_ACCOUNTS: Final = "The search engine does not tell of the accounts just now; try again in 1 second."
+_NO_ACCOUNTS: Final = "The accounts can't be read from the search engine just now; try again in 1 second."
 
 
 class OpsKey:
-    """Who may ask."""
+    """The check of the operations key."""
 
     def __init__(self, key: SecretStr | None, admission: Admission, trusted: Proxies) -> None:
         """Configure the key.
 
         Args:
-            key: None leaves the endpoints open.
-            admission: counts the calls.
-            trusted: the proxies that tell whose call it is.
+            key: the key; None leaves the endpoints open.
+            admission: counts the requests.
+            trusted: the trusted proxies.
         """
-        # Hashes are of one length, so comparing them tells nothing of the key's.
+        # Hashes have one length, so a comparison does not disclose the length of the key.
         self._key = None if key is None else sha256(key.get_secret_value().strip().encode()).digest()
         self._admission = admission
         self._trusted = trusted
 
-    async def check(self, asked: Asked) -> Headers:
-        """Let a request pass.
+    async def check(self, request: Request) -> Headers:
+        """Check the key of a request, or count the request where no key is configured.
 
         Returns:
-            What its answer says of the quota.
+            The headers of the quota.
 
         Raises:
-            OpsKeyRequiredError: a key is configured, and the request has another one or none.
-            QuotaExceededError: none is configured, and the caller's reads are used up.
+            OpsKeyRequiredError: the configured key is missing or wrong.
+            QuotaExceededError: no key is configured, and the caller's quota of reads is used up.
         """
-        caller = http_caller(asked.scope, Channel.REST, self._trusted)
+        caller = http_caller(request.scope, Channel.REST, self._trusted)
         if self._key is None:
             return (await self._admission.admit(caller, Bucket.READS)).headers
-        given = header(asked.headers, OPS_KEY_HEADER)
+        given = request.headers.get(OPS_KEY_HEADER)
         if given is not None and hmac.compare_digest(sha256(given.encode("latin-1")).digest(), self._key):
             return ()
         await self._admission.count_refused(caller)
         raise OpsKeyRequiredError
 
 
-def state_endpoint(key: OpsKey, questions: Questions, about: About) -> Endpoint:
-    """GET /api/ops/state: 200 with whatever is known, also when parts are away; each says so for itself."""
+def state_endpoint(key: OpsKey, probe: HealthProbe, about: About) -> Endpoint:
+    """GET /api/ops/state: 200 also when parts are unavailable, each of which is reported as such."""
 
-    async def answer(_: Asked) -> Answer:
-        state = ops_state(about, await questions.situation(), datetime.now(UTC))
+    async def answer(_: Request) -> Answer:
+        state = ops_state(about, await probe.snapshot(), datetime.now(UTC))
         return json_answer(state.model_dump(mode="json"))
 
-    return _behind(key, answer)
+    return _protected(key, answer)
 
 
-def resources_endpoint(key: OpsKey, questions: Questions) -> Endpoint:
-    """GET /metrics/resources: 503 when the engine is away, for an empty exposition would say that there are none."""
+def resources_endpoint(key: OpsKey, probe: HealthProbe) -> Endpoint:
+    """GET /metrics/resources: 503 when the engine is unavailable, as an empty exposition would mean no accounts."""
 
-    async def answer(asked: Asked) -> Answer:
-        found = await questions.generations()
-        if isinstance(found, Away):
+    async def answer(request: Request) -> Answer:
+        found = await probe.generations()
+        if isinstance(found, Unavailable):
             raise BackendUnavailableError(_NO_ACCOUNTS)
-        families = resource_families(found.operations)
-        written = exposed(families, header(asked.headers, b"accept"))
-        return Answer(200, written.body, written.media_type)
+        exposition = encode_families(resource_families(found.operations), request.headers.get("accept"))
+        return Answer(200, exposition.body, exposition.media_type)
 
-    return _behind(key, answer)
+    return _protected(key, answer)
 
 
-def metrics_endpoint(key: OpsKey, questions: Questions, about: About, metrics: PrometheusMetrics) -> Endpoint:
-    """GET /metrics: what has been counted, and what stands just now; a part that is away is `up` 0."""
+def metrics_endpoint(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> Endpoint:
+    """GET /metrics: counters and current gauges; `up` is 0 for a part that is unavailable."""
 
-    async def answer(asked: Asked) -> Answer:
-        standing = standing_families(about.service, await questions.situation())
-        accept = header(asked.headers, b"accept")
-        # Files of other workers and of the system are read for it.
-        written = await asyncio.to_thread(
-            lambda: exposed([*metrics.families(), *standing, *process_families(metrics.workers())], accept)
+    async def answer(request: Request) -> Answer:
+        gauges = scrape_gauge_families(about.service, await probe.snapshot())
+        accept = request.headers.get("accept")
+        # In a thread, as it reads files of other workers and of the system.
+        exposition = await asyncio.to_thread(
+            lambda: encode_families([*metrics.families(), *gauges, *process_families(metrics.workers())], accept)
         )
-        return Answer(200, written.body, written.media_type)
+        return Answer(200, exposition.body, exposition.media_type)
 
-    return _behind(key, answer)
+    return _protected(key, answer)
 
 
-def operations_routes(key: OpsKey, questions: Questions, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
-    """The three routes. They stand beside the gate: whoever is on call must get in when nobody else does."""
+def operations_routes(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
+    """The three routes. They do not pass the gate, so that operators can use them during overload."""
     return [
-        Route(STATE_PATH, endpoint=state_endpoint(key, questions, about)),
-        Route(RESOURCES_PATH, endpoint=resources_endpoint(key, questions)),
-        Route(METRICS_PATH, endpoint=metrics_endpoint(key, questions, about, metrics)),
+        Route(STATE_PATH, endpoint=state_endpoint(key, probe, about)),
+        Route(RESOURCES_PATH, endpoint=resources_endpoint(key, probe)),
+        Route(METRICS_PATH, endpoint=metrics_endpoint(key, probe, about, metrics)),
     ]
 
 
-def _behind(key: OpsKey, answer: Callable[[Asked], Awaitable[Answer]]) -> Endpoint:
-    async def checked(asked: Asked) -> Answer:
-        counted: Headers = ()
+def _protected(key: OpsKey, answer: Callable[[Request], Awaitable[Answer]]) -> Endpoint:
+    async def checked(request: Request) -> Answer:
+        quota: Headers = ()
         try:
-            counted = await key.check(asked)
-            answered = await answer(asked)
+            quota = await key.check(request)
+            answered = await answer(request)
         except ServiceError as error:
-            return problem_answer(error, counted)
-        return Answer(answered.status, answered.body, answered.media_type, counted)
+            return problem_answer(error, quota)
+        return replace(answered, headers=quota)
 
     return Endpoint(_READS, checked)

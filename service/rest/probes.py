@@ -1,13 +1,15 @@
-"""/health, /ready and /version: what those who run the service ask it (O1)."""
+"""The probes /health, /ready and /version (O1)."""
 
+from asyncio import Event
 from typing import Final
+
+from starlette.requests import Request
 
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
-from service.http.responses import Answer, Asked, Endpoint, json_answer, problem_answer, stamp_headers
-from service.rest.report_readiness import ReportsCheck
+from service.http.responses import Answer, Endpoint, json_answer, problem_answer, stamp_headers
+from service.rest.report_readiness import ReportReadiness
 from service.runtime.build_stamp import BuildStamp
-from service.runtime.draining import Draining
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 
 SERVICE: Final = "shop-directory"
@@ -28,22 +30,22 @@ _UNAVAILABLE: Final = "search: the search engine does not answer."
 
 
 def health_endpoint() -> Endpoint:
-    """Alive: a constant, asking nobody."""
+    """The process is alive: a constant answer."""
 
-    async def answer(_: Asked) -> Answer:
+    async def answer(_: Request) -> Answer:
         return _HEALTHY
 
     return Endpoint(_READS, answer)
 
 
-def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Draining) -> Endpoint:
-    """Say whether the live generation can be read and its typeahead is open, or why not (G4).
+def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: Event) -> Endpoint:
+    """Whether the live generation can be read and its typeahead is open, and why not (G4).
 
-    It is degraded while no report can be taken (O1). A process that is being stopped is not ready, whatever else is.
+    The service is degraded while no report can be taken (O1). A process that is being stopped is not ready.
     """
 
-    async def answer(_: Asked) -> Answer:
-        if draining.begun:
+    async def answer(_: Request) -> Answer:
+        if draining.is_set():
             return problem_answer(NotReadyError(_DRAINING))
         try:
             stamp = await live.stamp()
@@ -56,7 +58,7 @@ def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Draining) ->
         except BackendUnavailable:
             return problem_answer(NotReadyError(_UNAVAILABLE))
         except TimeoutError:
-            # The first request of a process waits for its typeahead.
+            # The first request of a process waits until the typeahead is open.
             reason = live.typeahead_state().reason
             return problem_answer(NotReadyError(f"typeahead: {reason}." if reason else _UNAVAILABLE))
         if (state := live.typeahead_state()).status != "ready":
@@ -72,17 +74,17 @@ def ready_endpoint(live: LiveData, reports: ReportsCheck, draining: Draining) ->
 
 
 def version_endpoint(stamp: BuildStamp | None) -> Endpoint:
-    """Which build runs; 503 when it does not know.
+    """Which build runs; 503 when it is unknown.
 
     Args:
-        stamp: what the build says of itself.
+        stamp: the stamp of the build.
     """
     if stamp is None:
-        known = problem_answer(VersionUnknownError())
+        constant = problem_answer(VersionUnknownError())
     else:
-        known = json_answer({"service": SERVICE, "commit": stamp.commit, "builtAt": stamp.built_at})
+        constant = json_answer({"service": SERVICE, "commit": stamp.commit, "builtAt": stamp.built_at})
 
-    async def answer(_: Asked) -> Answer:
-        return known
+    async def answer(_: Request) -> Answer:
+        return constant
 
     return Endpoint(_READS, answer)

@@ -1,4 +1,4 @@
-"""Whether reports could be taken now: looked at for who asks for readiness, briefly and at most once a second."""
+"""Whether reports can be taken now: checked for /ready, with a short timeout and at most once a second."""
 
 import asyncio
 import time
@@ -7,46 +7,45 @@ from typing import Final
 
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA
 from service.limits.protocol import Limiter, LimiterUnavailable
-from service.reports.failures import Reason, ReportsUnavailable
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import Reason, ReportQueue, ReportsUnavailable
 
-_BOUND_S: Final = 0.5
-_KEPT_S: Final = 1.0
+_TIMEOUT_SECONDS: Final = 0.5
+_CACHE_SECONDS: Final = 1.0
 _NOT_COUNTED: Final = "The quotas of reports can't be counted."
 
 
-class ReportsCheck:
-    """Asks the limiter and the queue, which a report needs both."""
+class ReportReadiness:
+    """Checks the limiter and the queue, both of which a report needs."""
 
     def __init__(self, limiter: Limiter, queue: ReportQueue, clock: Callable[[], float] = time.monotonic) -> None:
-        """Keep the parts; nothing is asked yet.
+        """Prepare the check; nothing is called yet.
 
         Args:
             limiter: counts reports.
-            queue: keeps them.
-            clock: seconds that never go back.
+            queue: stores reports.
+            clock: a monotonic clock, in seconds.
         """
         self._limiter = limiter
         self._queue = queue
         self._clock = clock
-        self._known: str | None = None
-        self._until = float("-inf")
-        self._turn = asyncio.Lock()
+        self._failure: str | None = None
+        self._valid_until = float("-inf")
+        self._lock = asyncio.Lock()
 
     async def failure(self) -> str | None:
-        """Why no report could be taken, without anything that is secret; None when one could.
+        """The reason why no report can be taken, without secrets; None when one can.
 
-        What was found is kept for a second.
+        The result is cached for a second.
         """
-        async with self._turn:
-            if self._clock() >= self._until:
-                self._known = await self._asked()
-                self._until = self._clock() + _KEPT_S
-            return self._known
+        async with self._lock:
+            if self._clock() >= self._valid_until:
+                self._failure = await self._check()
+                self._valid_until = self._clock() + _CACHE_SECONDS
+            return self._failure
 
-    async def _asked(self) -> str | None:
+    async def _check(self) -> str | None:
         try:
-            async with asyncio.timeout(_BOUND_S):
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await self._limiter.hit(READINESS_KEY, READINESS_QUOTA)
                 await self._queue.check()
         except ReportsUnavailable as error:

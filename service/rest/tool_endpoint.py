@@ -1,24 +1,25 @@
-"""POST /tool/<name>: the wire becomes name, raw input and caller; everything else is dispatch's (R5)."""
+"""POST /tool/<name>: reads the arguments and the caller, and leaves the call to the dispatcher (R5)."""
 
 from functools import partial
 from urllib.parse import parse_qsl
 
+from starlette.requests import Request
+
 from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, InvalidInputError, UnsupportedMediaTypeError
-from service.http.callers import http_caller
-from service.http.responses import Answer, Asked, Endpoint, problem_answer, stamp_headers
+from service.http.responses import Answer, Endpoint, http_caller, problem_answer, stamp_headers
 from service.runtime.addresses import Proxies
 from service.runtime.caller import Channel
-from service.runtime.wire import JSON, decode_object, header, is_json, read_body
+from service.runtime.wire import JSON, decode_object, is_json, read_body
 from service.tools.request import invalid, shown_name
 
 
 def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoint:
-    """The endpoint of one tool; `believed` proxies tell whose call it is."""
+    """The endpoint of one tool; the caller's address is read from headers of `trusted` proxies."""
 
-    async def answer(asked: Asked) -> Answer:
-        caller = http_caller(asked.scope, Channel.REST, trusted)
-        outcome = await dispatcher.call(name, partial(_arguments, asked), caller)
+    async def answer(request: Request) -> Answer:
+        caller = http_caller(request.scope, Channel.REST, trusted)
+        outcome = await dispatcher.call(name, partial(_arguments, request), caller)
         headers = (*stamp_headers(outcome.stamp), *outcome.headers)
         if outcome.error is not None:
             return problem_answer(outcome.error, headers, outcome.body)
@@ -27,17 +28,17 @@ def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoi
     return Endpoint(("POST",), answer)
 
 
-async def _arguments(asked: Asked) -> object:
-    if not is_json(header(asked.headers, b"content-type")):
+async def _arguments(request: Request) -> object:
+    if not is_json(request.headers.get("content-type")):
         raise UnsupportedMediaTypeError
-    body = await read_body(asked.headers, asked.receive)
-    if query_string := asked.scope["query_string"]:
-        raise _misplaced(query_string)
+    body = await read_body(request.headers.raw, request.receive)
+    if query_string := request.scope["query_string"]:
+        raise _query_string_error(query_string)
     return decode_object(body)
 
 
-def _misplaced(query_string: bytes) -> InvalidInputError:
-    """Arguments in the query string would be ignored, and a filter among them too (R3)."""
+def _query_string_error(query_string: bytes) -> InvalidInputError:
+    """The error for arguments in the query string; ignoring them could ignore a filter (R3)."""
     names = dict.fromkeys(
         shown_name(name) for name, _ in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
     )

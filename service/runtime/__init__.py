@@ -1,1 +1,1 @@
-"""What every part of the service stands on: the request context, deadlines, circuit breakers, metrics, JSON."""
+"""What all parts of the service use: the request context, deadlines, circuit breakers, metrics, JSON."""

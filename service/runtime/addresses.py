@@ -1,8 +1,8 @@
-"""Who is at the other end: the caller's address and country, from headers of configured proxies only (Q3, A5).
+"""The caller's address and country, which are read from headers of trusted proxies only (Q3, A5).
 
-A header is what anybody may write. It is read from its right end, where the nearest proxy wrote, and only as far as one
-configured proxy names the next; only the one header that the proxies are known to write counts. Nothing here raises on
-what was sent: what can't be read leaves the peer's own address.
+A client can send any header. So the configured header is read from its right end, where the nearest proxy appended to
+it, and only while each hop is a trusted proxy. Reading never raises: where a header can't be read, the address is the
+peer's own.
 """
 
 import re
@@ -22,22 +22,22 @@ _RawHeaders = Iterable[tuple[bytes, bytes]]
 _Network = IPv4Network | IPv6Network
 
 _MAPPED_BITS: Final = 96
-# Longer chains and longer headers than any row of proxies writes.
+# Longer chains and headers than any real chain of proxies makes.
 _MAX_HOPS: Final = 16
 _MAX_HEADER: Final = 4096
 _MAX_PIECES: Final = 8
-_REMEMBERED_PEERS: Final = 10_000
+_CACHED_PEERS: Final = 10_000
 
-_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PAIR: Final = rf'{_WORD}=(?:{_WORD}|"(?:[^"\\]|\\.)*")'
+_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PAIR: Final = rf'{_NAME}=(?:{_NAME}|"(?:[^"\\]|\\.)*")'
 _ELEMENT: Final = re.compile(rf"{_PAIR}(?:[ \t]*;[ \t]*{_PAIR})*;?", re.ASCII)
-_PARTS: Final = re.compile(rf'({_WORD})=(?:({_WORD})|"((?:[^"\\]|\\.)*)")', re.ASCII)
+_PARTS: Final = re.compile(rf'({_NAME})=(?:({_NAME})|"((?:[^"\\]|\\.)*)")', re.ASCII)
 _ESCAPED: Final = re.compile(r"\\(.)")
 _WITH_PORT: Final = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::[0-9]{1,5})?", re.ASCII)
 
 
 class ForwardingHeader(StrEnum):
-    """The header that the configured proxies write: they may pass on another one as a caller wrote it."""
+    """The header that the trusted proxies write; they may pass others on as a client sent them."""
 
     X_FORWARDED_FOR = "x-forwarded-for"
     FORWARDED = "forwarded"
@@ -45,13 +45,13 @@ class ForwardingHeader(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The proxies whose headers are believed.
+    """The trusted proxies.
 
     Attributes:
         networks: their addresses; none by default.
-        unix: whether who comes by a Unix socket is one.
-        header: the one that they write.
-        country_header: lower-case name of the one in which the edge tells the caller's country; None when it does not.
+        unix: whether a peer on a Unix socket is one.
+        header: the header in which they write addresses.
+        country_header: the lower-case name of the header in which they write the caller's country; None for none.
     """
 
     networks: tuple[_Network, ...] = ()
@@ -62,11 +62,11 @@ class Proxies:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a call comes from.
+    """The origin of a call.
 
     Attributes:
-        address: canonical text of an IP address, without a zone, IPv4 mapped into IPv6 as IPv4; or UNKNOWN.
-        country: an assigned ISO 3166-1 alpha-2 code or XK, in capitals; None when no trusted edge tells it.
+        address: an IP address in canonical form, without a zone, IPv4 mapped into IPv6 as IPv4; or UNKNOWN.
+        country: an assigned ISO 3166-1 alpha-2 code or XK, in capitals; None when no trusted proxy reports it.
     """
 
     address: str
@@ -78,29 +78,29 @@ def proxies(
     header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR,
     country_header: str | None = None,
 ) -> Proxies:
-    """Read the settings.
+    """The trusted proxies of the settings.
 
     Args:
-        trusted: addresses, networks as address/bits, or UNIX for who comes by a Unix socket.
-        header: the one that they write.
-        country_header: its name in any case; None or blank for none.
+        trusted: addresses, networks as address/bits, or UNIX for peers on a Unix socket.
+        header: the header in which the proxies write addresses.
+        country_header: the name of the header with the country, in any case; None or blank for none.
 
     Raises:
-        ValueError: one is none of these.
+        ValueError: an entry of `trusted` is invalid.
     """
-    named = [text.strip() for text in trusted]
-    networks = tuple(_network(text) for text in named if text != UNIX)
+    entries = [text.strip() for text in trusted]
+    networks = tuple(_network(text) for text in entries if text != UNIX)
     country = (country_header or "").strip().lower()
-    return Proxies(networks, UNIX in named, header, country or None)
+    return Proxies(networks, UNIX in entries, header, country or None)
 
 
 def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origin:
-    """Where a call comes from; never raises.
+    """The origin of a call; never raises.
 
     Args:
         peer: the address at the other end of the connection; None or blank for a Unix socket.
-        headers: as received, names in lower case.
-        trusted: the configured proxies.
+        headers: the headers as received, with names in lower case.
+        trusted: the trusted proxies.
     """
     address = _address_of_peer(peer) if peer else None
     own = UNKNOWN if address is None else str(address)
@@ -111,12 +111,12 @@ def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origi
 
 
 def is_trusted_peer(peer: str, trusted: Proxies) -> bool:
-    """Whether the address at the other end of a connection is that of a configured proxy."""
+    """Whether the address at the other end of a connection is that of a trusted proxy."""
     return _is_trusted(_address_of_peer(peer), trusted)
 
 
 def _forwarded(headers: _RawHeaders, trusted: Proxies) -> str | None:
-    """The right-most address that is no proxy's; the left-most one when all are; None when that can't be read."""
+    """The right-most address that is not a trusted proxy, else the left-most one; None when it can't be read."""
     whole = ",".join(_values(headers, trusted.header.value))
     found: str | None = None
     for number, hop in enumerate(_hops(whole[-_MAX_HEADER:], trusted.header)):
@@ -146,28 +146,28 @@ def _hops(whole: str, header: ForwardingHeader) -> Iterator[str | None]:
 
 
 def _last_element(pieces: list[str]) -> str | None:
-    """Take the last whole element off the pieces between commas, as quoted text may hold commas too.
+    """Remove the last element from the pieces between commas; quoted text may contain commas, too.
 
-    Read from the left, one quotation mark of a caller would swallow what the proxy wrote behind it.
+    Parsed from the left, an unpaired quotation mark of a client would hide what the proxy appended.
     """
-    taken: list[str] = []
-    while pieces and len(taken) < _MAX_PIECES:
-        taken.insert(0, pieces.pop())
-        element = ",".join(taken).strip(" \t")
+    joined: list[str] = []
+    while pieces and len(joined) < _MAX_PIECES:
+        joined.insert(0, pieces.pop())
+        element = ",".join(joined).strip(" \t")
         if _ELEMENT.fullmatch(element):
             return element
     return None
 
 
 def _for(element: str) -> str | None:
-    named = [
+    nodes = [
         token or _ESCAPED.sub(r"\1", quoted) for name, token, quoted in _PARTS.findall(element) if name.lower() == "for"
     ]
-    return _host(named[0]) if len(named) == 1 else None
+    return _host(nodes[0]) if len(nodes) == 1 else None
 
 
 def _host(node: str) -> str | None:
-    """A node without its port: an address, or one in brackets."""
+    """The host of a node with or without a port and brackets; None when it is malformed."""
     if node.count(":") > 1 and not node.startswith("["):
         return node
     parts = _WITH_PORT.fullmatch(node)
@@ -181,12 +181,12 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
         return None
     if isinstance(address, IPv4Address):
         return address
-    # By its number: a zone means something on the proxy's machine only.
+    # Without its zone, which is meaningful on the proxy's machine only.
     return address.ipv4_mapped or IPv6Address(int(address))
 
 
-# Only of peers, whose texts the system makes: what callers write is never kept.
-_address_of_peer = lru_cache(_REMEMBERED_PEERS)(_address)
+# Cached for peers only, whose texts come from the system: texts of clients are never cached.
+_address_of_peer = lru_cache(_CACHED_PEERS)(_address)
 
 
 def _is_trusted(address: IPv4Address | IPv6Address | None, trusted: Proxies) -> bool:

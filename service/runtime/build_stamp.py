@@ -1,7 +1,7 @@
-"""Which build this is: commit and time, from one source alone. Of a build that does not know, nothing is made up.
+"""The commit and the time of this build, both from the environment or both from a file, or unknown.
 
-The environment comes first. Without it, the file counts that the build hook has put into the wheel (hatch_build.py).
-This module imports nothing of its own package: the hook runs it where nothing else is installed yet.
+The build hook (hatch_build.py) puts the file into the wheel. This module imports nothing of its own package, because
+the hook runs it before the package is installed.
 """
 
 import json
@@ -19,7 +19,7 @@ _UTC: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 
 @dataclass(frozen=True, slots=True)
 class BuildStamp:
-    """What a build says of itself.
+    """The identity of a build.
 
     Attributes:
         commit: 40 hexadecimal digits in lower case.
@@ -31,32 +31,32 @@ class BuildStamp:
 
 
 def stamp_of_build(commit: str | None, built_at: str | None, file: Path = STAMP_FILE) -> BuildStamp | None:
-    """What this build says of itself; None when it does not know, or says it wrongly.
+    """The stamp of this build; None when it is unknown or malformed.
 
     Args:
-        commit: from the environment; None when it says nothing.
-        built_at: from the environment as well. Of a half-given pair the other half is not taken from the file.
-        file: what the build hook wrote, where it did.
+        commit: from the environment; None when it is not set there.
+        built_at: as `commit`. If only one of both is set, the other one is not read from the file.
+        file: written by the build hook; it may be missing.
     """
     if commit is None and built_at is None:
-        commit, built_at = _stored(file)
+        commit, built_at = _read_stamp(file)
     return checked(commit, built_at)
 
 
 def checked(commit: object, built_at: object) -> BuildStamp | None:
-    """The stamp, if both halves are there and well-formed."""
+    """The stamp; None unless both values are well-formed."""
     if not isinstance(commit, str) or not isinstance(built_at, str):
         return None
     return BuildStamp(commit, built_at.replace("+00:00", "Z")) if is_commit(commit) and is_time(built_at) else None
 
 
 def is_commit(text: str) -> bool:
-    """Whether it is a commit: 40 hexadecimal digits in lower case."""
+    """Whether a text is a commit: 40 hexadecimal digits in lower case."""
     return _COMMIT.fullmatch(text) is not None
 
 
 def is_time(text: str) -> bool:
-    """Whether it is an RFC 3339 time in UTC, with `Z` or `+00:00`."""
+    """Whether a text is an RFC 3339 time in UTC, with `Z` or `+00:00`."""
     if _UTC.fullmatch(text) is None:
         return False
     try:
@@ -65,7 +65,7 @@ def is_time(text: str) -> bool:
         return False
 
 
-def _stored(file: Path) -> tuple[Any, Any]:
+def _read_stamp(file: Path) -> tuple[Any, Any]:
     try:
         document = json.loads(file.read_bytes())
         return document["commit"], document["built_at"]

@@ -1,10 +1,11 @@
-"""The end of a call, told the same way for every door: one line in the log, and one count.
+"""The end of a call, reported in the same way for each transport: one line in the log, and one count.
 
-What was asked, by whom and from where is in neither: no query text, no token, no address (E5, V2).
+Neither holds a query, a token or an address (E5, V2).
 """
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,33 +15,33 @@ from service.runtime.request_context import LEFT, RequestContext
 
 OK: Final = "ok"
 EVENT: Final = "call"
-# An answer of a transport's own, which has no code of ours.
+# The outcome of a refusal by a transport's library, which has none of our codes.
 REFUSED: Final = "refused"
 NO_ROUTE: Final = "none"
-# What the line holds beside the request's id, in the log's words.
+# The fields of the line.
 CALL_FIELDS: Final = (
     "request_id", "channel", "route", "outcome", "status", "ms", "engine_ms", "engine_calls", "generation",
 )  # fmt: skip
 
-# Asked every few seconds by machines: their lines would be most of the log.
+# Machines request these every few seconds: their lines would be most of the log.
 _PROBES: Final = frozenset({"health", "ready", "version", "metrics", "metrics_resources"})
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAILURE: Final = 500
 _LOG: Final = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)  # not frozen: a key press makes one
-class EndedCall:
-    """What is told of a call that has ended.
+@dataclass(slots=True)  # not frozen, which is slower to make: each suggest request makes one
+class CompletedCall:
+    """A completed call, as it is logged.
 
     Attributes:
-        request_id: its id.
-        began: seconds of the monotonic clock.
-        status: of HTTP; None without an answer, and over stdio.
+        request_id: the request's id.
+        began: monotonic seconds.
+        status: the HTTP status; None without an answer, and over stdio.
         outcome: `ok`, or the code of the problem that was the answer.
-        generation: that the answer comes from; None where it comes from none.
+        generation: the generation of the answer's data; None where it used none.
         engine_calls: requests to the search engine.
-        engine_seconds: spent waiting for them.
+        engine_seconds: time spent waiting for them.
     """
 
     request_id: str
@@ -51,67 +52,65 @@ class EndedCall:
     engine_calls: int = 0
     engine_seconds: float = 0.0
 
+    @classmethod
+    def of(cls, request: RequestContext, status: int | None) -> "CompletedCall":
+        """The completed call of a request; without an outcome it is `ok`."""
+        return cls(
+            request.request_id,
+            request.began,
+            status,
+            request.outcome or OK,
+            request.generation,
+            request.engine_calls,
+            request.engine_seconds,
+        )
 
-def call_ended(
-    metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None
-) -> None:
+
+def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None) -> None:
     """Count a call and write its line.
 
     Args:
-        metrics: count it.
-        request: what is known of it; its `outcome` is completed.
-        channel: the door.
-        route: as `Metrics.answered` names it.
-        status: of HTTP, where it was answered over HTTP; None without an answer, and over stdio.
+        metrics: count the call.
+        request: the call's context; its `outcome` is set, and its `on_end` callbacks run.
+        channel: the transport.
+        route: the label of the route, if the call is of no tool.
+        status: the HTTP status; None without an answer, and over stdio.
     """
     route = request.tool or route
     outcome = request.outcome = _outcome(request, status)
     seconds = time.monotonic() - request.began
     metrics.answered(route, outcome, seconds)
-    for done in request.ended:
-        done()
+    for callback in request.on_end:
+        callback()
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
     if not _LOG.isEnabledFor(level):
         return
-    ended = EndedCall(
-        request.request_id,
-        request.began,
-        status,
-        outcome,
-        request.generation,
-        request.engine_calls,
-        request.engine_seconds,
-    )
-    _write(level, [_line(ended, channel, route, seconds)])
+    _write(level, [_line(CompletedCall.of(request, status), channel, route, seconds)])
 
 
-def calls_ended(metrics: Metrics, calls: Sequence[EndedCall], *, channel: str, route: str) -> None:
-    """The same for calls that were answered over HTTP together, of one route.
+def log_calls(metrics: Metrics, calls: Sequence[CompletedCall], *, channel: str, route: str) -> None:
+    """Count calls of one route that were answered together, and write their lines.
 
     Args:
-        metrics: count them.
-        calls: in the order in which they were answered, just now.
-        channel: the door.
-        route: as `Metrics.answered` names it.
+        metrics: count the calls.
+        calls: the calls in the order of their answers.
+        channel: the transport.
+        route: the label of the route.
     """
     now = time.monotonic()
-    taken: dict[str, list[float]] = {}
+    seconds_by_outcome: defaultdict[str, list[float]] = defaultdict(list)
     lines: list[dict[str, Any]] = []
     for call in calls:
         seconds = now - call.began
-        outcome = call.outcome
-        if outcome in taken:
-            taken[outcome].append(seconds)
-        else:
-            taken[outcome] = [seconds]
+        seconds_by_outcome[call.outcome].append(seconds)
         lines.append(_line(call, channel, route, seconds))
-    for outcome, seconds_of in taken.items():
-        metrics.answered(route, outcome, *seconds_of)
+    for outcome, durations in seconds_by_outcome.items():
+        metrics.answered(route, outcome, *durations)
     if _LOG.isEnabledFor(logging.INFO):
         _write(logging.INFO, lines)
 
 
-def _line(call: EndedCall, channel: str, route: str, seconds: float) -> dict[str, Any]:
+def _line(call: CompletedCall, channel: str, route: str, seconds: float) -> dict[str, Any]:
     line: dict[str, Any] = {
         "event": EVENT,
         "request_id": call.request_id,
@@ -133,7 +132,7 @@ def _write(level: int, lines: list[dict[str, Any]]) -> None:
     handlers = logging.root.handlers
     write = getattr(handlers[0], "call_lines", None) if len(handlers) == 1 else None
     if write is not None:
-        # The log's own stream takes such lines as they are: a record of the logging module costs several times as much.
+        # Our handler writes such lines directly: a record of the logging module costs several times as much.
         write(level, _LOG.name, lines)
         return
     for line in lines:
@@ -142,7 +141,7 @@ def _write(level: int, lines: list[dict[str, Any]]) -> None:
 
 
 def _outcome(request: RequestContext, status: int | None) -> str:
-    if request.gone:
+    if request.disconnected:
         return LEFT
     if request.outcome is not None:
         return request.outcome

@@ -1,4 +1,4 @@
-"""Who calls and by which door: what dispatch needs to know beside the input."""
+"""The caller of a call, and its request id."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +8,7 @@ from service.runtime.addresses import UNKNOWN
 
 
 class Channel(StrEnum):
-    """The door that a call came by."""
+    """The transport of a call."""
 
     REST = "rest"
     MCP = "mcp"
@@ -17,14 +17,14 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One call's origin.
+    """The caller of one call.
 
     Attributes:
-        channel: the door.
-        request_id: ours, never the caller's: the log and the answer share it (E5).
-        token: the text of the token that came with the call; in no representation.
-        address: the caller's, as far as configured proxies tell it (Q3).
-        country: the caller's, where a trusted edge tells it (A5).
+        channel: the transport.
+        request_id: made by the service, never by the caller; in the log and in the answer (E5).
+        token: the text of the supplied token; hidden from `repr`.
+        address: the caller's address, as trusted proxies report it (Q3).
+        country: the caller's country, where a trusted proxy reports it (A5).
     """
 
     channel: Channel
@@ -35,6 +35,6 @@ class Caller:
 
 
 def new_request_id() -> str:
-    """A fresh request id."""
-    # It tells requests apart and guards nothing.
+    """A new random request id."""
+    # Not a secret, so a fast generator is enough.
     return f"{getrandbits(128):032x}"

@@ -1,10 +1,10 @@
-"""A circuit breaker: while another part fails, callers are told at once instead of waiting for it each in turn.
+"""A circuit breaker: while another part fails, calls fail immediately instead of waiting for it.
 
-It opens when at least half of enough recent calls failed, so that a few bad ones among many good ones, or one caller's
-own costly ones, don't cut off everybody. Open, it lets one call through every second to see whether the part is back.
+It opens when at least half of enough recent calls failed, so that a few failures among many calls, or the costly calls
+of one caller, do not affect everybody. An open circuit lets one call per second through as a probe.
 
-Why our own: of the breakers on PyPI those that are kept count failures in a row, and what must be refused in one call
-for all is here decided in one event loop, without locks, threads or storage.
+Why our own: the maintained breakers on PyPI count consecutive failures, and bring locks, threads or storage that one
+event loop does not need.
 """
 
 import time
@@ -12,45 +12,45 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 
 T = TypeVar("T")
 
 _WINDOW_S: Final = 5.0
-_ENOUGH_CALLS: Final = 10
-# Of thousands of calls a second the newest are enough to tell.
-_MOST_CALLS: Final = 1_000
+_MIN_CALLS: Final = 10
+# The newest calls are a large enough sample, however many there are.
+_MAX_CALLS: Final = 1_000
 _OPEN_SHARE: Final = 0.5
-_PROBE_EVERY_S: Final = 1.0
+_PROBE_INTERVAL_S: Final = 1.0
 
 
 class CircuitOpen(Exception):  # noqa: N818 - it names the state that the caller acts on
-    """The part was not asked, as it failed too often just now."""
+    """The part was not called, because its recent calls failed too often."""
 
 
-class Circuit:
-    """The circuit to one part."""
+class CircuitBreaker:
+    """The circuit breaker of one part."""
 
     def __init__(
         self,
         part: str,
         failures: tuple[type[Exception], ...],
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Close the circuit.
+        """Start with a closed circuit.
 
         Args:
-            part: its name in the measures.
-            failures: the exceptions that say that the part fails; any other one is an answer.
-            metrics: are told of each change.
-            clock: seconds that never go back.
+            part: the part's name in the metrics.
+            failures: the exceptions that count as failures of the part.
+            metrics: count the changes of state.
+            clock: a monotonic clock, in seconds.
         """
         self._part = part
         self._failures = failures
         self._metrics = metrics
         self._clock = clock
-        # When each recent call ended, and whether it failed.
+        # The end of each recent call, and whether it failed.
         self._calls: deque[tuple[float, bool]] = deque()
         self._failed = 0
         self._open = False
@@ -58,18 +58,18 @@ class Circuit:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are refused, but for a probe now and then."""
+        """Whether calls are refused, except for probes."""
         return self._open
 
-    async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask the part.
+    async def call(self, request: Callable[[], Awaitable[T]]) -> T:
+        """Call the part.
 
         Raises:
-            CircuitOpen: it is not asked.
+            CircuitOpen: the call is refused.
         """
         probing = self.begin()
         try:
-            result = await ask()
+            result = await request()
         except Exception as error:
             self.end(probing=probing, failed=isinstance(error, self._failures))
             raise
@@ -77,51 +77,49 @@ class Circuit:
         return result
 
     def begin(self) -> bool:
-        """Let a call begin, for who asks the part himself and says `end` when it has ended.
-
-        One that is cancelled need not end: a probe leaves the next try to time.
+        """Start a call that is made without `call`; `end` must follow unless the call is cancelled.
 
         Returns:
-            whether it is a probe.
+            Whether the call is a probe.
 
         Raises:
-            CircuitOpen: the part is not to be asked.
+            CircuitOpen: the call is refused.
         """
         if not self._open:
             return False
         if self._clock() < self._probe_at:
             raise CircuitOpen
-        # Before it is asked: nobody else may try meanwhile.
-        self._probe_at = self._clock() + _PROBE_EVERY_S
+        # Set before the call: only one probe at a time.
+        self._probe_at = self._clock() + _PROBE_INTERVAL_S
         self._metrics.circuit(self._part, "half_open")
         return True
 
     def end(self, *, probing: bool, failed: bool) -> None:
-        """A call has ended.
+        """End a call.
 
         Args:
-            probing: as `begin` returned.
-            failed: whether the part did; an answer is none, however unwelcome.
+            probing: what `begin` returned.
+            failed: whether the part failed; an error that is an answer does not count.
         """
         if not probing:
-            self._note(failed=failed)
+            self._record(failed=failed)
         elif failed:
-            self._probe_at = self._clock() + _PROBE_EVERY_S
+            self._probe_at = self._clock() + _PROBE_INTERVAL_S
             self._metrics.circuit(self._part, "open")
         else:
             self._close()
 
-    def _note(self, *, failed: bool) -> None:
+    def _record(self, *, failed: bool) -> None:
         now = self._clock()
         self._calls.append((now, failed))
         self._failed += failed
-        while self._calls[0][0] <= now - _WINDOW_S or len(self._calls) > _MOST_CALLS:
+        while self._calls[0][0] <= now - _WINDOW_S or len(self._calls) > _MAX_CALLS:
             self._failed -= self._calls.popleft()[1]
-        if failed and len(self._calls) >= _ENOUGH_CALLS and self._failed >= _OPEN_SHARE * len(self._calls):
+        if failed and len(self._calls) >= _MIN_CALLS and self._failed >= _OPEN_SHARE * len(self._calls):
             if not self._open:
                 self._metrics.circuit(self._part, "open")
             self._open = True
-            self._probe_at = now + _PROBE_EVERY_S
+            self._probe_at = now + _PROBE_INTERVAL_S
 
     def _close(self) -> None:
         self._open = False

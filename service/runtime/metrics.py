@@ -1,107 +1,67 @@
-"""What is measured of the service while it runs: the words in which its parts tell it, whoever counts.
+"""The metrics that the parts of the service report; /metrics exports them where they are collected.
 
-Every label is one of a few words that the code knows; never a query, a shop, a token or an address.
+Labels have a fixed set of values; they never hold a query, a shop, a token or an address.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 
-class Metrics(Protocol):
-    """Counts and times; no method raises or waits."""
+class Metrics:
+    """Counters and timings. No method raises or waits; those of this class discard what is reported."""
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
-        """A call was answered, or some of one route with one outcome.
+        """Calls of one route were answered with one outcome.
 
         Args:
             route: a tool's name, `suggest`, `mcp` (a message that calls no tool), a probe's name, or `none`.
-            outcome: `ok`, the code of a problem, or `left` when the caller did not wait.
-            seconds: from the request's head to the answer's end, of each call.
+            outcome: `ok`, the code of a problem, or `left` when the caller disconnected.
+            seconds: the time from the request's head to the end of the answer, for each call.
         """
 
     def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
-        """The search engine was asked.
+        """A request to the search engine ended.
 
         Args:
             operation: `stamp`, `search`, `every` or `present`.
-            outcome: `ok`, `gone` (the generation), `unavailable`, or `refused` by an open circuit.
-            seconds: until it answered.
+            outcome: `ok`, `gone` (the generation was removed), `unavailable`, or `refused` by an open circuit.
+            seconds: until the answer.
         """
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
-        """A store was asked: `tokens`, `limiter` or `reports`; outcome `ok` or `unavailable`."""
+        """A call of the store `tokens`, `limiter` or `reports` ended with outcome `ok` or `unavailable`."""
 
     def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
-        """A cache was looked into so many times: `stamp`, `tokens`, `etag` or `suggest`."""
+        """The cache `stamp`, `tokens`, `etag` or `suggest` was looked up `times` times."""
 
     def quota(self, bucket: str, decision: str, times: int = 1) -> None:
         """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4)."""
 
     def circuit(self, part: str, state: str) -> None:
-        """A circuit breaker changed: `closed`, `open` or `half_open`."""
+        """A circuit breaker became `closed`, `open` or `half_open`."""
 
-    def under_way(self, change: int) -> None:
-        """So many requests more (or fewer) are being worked on."""
+    def in_flight(self, change: int) -> None:
+        """The number of requests in flight changed."""
 
     def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
-        """A file of a typeahead was fetched, or could not be.
+        """A file of a typeahead was fetched, or could not be fetched.
 
         Args:
             outcome: `ok` or `unavailable`.
-            size: its bytes; 0 where it could not be fetched.
-            seconds: that it took.
+            size: bytes of the file; 0 where it could not be fetched.
+            seconds: the duration.
         """
 
     def typeahead_folder(self, files: int, size: int) -> None:
-        """So many files with so many bytes together are in the folder of this machine."""
+        """The folder for fetched typeaheads now holds `files` files of `size` bytes in total."""
 
     def typeahead_open(self, segments: int, size: int) -> None:
-        """Suggest requests are answered from so many segments with so many bytes together."""
+        """Suggest requests are now answered from `segments` segments of `size` bytes in total."""
 
     def index_checked(self, size: int) -> None:
-        """So many bytes of the embedded index were read again while serving."""
+        """`size` bytes of the embedded index were read again while serving."""
 
     def index_damaged(self, scopes: int) -> None:
-        """So many generations, or typeaheads of one, are not answered from, as a file of theirs is damaged."""
+        """The number of generations and typeaheads that are not used, because a file is damaged, is now `scopes`."""
 
 
-class NoMetrics:
-    """Metrics that nobody reads: stdio, tests, commands."""
-
-    def answered(self, route: str, outcome: str, *seconds: float) -> None:
-        """Not kept."""
-
-    def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
-        """Not kept."""
-
-    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
-        """Not kept."""
-
-    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
-        """Not kept."""
-
-    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
-        """Not kept."""
-
-    def circuit(self, part: str, state: str) -> None:
-        """Not kept."""
-
-    def under_way(self, change: int) -> None:
-        """Not kept."""
-
-    def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
-        """Not kept."""
-
-    def typeahead_folder(self, files: int, size: int) -> None:
-        """Not kept."""
-
-    def typeahead_open(self, segments: int, size: int) -> None:
-        """Not kept."""
-
-    def index_checked(self, size: int) -> None:
-        """Not kept."""
-
-    def index_damaged(self, scopes: int) -> None:
-        """Not kept."""
-
-
-NOTHING_MEASURED: Final = NoMetrics()
+NO_METRICS: Final = Metrics()

@@ -1,6 +1,6 @@
-"""A bound to how much one worker works on at once: what comes beyond it is told so early, and costs next to nothing.
+"""A bound on the requests that one worker works on at the same time; further ones are refused early and cheaply.
 
-Without it, everybody waits behind everybody, until each waits for longer than its deadline and all work is in vain.
+Without it all requests would wait for each other, until each had waited longer than its deadline.
 """
 
 import asyncio
@@ -9,125 +9,120 @@ from contextlib import contextmanager
 from typing import Final
 
 from service.errors import OverloadedError
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 
-# Requests that wait for stores work on nothing, but go on all together when the stores answer.
-_WAITING_PER_PLACE: Final = 4
+# Requests that wait for stores do no work, but all of them continue together when the stores answer.
+_WAITING_PER_SLOT: Final = 4
 
 
 class Gate:
-    """Lets so many requests work at once."""
+    """The slots for requests in flight."""
 
-    def __init__(self, most: int, metrics: Metrics = NOTHING_MEASURED) -> None:
-        """Open the gate.
+    def __init__(self, slots: int, metrics: Metrics = NO_METRICS) -> None:
+        """Start with all slots free.
 
         Args:
-            most: requests at once.
-            metrics: are told of each that enters and leaves.
+            slots: how many requests may be in flight.
+            metrics: count the requests in flight.
         """
-        self._most = most
+        self._slots = slots
         self._metrics = metrics
-        self._under_way = 0
-        self._given_back = 0
-        self._in_turn = 0
+        self._in_flight = 0
+        self._suspended = 0
+        self._in_tick = 0
 
     @property
-    def under_way(self) -> int:
-        """How many requests are being worked on."""
-        return self._under_way
+    def in_flight(self) -> int:
+        """How many requests are in flight."""
+        return self._in_flight
 
-    @property
-    def full(self) -> bool:
-        """Whether the next one would be told to come back."""
-        return self._under_way >= self._most
+    def admits_in_tick(self) -> bool:
+        """Count a request that is answered within this event-loop tick; whether it may cause work.
 
-    def passes_at_once(self) -> bool:
-        """Whether a request may be worked on without giving way to others.
-
-        Those that the event loop found together have waited together, though they are answered one by one: so many of
-        them are let in as may work at once.
+        The requests of one tick have waited together, although they are answered one by one. So together with those in
+        flight, they are bounded by the number of slots.
         """
-        if not self._in_turn:
-            asyncio.get_running_loop().call_soon(self._turn_ended)
-        self._in_turn += 1
-        return self._under_way + self._in_turn <= self._most
+        if not self._in_tick:
+            asyncio.get_running_loop().call_soon(self._end_tick)
+        self._in_tick += 1
+        return self._in_flight + self._in_tick <= self._slots
 
-    def _turn_ended(self) -> None:
-        self._in_turn = 0
+    def _end_tick(self) -> None:
+        self._in_tick = 0
 
     def check(self) -> None:
-        """Look whether there is room, without taking any.
+        """Check for a free slot, without taking it.
 
         Raises:
             OverloadedError: there is none.
         """
-        if self.full:
+        if self._in_flight >= self._slots:
             raise OverloadedError
 
     def enter(self) -> None:
-        """Take a place, until `leave`.
+        """Take a slot, until `leave`.
 
         Raises:
-            OverloadedError: all are taken.
+            OverloadedError: none is free.
         """
         self.check()
-        self._under_way += 1
-        self._metrics.under_way(1)
+        self._in_flight += 1
+        self._metrics.in_flight(1)
 
     def leave(self) -> None:
-        """Give a place back."""
-        self._under_way -= 1
-        self._metrics.under_way(-1)
+        """Return a slot."""
+        self._in_flight -= 1
+        self._metrics.in_flight(-1)
 
-    def give_back(self) -> bool:
-        """Give a place back for a while; whether that could be done, as only so many may wait outside."""
-        if self._given_back >= _WAITING_PER_PLACE * self._most:
+    def suspend(self) -> bool:
+        """Return a slot for a while, until `resume`; False where too many have done so already."""
+        if self._suspended >= _WAITING_PER_SLOT * self._slots:
             return False
-        self._given_back += 1
+        self._suspended += 1
         self.leave()
         return True
 
-    def take_again(self) -> None:
-        """End what `give_back` began; it works even when all places are taken: what was begun is not thrown away."""
-        self._given_back -= 1
-        self._under_way += 1
-        self._metrics.under_way(1)
+    def resume(self) -> None:
+        """Take a slot again after `suspend`, even if none is free: a request in flight is not refused."""
+        self._suspended -= 1
+        self._in_flight += 1
+        self._metrics.in_flight(1)
 
 
-class Place:
-    """The place of one request at the gate."""
+class GateSlot:
+    """The slot of one request."""
 
-    __slots__ = ("_gate", "_inside", "_left")
+    __slots__ = ("_gate", "_held", "_left")
 
     def __init__(self, gate: Gate) -> None:
-        """Take it.
+        """Take a slot.
 
         Raises:
-            OverloadedError: all are taken.
+            OverloadedError: none is free.
         """
         gate.enter()
         self._gate = gate
-        self._inside = True
+        self._held = True
         self._left = False
 
     def leave(self) -> None:
-        """Give it back for good; more than once changes nothing."""
+        """Return the slot for good; idempotent."""
         self._left = True
-        if self._inside:
-            self._inside = False
+        if self._held:
+            self._held = False
             self._gate.leave()
 
     @contextmanager
-    def given_back(self) -> Iterator[None]:
-        """Let others have it while the request does nothing but wait."""
-        if not self._inside or not self._gate.give_back():
+    def suspended(self) -> Iterator[None]:
+        """Within, other requests may use the slot, as this one only waits."""
+        if not self._held or not self._gate.suspend():
             yield
             return
-        self._inside = False
+        self._held = False
         try:
             yield
         finally:
-            self._gate.take_again()
-            self._inside = True
+            self._gate.resume()
+            self._held = True
             if self._left:
                 self.leave()

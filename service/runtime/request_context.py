@@ -1,6 +1,6 @@
-"""The request that is being worked on: its one deadline, its costs so far, and who must know if its caller leaves.
+"""The context of the current request: its deadline, its costs so far, and callbacks for its end.
 
-It travels in a context variable, so that engines and stores find it without every signature in between naming it.
+A context variable holds it, so that engines and stores can read it without a parameter of every function in between.
 """
 
 import math
@@ -14,31 +14,31 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-    from service.runtime.overload import Place
+    from service.runtime.overload import GateSlot
 
-# The outcome of a request whose caller did not wait for it.
+# The outcome of a request whose caller disconnected before the answer.
 LEFT: Final = "left"
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request.
+    """The state of one request.
 
     Attributes:
-        request_id: as the answer and the log name it.
-        began: seconds of the monotonic clock.
-        deadline: seconds of the monotonic clock; what is not done by then is not waited for.
-        generation: that the answer comes from, once known.
-        outcome: `ok`, or the code of the problem that is the answer; None while there is none.
-        tool: the name of the tool that it calls, once it is known that there is such a tool.
-        gone: whether the caller has left.
+        request_id: the id in the answer and the log.
+        began: monotonic seconds.
+        deadline: monotonic seconds; nothing is awaited after it.
+        generation: the generation of the answer's data, once known.
+        outcome: `ok`, or the code of the problem that is the answer; None before there is an answer.
+        tool: the name of the called tool, once it is known to exist.
+        disconnected: whether the caller has disconnected.
         engine_calls: requests to the search engine so far.
-        engine_seconds: spent waiting for them.
-        store_seconds: spent waiting for stores so far.
-        place: at the gate; None where it passed none.
-        tracer: makes the spans of what is asked for it; None where nobody traces it.
-        ended: called when it has been answered, or will not be.
-        left: called when the caller has gone: what still works for it may stop.
+        engine_seconds: time spent waiting for them.
+        store_seconds: time spent waiting for stores so far.
+        slot: the slot at the gate; None where no gate was passed.
+        tracer: makes the client spans of the request; None where it is not traced.
+        on_end: called when the request has been answered or given up.
+        on_disconnect: called when the caller disconnects, to stop the work.
     """
 
     request_id: str
@@ -47,72 +47,72 @@ class RequestContext:
     generation: str | None = None
     outcome: str | None = None
     tool: str | None = None
-    gone: bool = False
+    disconnected: bool = False
     engine_calls: int = 0
     engine_seconds: float = 0.0
     store_seconds: float = 0.0
-    place: "Place | None" = None
+    slot: "GateSlot | None" = None
     tracer: "Tracer | None" = None
-    ended: list[Callable[[], object]] = field(default_factory=list)
-    left: list[Callable[[], object]] = field(default_factory=list)
+    on_end: list[Callable[[], object]] = field(default_factory=list)
+    on_disconnect: list[Callable[[], object]] = field(default_factory=list)
 
     @property
-    def pointless(self) -> bool:
-        """Whether nobody waits for the answer any more."""
-        return self.gone or time.monotonic() >= self.deadline
+    def abandoned(self) -> bool:
+        """Whether an answer would come too late: the caller has disconnected, or the deadline has passed."""
+        return self.disconnected or time.monotonic() >= self.deadline
 
     def remaining(self) -> float:
-        """Seconds until the deadline; not below 0."""
+        """Seconds until the deadline, at least 0."""
         return max(0.0, self.deadline - time.monotonic())
 
     def caller_left(self) -> None:
-        """Tell everybody who works for it."""
-        self.gone = True
-        for stop in tuple(self.left):
+        """Note that the caller has disconnected, and run the callbacks."""
+        self.disconnected = True
+        for stop in tuple(self.on_disconnect):
             stop()
 
 
-def begun(request_id: str, timeout: float = math.inf) -> RequestContext:
-    """A request that begins now and may take so many seconds."""
+def new_request_context(request_id: str, timeout: float = math.inf) -> RequestContext:
+    """The context of a request that starts now and may take `timeout` seconds."""
     now = time.monotonic()
     return RequestContext(request_id, now, now + timeout)
 
 
-_CURRENT: Final[ContextVar[RequestContext | None]] = ContextVar("the request under way", default=None)
+_CURRENT: Final[ContextVar[RequestContext | None]] = ContextVar("current_request", default=None)
 
 
 def current() -> RequestContext | None:
-    """The request that the running task works for; None outside of any."""
+    """The context of the current task's request; None outside of a request."""
     return _CURRENT.get()
 
 
-def time_left(most: float) -> float:
-    """Seconds that a call to another machine may take: what the request has left, at most `most`."""
+def remaining_seconds(limit: float) -> float:
+    """Seconds that a call to another machine may take: `limit`, or less if the deadline comes first."""
     request = _CURRENT.get()
-    return most if request is None else min(most, request.remaining())
+    return limit if request is None else min(limit, request.remaining())
 
 
-class bind_request:  # noqa: N801 - a context; a class, as each key press makes one: `contextmanager` takes several times as long
-    """Everything within is done for this request."""
+class bind_request:  # noqa: N801 - used as a function; a class costs a fraction of `contextmanager`, and each suggest request makes one
+    """Within, this is the current request."""
 
-    __slots__ = ("_mark", "_request")
+    __slots__ = ("_request", "_token")
 
     def __init__(self, request: RequestContext) -> None:
         self._request = request
 
     def __enter__(self) -> RequestContext:
-        self._mark = _CURRENT.set(self._request)
+        self._token = _CURRENT.set(self._request)
         return self._request
 
     def __exit__(self, *_: object) -> None:
-        _CURRENT.reset(self._mark)
+        _CURRENT.reset(self._token)
 
 
 @contextmanager
 def detached_from_request() -> Iterator[None]:
-    """What is done within is shared by many requests: no single one's deadline bounds it."""
-    mark = _CURRENT.set(None)
+    """Within, there is no current request: the work is shared by many, so no single deadline bounds it."""
+    token = _CURRENT.set(None)
     try:
         yield
     finally:
-        _CURRENT.reset(mark)
+        _CURRENT.reset(token)

@@ -1,7 +1,7 @@
-"""Waiting for a store: for a short time where memory can answer instead, and without holding a place at the gate.
+"""Waiting for a store: for a bounded time where there is a fallback in memory, and without holding a slot at the gate.
 
-A place at the gate is for work. Requests that wait for a Redis that hangs would otherwise fill the gate, and those that
-need no store would be refused as too many.
+Otherwise the requests that wait for a hanging Redis would fill the gate, and requests that need no store would be
+refused.
 """
 
 import asyncio
@@ -14,29 +14,29 @@ from service.runtime.request_context import current
 
 T = TypeVar("T")
 
-# Of one request in total: tokens and quotas are asked for one after the other.
-_PATIENCE_SECONDS: Final = 0.2
-_LEAST_PATIENCE_SECONDS: Final = 0.05
-# A store that answers as always takes less: its callers keep their places.
+# For all stores of one request, which are asked one after the other: for tokens, then for quotas.
+_WAIT_BUDGET_SECONDS: Final = 0.2
+_MIN_WAIT_SECONDS: Final = 0.05
+# A healthy store takes less: its callers keep their slots.
 _BRIEF_SECONDS: Final = 0.05
 
 
-def patience() -> float:
-    """Seconds that the request under way should wait for a store before it goes on with what memory says."""
+def store_wait_budget() -> float:
+    """Seconds that the current request should wait for a store before it uses the fallback in memory."""
     request = current()
     waited = 0.0 if request is None else request.store_seconds
-    return max(_LEAST_PATIENCE_SECONDS, _PATIENCE_SECONDS - waited)
+    return max(_MIN_WAIT_SECONDS, _WAIT_BUDGET_SECONDS - waited)
 
 
 async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
-    """Wait until a store has answered; a wait of more than 50 ms gives back the request's place at the gate.
+    """Wait until a store has answered; after 50 ms the request's slot at the gate is free for others meanwhile.
 
     Args:
-        task: ends with the store's answer; it is neither cancelled nor asked for its result.
-        seconds: how long to wait; None for as long as it takes.
+        task: the call of the store; it is neither cancelled nor is its result read.
+        seconds: the longest wait; None without a bound.
 
     Returns:
-        Whether it has ended.
+        Whether the task has ended.
     """
     began = time.monotonic()
     request = current()
@@ -45,7 +45,7 @@ async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = No
         done, _ = await asyncio.wait({task}, timeout=brief)
         if done or (seconds is not None and seconds <= brief):
             return bool(done)
-        with nullcontext() if request is None or request.place is None else request.place.given_back():
+        with nullcontext() if request is None or request.slot is None else request.slot.suspended():
             done, _ = await asyncio.wait({task}, timeout=None if seconds is None else seconds - brief)
         return bool(done)
     finally:
@@ -54,9 +54,9 @@ async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = No
 
 
 async def store_answer(work: Coroutine[Any, Any, T]) -> T:
-    """What a store answers, waited for as by `wait_for_store`; it is asked no more when the caller is cancelled."""
+    """Await a store's answer as `wait_for_store` does; the call is cancelled with its caller."""
     request = current()
-    if request is None or request.place is None:
+    if request is None or request.slot is None:
         return await work
     task = asyncio.ensure_future(work)
     try:

@@ -1,13 +1,13 @@
-"""Traces: one server span a call on every door, and under it a client span for each question to an engine or a store.
+"""Traces: a server span for each call, and below it a client span for each request to an engine or a store.
 
-Off unless a tracer is handed in. A span names tools, operations and outcomes; never a query, a shop, a token or an
-address, and no exception's text.
+Spans hold names of tools and operations, and outcomes; never a query, a shop, a token, an address or the text of an
+exception.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from opentelemetry import context as span_context
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
@@ -15,60 +15,54 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from service.runtime.request_context import RequestContext, current
 
-Carried = Callable[[], Mapping[str, Any]]
+TraceHeaders = Callable[[], Mapping[str, Any]]
 
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
-_CARRIED: Final = ("traceparent", "tracestate")
-_NOTHING: Final = nullcontext()
-# What is the service's own fault; that a caller asked for the wrong thing is none.
+_TRACE_CONTEXT: Final = ("traceparent", "tracestate")
+_NO_SPAN: Final = nullcontext()
+# Outcomes that are faults of the service; errors of the caller are not.
 _FAULTS: Final = frozenset({"internal_error", "backend_unavailable", "overloaded", "not_ready"})
 
 
-def of_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """What came in headers of HTTP."""
+def header_texts(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """HTTP headers as text by name."""
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
 
 
-class Transport(Protocol):
-    """Where calls come in."""
+class CallTracer:
+    """Starts the server spans of calls; this class starts none."""
 
-    def begin(self, request: RequestContext, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
-        """The running task now works for this call, until the request's end."""
+    def begin(self, request: RequestContext, name: str, headers: TraceHeaders, attributes: Mapping[str, str]) -> None:
+        """Start the span of the current task's call; it ends with the request.
 
-
-class UntracedTransport:
-    """A door that nobody traces."""
-
-    def begin(self, request: RequestContext, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
-        """Nothing is kept."""
-
-
-UNTRACED: Final = UntracedTransport()
+        Args:
+            request: the call's context; the span gets its outcome.
+            name: the span's name: a method and a route, or a protocol's method and a tool.
+            headers: returns what was sent with the call, by lower-case name; only `traceparent` and `tracestate` are
+                used.
+            attributes: the span's attributes.
+        """
 
 
-class TracedTransport:
-    """A door that begins a server span for each call."""
+UNTRACED: Final = CallTracer()
+
+
+class SpanCallTracer(CallTracer):
+    """Starts a server span for each call."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
-    def begin(self, request: RequestContext, name: str, carried: Carried, attributes: Mapping[str, str]) -> None:
-        """The running task now works for this call, until the request's end.
-
-        Args:
-            request: the call's; its outcome ends up in the span.
-            name: of the span: a method and a route, or a protocol's method and a tool.
-            carried: gives what came with the call, by lower-case name; of it `traceparent` and `tracestate` count.
-            attributes: of the span.
-        """
-        came = carried()
-        texts = {key: came[key] for key in _CARRIED if isinstance(came.get(key), str)}
-        # From nothing but what the caller sent: the context around may be another call's.
+    def begin(self, request: RequestContext, name: str, headers: TraceHeaders, attributes: Mapping[str, str]) -> None:
+        """Start the span as a child of the caller's span, if the caller sent one."""
+        sent = headers()
+        texts = {key: sent[key] for key in _TRACE_CONTEXT if isinstance(sent.get(key), str)}
+        # The parent is only what the caller sent: the surrounding context may belong to another call.
         parent = _PROPAGATOR.extract(texts, context=span_context.Context())
         span = self._tracer.start_span(name, parent, SpanKind.SERVER, {**attributes, "request.id": request.request_id})
         request.tracer = self._tracer
-        request.ended.append(partial(_end, span, request))
-        # Each request has a task, and each task a context, of its own: there is nothing to go back to.
+        request.on_end.append(partial(_end, span, request))
+        # Never detached: each request has a task of its own, and each task a context of its own.
         span_context.attach(set_span_in_context(span))
 
 
@@ -84,14 +78,14 @@ def _end(span: Span, request: RequestContext) -> None:
 
 
 @contextmanager
-def _asking(tracer: Tracer, system: str, operation: str) -> Iterator[Span]:
+def _client_span(tracer: Tracer, system: str, operation: str) -> Iterator[Span]:
     attributes = {"db.system.name": system, "db.operation.name": operation}
     span = tracer.start_span(f"{operation} {system}", kind=SpanKind.CLIENT, attributes=attributes)
     token = span_context.attach(set_span_in_context(span))
     try:
         yield span
     except BaseException as error:
-        # By its kind only: its text may hold what was asked.
+        # Only the type: the text may hold the query.
         span.set_attribute("error.type", type(error).__name__)
         span.set_status(StatusCode.ERROR)
         raise
@@ -100,14 +94,14 @@ def _asking(tracer: Tracer, system: str, operation: str) -> Iterator[Span]:
         span.end()
 
 
-def asking(system: str, operation: str) -> AbstractContextManager[object]:
-    """Everything within asks another part for the call under way; nothing is kept where nobody traces it.
+def client_span(system: str, operation: str) -> AbstractContextManager[object]:
+    """A client span for a request to another system; no span where the current request is not traced.
 
     Args:
         system: `opensearch`, `tantivy`, `redis` or `sqlite`.
-        operation: what it is asked.
+        operation: the kind of request.
     """
     request = current()
     if request is None or request.tracer is None:
-        return _NOTHING
-    return _asking(request.tracer, system, operation)
+        return _NO_SPAN
+    return _client_span(request.tracer, system, operation)

@@ -8,7 +8,7 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import detached_from_request
 from service.search.failures import BackendUnavailable, GenerationDamaged, NotReadable, OtherSchema
 
@@ -27,7 +27,7 @@ class LiveStamp:
         self,
         load: Callable[[], Awaitable[Stamp]],
         clock: Callable[[], float] = time.monotonic,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         """Read nothing yet.
 

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
-from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import current
-from service.runtime.tracing import asking
+from service.runtime.tracing import client_span
 from service.search.engine import Engine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
 from service.search.plan import Plan
@@ -30,7 +30,7 @@ _GONE: Final = (GenerationGone, GenerationDamaged, NotReadable)
 class GuardedEngine:
     """An engine that is not called while its circuit is open."""
 
-    def __init__(self, engine: Engine, system: str, metrics: Metrics = NOTHING_MEASURED) -> None:
+    def __init__(self, engine: Engine, system: str, metrics: Metrics = NO_METRICS) -> None:
         """Guard an engine, and close it with this one.
 
         Args:
@@ -41,8 +41,8 @@ class GuardedEngine:
         self._engine = engine
         self._system = system
         self._metrics = metrics
-        self._stamp_circuit = Circuit("stamp", (BackendUnavailable,), metrics)
-        self._search_circuit = Circuit("search", (BackendUnavailable,), metrics)
+        self._stamp_circuit = CircuitBreaker("stamp", (BackendUnavailable,), metrics)
+        self._search_circuit = CircuitBreaker("search", (BackendUnavailable,), metrics)
 
     async def live(self) -> Stamp:
         """The stamp of the live generation, read now."""
@@ -91,7 +91,7 @@ class _EngineCall:
 
     __slots__ = ("_circuit", "_metrics", "_operation", "_probing", "_span", "_started", "_system")
 
-    def __init__(self, operation: str, circuit: Circuit, system: str, metrics: Metrics) -> None:
+    def __init__(self, operation: str, circuit: CircuitBreaker, system: str, metrics: Metrics) -> None:
         self._operation = operation
         self._circuit = circuit
         self._system = system
@@ -104,7 +104,7 @@ class _EngineCall:
         except CircuitOpen:
             self._metrics.engine_call(self._operation, "refused", time.perf_counter() - self._started)
             raise BackendUnavailable("the engine failed less than a second ago and is not called meanwhile") from None
-        self._span = asking(self._system, self._operation)
+        self._span = client_span(self._system, self._operation)
         self._span.__enter__()
 
     def __exit__(

@@ -61,11 +61,19 @@ def find_plan(query: QueryForms, slugs: Slugs, filters: tuple[Clause, ...]) -> P
         (FindTier.BEGINS_FULL, _begins("full", query)),
         (FindTier.BEGINS_KEY, begins_key),
     ]
-    words = tuple(dict.fromkeys(query.words))
-    by_words = () if not words else _one_word(words[0], slugs) if len(words) == 1 else _several_words(words, slugs)
+    by_words = _by_words(query.words, slugs)
     # Each full form is a key (X2), so the shops of the better tiers also meet `begins_key`.
     union = any_of([begins_key, *_widest(by_words)])
     return Plan("shops", (*tiers, *by_words), filters, union=union)
+
+
+def _by_words(words: Sequence[str], slugs: Slugs) -> Tiers:
+    if not words:
+        return ()
+    if len(words) == 1:
+        return _one_word(words[0], slugs)
+    # One word that is repeated is not the text of the query: no tier above holds what begins with it.
+    return _several_words(tuple(dict.fromkeys(words)), slugs)
 
 
 def _one_word(word: str, slugs: Slugs) -> Tiers:

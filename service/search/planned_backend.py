@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.documents import Category
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import current
 from service.search.engine import Engine
 from service.search.failures import BackendUnavailable
 from service.search.freshness import MAX_AGE_SECONDS, LiveStamp
-from service.search.protocol import FindQuery, Found, Generations, Suggested, SuggestQuery, TypeaheadState
+from service.search.protocol import FindQuery, Found, Generations, SuggestQuery, SuggestResult, TypeaheadState
 from service.search.shop_details import ShopDetails
 from service.search.shop_search import ShopSearch
 from service.search.typeahead_opening import OPENING, READY, TypeaheadOpener
@@ -35,7 +35,7 @@ class PlannedBackend:
         self,
         engine: Engine,
         category_cap: int = CATEGORY_CAP,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read nothing yet.
@@ -140,7 +140,7 @@ class PlannedSnapshot(ShopDetails):
             raise _not_open()
         return await self._shop_search.find(query)
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10)."""
         if self._typeahead is None:
             raise _not_open()

@@ -123,7 +123,7 @@ class Suggestion:
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Suggested:
+class SuggestResult:
     """The answer to a typeahead query (M9, M10)."""
 
     categories: tuple[Category, ...]
@@ -173,7 +173,7 @@ class Snapshot(Protocol):
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M8)."""
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10), without I/O.
 
         Raises:

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from index_mappings.documents import Shop, shop_from_stored
-from index_mappings.forms import whole_names
+from index_mappings.forms import shared_names, stated_names, whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
-from index_mappings.stated_names import shared_names, stated_names
 from service.search.clauses import MATCH_ALL, AnyOf, Below, Clause, Exact
 from service.search.engine import Engine, Hit, SearchRequest
 from service.search.failures import BackendUnavailable

@@ -1,52 +1,52 @@
-"""A transport that sends what a response writes within one event-loop tick, its head and body above all, in one write.
+"""A transport that joins the writes of one event-loop tick: a response's head and body are sent in one write.
 
-Each write costs the system more than most responses cost here, and wakes the process that reads it.
+A write is a system call, which costs more than most responses, and it wakes the process that reads.
 """
 
 from asyncio import AbstractEventLoop, Transport
 from typing import Final
 
-# For a longer body a write of its own costs little.
-_MAX_HELD: Final = 64 * 1024
+# For a longer body, the cost of another write is small.
+_MAX_BUFFERED: Final = 64 * 1024
 
 
 class CoalescingTransport:
-    """The transport of a connection, as one response after the other writes to it."""
+    """The transport of a connection, for the responses that are written to it one after the other."""
 
     def __init__(self, loop: AbstractEventLoop, transport: Transport) -> None:
-        """Start with nothing to write.
+        """Start with an empty buffer.
 
         Args:
-            loop: the loop whose ticks count.
-            transport: what is written to.
+            loop: the event loop of the transport.
+            transport: receives the joined writes.
         """
         self._loop = loop
         self._transport = transport
-        self._held: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Write at the end of this tick, or sooner: when the response is complete, or when much is held."""
-        if not self._held:
+        """Write at the end of this tick, or when `flush` is called, or when 64 KiB are buffered."""
+        if not self._buffer:
             self._loop.call_soon(self.flush)
-        self._held.append(data)
+        self._buffer.append(data)
         self._size += len(data)
-        if self._size >= _MAX_HELD:
+        if self._size >= _MAX_BUFFERED:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held now: before something else is written to the connection, or it ends."""
-        if not self._held:
+        """Write the buffer now: before other bytes are written to the connection, or before it closes."""
+        if not self._buffer:
             return
-        held, self._held, self._size = self._held, [], 0
+        buffered, self._buffer, self._size = self._buffer, [], 0
         if not self._transport.is_closing():
-            self._transport.write(b"".join(held))
+            self._transport.write(b"".join(buffered))
 
     def is_closing(self) -> bool:
-        """Whether nothing can be written any more."""
+        """Whether the connection is closed or closing."""
         return self._transport.is_closing()
 
     def close(self) -> None:
-        """Close the connection behind what is held."""
+        """Write the buffer, and close the connection."""
         self.flush()
         self._transport.close()

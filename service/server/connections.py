@@ -1,8 +1,8 @@
-"""How many connections a process keeps, in all and of one address, and which are closed for new ones.
+"""Bounds on the connections of a process, in total and per address, and which connection is closed for a new one.
 
-A new connection beyond a bound takes the place of the one that has waited longest for a request: of the same address
-where that address has too many, else of all. Where all are being answered the new one is refused. Trusted proxies speak
-for many callers, so the bound of an address is not theirs.
+A new connection beyond a bound replaces the one that has been idle longest: of the same address where the bound per
+address is reached, otherwise of all. Where none is idle, the new one is refused. A trusted proxy connects for many
+callers, so the bound per address does not apply to it.
 """
 
 import logging
@@ -11,50 +11,56 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from fastapi import FastAPI
+from uvicorn import Config
 
 from service.limits.policy import address_group
 from service.runtime.addresses import Proxies, is_trusted_peer
-from service.settings.connections import MOST_CONNECTIONS, MOST_OF_AN_ADDRESS
+from service.settings.server import DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
 
-# Files of the index, databases, connections to engines and stores.
+# For files of the index, databases, and connections to engines and stores.
 _RESERVED_DESCRIPTORS: Final = 256
-# Where the system sets no limit at all.
-_MOST_DESCRIPTORS: Final = 1_048_576
-# Refused connections that are still open, so that their callers can read why.
-_MOST_REFUSED: Final = 64
+# Used where the system sets no limit.
+_MAX_DESCRIPTORS: Final = 1_048_576
+# Refused connections that stay open for a short time, so that their clients can read the reason.
+_MAX_REFUSED: Final = 64
 _LOG_EVERY_SECONDS: Final = 10.0
-_NOBODY: Final = Proxies()
+_NO_PROXIES: Final = Proxies()
 _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """The bounds of one process.
+    """The bounds on the connections of one process.
 
     Attributes:
-        most: connections in all.
-        of_an_address: connections of one address (IPv6: of one /64).
-        trusted: proxies whose connections count in all only.
+        total: connections in total.
+        per_address: connections of one address (IPv6: of one /64).
+        trusted: proxies whose connections count in the total only.
     """
 
-    most: int = MOST_CONNECTIONS
-    of_an_address: int = MOST_OF_AN_ADDRESS
-    trusted: Proxies = _NOBODY
+    total: int = DEFAULT_MAX_CONNECTIONS
+    per_address: int = DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
+    trusted: Proxies = _NO_PROXIES
+
+
+DEFAULT_BOUNDS: Final = ConnectionBounds()
 
 
 def bounds_within(descriptors: int, wanted: ConnectionBounds) -> ConnectionBounds:
-    """The bounds that so many file descriptors allow; no address may have more than half of all connections."""
-    most = min(wanted.most, max(descriptors - _RESERVED_DESCRIPTORS, descriptors // 2))
-    return ConnectionBounds(most, min(wanted.of_an_address, max(1, most // 2)), wanted.trusted)
+    """The wanted bounds as far as the file descriptors allow; an address may have at most half of all connections."""
+    total = min(wanted.total, max(descriptors - _RESERVED_DESCRIPTORS, descriptors // 2))
+    return ConnectionBounds(total, min(wanted.per_address, max(1, total // 2)), wanted.trusted)
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the soft limit of file descriptors to the hard one; returns what it is then."""
+    """Raise the soft limit of file descriptors to the hard limit, and return the limit that is in force then."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard
+    wanted = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard
     if soft == resource.RLIM_INFINITY:
-        return _MOST_DESCRIPTORS
+        return _MAX_DESCRIPTORS
     if soft < wanted:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
@@ -68,16 +74,17 @@ def raise_descriptor_limit() -> int:
 class _Address:
     """The connections of one address."""
 
-    __slots__ = ("name", "open", "waiting")
+    __slots__ = ("idle", "name", "open")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.open = 0
-        self.waiting: OrderedDict[Connection, None] = OrderedDict()
+        # The longest idle first.
+        self.idle: OrderedDict[Connection, None] = OrderedDict()
 
 
 class Connection:
-    """One connection in the table."""
+    """An entry of the table."""
 
     __slots__ = ("address", "close", "open")
 
@@ -91,35 +98,35 @@ class ConnectionTable:
     """The connections of one process."""
 
     def __init__(self, bounds: ConnectionBounds, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with none.
+        """Start empty.
 
         Args:
-            bounds: of this process.
-            clock: seconds that never go back.
+            bounds: the bounds of this process.
+            clock: a monotonic clock, in seconds.
         """
         self._bounds = bounds
         self._clock = clock
         self._open = 0
-        self._waiting: OrderedDict[Connection, None] = OrderedDict()
+        self._idle: OrderedDict[Connection, None] = OrderedDict()
         self._addresses: dict[str, _Address] = {}
         self._refused = 0
-        self._log_at = float("-inf")
+        self._next_log = float("-inf")
 
     def add(self, peer: str | None, close: Callable[[], object]) -> Connection | None:
-        """Add a connection that waits for its first request; another one may be closed for it.
+        """Add an idle connection; another one may be closed for it.
 
         Args:
             peer: the address at the other end; None or blank for a Unix socket.
-            close: closes it, as it waits for a request.
+            close: called if the connection is closed for another one.
 
         Returns:
-            None when there is no room.
+            The entry; None if the connection must be refused.
         """
         address = self._address_of(peer)
-        if address is not None and address.open >= self._bounds.of_an_address:
-            bound, candidates = "of one address", address.waiting
-        elif self._open >= self._bounds.most:
-            bound, candidates = "of all", self._waiting
+        if address is not None and address.open >= self._bounds.per_address:
+            bound, candidates = "per address", address.idle
+        elif self._open >= self._bounds.total:
+            bound, candidates = "in total", self._idle
         else:
             bound, candidates = "", None
         if candidates is not None:
@@ -132,49 +139,49 @@ class ConnectionTable:
         connection = Connection(close, address)
         self._open += 1
         if address is not None:
-            # It was forgotten, if what was closed was its last connection.
+            # Closing the oldest connection may have removed the address.
             self._addresses[address.name] = address
             address.open += 1
-        self.waits(connection)
+        self.mark_idle(connection)
         return connection
 
-    def waits(self, connection: Connection) -> None:
-        """It waits for a request from now on."""
+    def mark_idle(self, connection: Connection) -> None:
+        """Note that a connection waits for a request from now on."""
         if not connection.open:
             return
-        self._waiting[connection] = None
-        self._waiting.move_to_end(connection)
+        self._idle[connection] = None
+        self._idle.move_to_end(connection)
         if connection.address is not None:
-            connection.address.waiting[connection] = None
-            connection.address.waiting.move_to_end(connection)
+            connection.address.idle[connection] = None
+            connection.address.idle.move_to_end(connection)
 
-    def works(self, connection: Connection) -> None:
-        """It has a request that is not answered."""
-        self._waiting.pop(connection, None)
+    def mark_busy(self, connection: Connection) -> None:
+        """Note that a connection has an unanswered request."""
+        self._idle.pop(connection, None)
         if connection.address is not None:
-            connection.address.waiting.pop(connection, None)
+            connection.address.idle.pop(connection, None)
 
     def remove(self, connection: Connection) -> None:
-        """It is closed; more than once changes nothing."""
+        """Remove a closed connection; idempotent."""
         if not connection.open:
             return
         connection.open = False
-        self.works(connection)
+        self.mark_busy(connection)
         self._open -= 1
         if (address := connection.address) is not None:
             address.open -= 1
             if not address.open:
                 self._addresses.pop(address.name, None)
 
-    def refuse(self) -> bool:
-        """Whether a refused connection may stay open until its caller has read why; then `forget_refused` ends that."""
-        if self._refused >= _MOST_REFUSED:
+    def reserve_refusal(self) -> bool:
+        """Whether a refused connection may stay open for a short time; then `release_refusal` must follow."""
+        if self._refused >= _MAX_REFUSED:
             return False
         self._refused += 1
         return True
 
-    def forget_refused(self) -> None:
-        """A refused connection is closed."""
+    def release_refusal(self) -> None:
+        """Note that a refused connection has closed."""
         self._refused -= 1
 
     def _address_of(self, peer: str | None) -> _Address | None:
@@ -184,7 +191,28 @@ class ConnectionTable:
         return self._addresses.get(name) or _Address(name)
 
     def _log(self, bound: str) -> None:
-        # Never the address, and not for each: it would be the attacker who writes the log.
-        if self._clock() >= self._log_at:
-            self._log_at = self._clock() + _LOG_EVERY_SECONDS
-            _LOG.warning("the bound of connections %s is reached: idle ones are closed for new ones", bound)
+        # Without the address and at a bounded rate: an attacker must not be able to fill the log.
+        if self._clock() >= self._next_log:
+            self._next_log = self._clock() + _LOG_EVERY_SECONDS
+            _LOG.warning("the bound on connections %s is reached: idle connections are closed for new ones", bound)
+
+
+class ServerConfig(Config):
+    """The server's configuration, which each worker has a copy of.
+
+    Attributes:
+        hsts_seconds: max-age of Strict-Transport-Security in the protocol's own refusals; 0 omits the header.
+        connections: the connections of the process.
+    """
+
+    def __init__(
+        self,
+        app: FastAPI | str,
+        *,
+        hsts_seconds: int = 0,
+        bounds: ConnectionBounds = DEFAULT_BOUNDS,
+        **options: Any,  # noqa: ANN401 - passed to uvicorn
+    ) -> None:
+        super().__init__(app, **options)
+        self.hsts_seconds = hsts_seconds
+        self.connections = ConnectionTable(bounds)

@@ -1,57 +1,55 @@
-"""The HTTP server under the application: how it is set up, and where the fast path of /suggest begins."""
+"""The configuration of the HTTP server, and the protocol that tries the fast path of /suggest first."""
 
 from asyncio import Transport
 from typing import Any, Final, cast
 
-import uvicorn
 from fastapi import FastAPI
 
-from service.server.connections import ConnectionBounds, ConnectionTable
+from service.server.connections import DEFAULT_BOUNDS, ConnectionBounds, ServerConfig
 from service.server.protocol import BoundedProtocol
 from service.suggest.fast_path import TARGET, SuggestFastPath
 
 _KEEP_ALIVE_SECONDS: Final = 30
 _SHUTDOWN_SECONDS: Final = 10
-_BOUNDS: Final = ConnectionBounds()
 
 
 class HttpProtocol(BoundedProtocol):
-    """The protocol that answers plain suggest requests itself, and passes everything else to the application."""
+    """The protocol that answers plain suggest requests itself, and passes other requests to the application."""
 
     _fast_path: SuggestFastPath | None = None
-    _answered = False
+    _fast_path_responded = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """A client has connected."""
+        """Find the application's fast path."""
         super().connection_made(transport)
-        # The application's own; an application that is wrapped into another one has none.
+        # An application that is wrapped in another one has no such state.
         self._fast_path = getattr(getattr(self.app, "state", None), "suggest_fast_path", None)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
-        if not self._answered:
+        """Complete the request here if the fast path has responded to it."""
+        if not self._fast_path_responded:
             super().on_message_complete()
             return
-        self._answered = False
-        self._is_whole()
+        self._fast_path_responded = False
+        self._mark_message_complete()
         self.on_response_complete()
 
     def shutdown(self) -> None:
-        """The server ends: responses that wait are sent before the connection closes."""
+        """Send the responses that wait for the end of the tick before the connection closes."""
         self._flush()
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what could not be parsed, behind the responses to what came before."""
+        """Refuse invalid input after the responses to the requests before it."""
         self._flush()
         super().send_400_response(msg)
 
-    def _take(self) -> None:
-        if not self._takes_fast_path():
-            super()._take()
+    def _start_request(self) -> None:
+        if not self._try_fast_path():
+            super()._start_request()
 
-    def _takes_fast_path(self) -> bool:
-        """Answer a plain suggest request here, if it is one and no earlier request waits for its response."""
+    def _try_fast_path(self) -> bool:
+        """Respond to a plain suggest request here, unless an earlier request waits for its response."""
         if (
             self._fast_path is None
             or not self.url.startswith(TARGET)
@@ -64,38 +62,18 @@ class HttpProtocol(BoundedProtocol):
         ):
             return False
         peer = self.client[0] if self.client else None
-        # A dictionary that every layer adds to; the server's type names its own keys alone.
+        # The server's type has its own keys only, but every layer adds to this dictionary.
         scope = cast("dict[str, Any]", self.scope)
         response = self._fast_path.respond(self.url, self.headers, peer, self.server_state.default_headers, scope)
         if response is None:
             return False
-        self._answered = True
+        self._fast_path_responded = True
         self._fast_path.send(self.loop, self.transport, response)
         return True
 
     def _flush(self) -> None:
         if self._fast_path is not None:
             self._fast_path.flush()
-
-
-class ServerConfig(uvicorn.Config):
-    """The server's configuration, with what its own refusals say of TLS; workers are handed it as it is.
-
-    Attributes:
-        connections: those of the process that serves.
-    """
-
-    def __init__(
-        self,
-        app: FastAPI | str,
-        *,
-        hsts_seconds: int = 0,
-        bounds: ConnectionBounds = _BOUNDS,
-        **options: Any,  # noqa: ANN401 - the library's
-    ) -> None:
-        super().__init__(app, **options)
-        self.hsts_seconds = hsts_seconds
-        self.connections = ConnectionTable(bounds)
 
 
 def server_config(
@@ -105,17 +83,17 @@ def server_config(
     *,
     workers: int = 1,
     hsts_seconds: int = 0,
-    bounds: ConnectionBounds = _BOUNDS,
+    bounds: ConnectionBounds = DEFAULT_BOUNDS,
 ) -> ServerConfig:
-    """How the application is served.
+    """The configuration by which an application is served.
 
     Args:
-        app: the application, or for several workers the name of what makes one, as "module:function".
+        app: the application, or for several workers the name of its factory, as "module:function".
         host: address to listen on.
-        port: port to listen on; 0 takes a free one.
-        workers: processes.
-        hsts_seconds: for how long browsers shall come by TLS only; 0 says nothing of it.
-        bounds: of the connections of each process.
+        port: port to listen on; 0 chooses a free one.
+        workers: number of processes.
+        hsts_seconds: max-age of Strict-Transport-Security; 0 omits the header.
+        bounds: on the connections of each process.
     """
     return ServerConfig(
         app,
@@ -131,7 +109,7 @@ def server_config(
         log_config=None,
         access_log=False,
         server_header=False,
-        # The address in a proxy's header is believed of configured proxies only.
+        # `service.runtime.addresses` reads these headers, from trusted proxies only.
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,

@@ -1,7 +1,8 @@
-"""Serving the application in one process or several, and leaving without cutting anybody off.
+"""Serves the application in one process or several, and stops without breaking off requests.
 
-SIGTERM means: not ready, each answer its connection's last, and after a while, when whoever balances load has looked
-elsewhere, no new connections; what is under way is finished. SIGINT skips the while.
+On SIGTERM the process is no longer ready and closes each connection after its next response. After the drain time, in
+which load balancers choose other processes, it accepts no new connections and completes the requests in flight. SIGINT
+skips the drain time.
 """
 
 import asyncio
@@ -23,20 +24,19 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
-from service.observability.logs import log_by
+from service.observability.logs import configure_logging_from
 from service.runtime.addresses import proxies
-from service.runtime.draining import Draining
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import server_config
 from service.settings.service import PREFIX, Settings, SettingsError, load_settings
 
-# Where workers count together: the metrics library looks for it when it is imported.
+# The folder of the metrics that workers share; the metrics library reads the variable when it is imported.
 METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 _STARTUP_FAILURE: Final = 3
-_LOOK_SECONDS: Final = 0.1
-# What some dozens of requests hold while they wait is more than the interpreter's own 700, and no garbage.
-_GARBAGE: Final = 10_000
+_POLL_SECONDS: Final = 0.1
+# Dozens of waiting requests hold more live objects than the interpreter's own threshold of 700.
+_GC_THRESHOLD: Final = 10_000
 _HINTS: Final = """
 Things to try:
   {url}/ in a browser: type lumn, or look at {url}/docs
@@ -47,10 +47,10 @@ Things to try:
 
 
 def refuse_open_operations(settings: Settings) -> None:
-    """Refuse to open operations endpoints without a key to other machines, unless the settings allow it.
+    """Refuse to expose operations endpoints without a key to other machines, unless the settings allow it.
 
     Raises:
-        SettingsError: naming both ways out.
+        SettingsError: it names both settings that solve this.
     """
     if settings.ops_key is not None or settings.open_operations or _is_loopback(settings.host):
         return
@@ -70,13 +70,13 @@ def serve_alone(settings: Settings, *, hints: bool, as_json: bool = False) -> No
 
 
 def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
-    """Serve in several processes, which are begun anew when they die, until a signal ends them all.
+    """Serve in several processes, which are restarted when they die, until a signal ends all of them.
 
     Exits with 3 when the workers can't start.
     """
     with TemporaryDirectory(prefix="shop-directory-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
-        # The workers read their settings themselves: what a command's options said must be in their environment.
+        # The workers read their settings from the environment, so the values of command-line options are put there.
         for name in ("host", "port", "engine", "data_dir", "workers"):
             os.environ[f"{PREFIX}{name.upper()}"] = str(getattr(settings, name))
         config = server_config(
@@ -87,18 +87,18 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
             hsts_seconds=settings.hsts_seconds,
             bounds=_connection_bounds(settings),
         )
-        listening = config.bind_socket()
-        # Already here, so that who comes before the first worker waits a moment and is not refused.
-        listening.listen(config.backlog)
-        _announce(listening, hints=hints, as_json=as_json)
-        supervisor = _Workers(config, sockets=[listening])
+        listener = config.bind_socket()
+        # Before the first worker runs, so that early clients wait for it instead of being refused.
+        listener.listen(config.backlog)
+        _announce(listener, hints=hints, as_json=as_json)
+        supervisor = _Workers(config, sockets=[listener])
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether an address to listen on is reached from this machine only; a name may stand for any address."""
+    """Whether an address to listen on is reachable from this machine only; a host name may resolve to any address."""
     if host.lower() == "localhost":
         return True
     try:
@@ -110,35 +110,35 @@ def _is_loopback(host: str) -> bool:
 
 
 def _connection_bounds(settings: Settings) -> ConnectionBounds:
-    """Of each process; workers have the limits of the one that begins them."""
+    """The bounds of each process; workers inherit the descriptor limit."""
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header)
     wanted = ConnectionBounds(settings.max_connections, settings.max_connections_per_address, trusted)
     return bounds_within(raise_descriptor_limit(), wanted)
 
 
 def worker() -> FastAPI:
-    """The application of one worker, by the settings of its environment."""
+    """The application of one worker, with the settings of its environment."""
     settings = load_settings()
-    log_by(settings)
+    configure_logging_from(settings)
     return drained_on_sigterm(create_app(settings), settings.drain_seconds)
 
 
 def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
-    """Let the application serve on for so many seconds after SIGTERM, not ready.
+    """Let the application serve for some time after SIGTERM, but not ready.
 
     Args:
-        app: its `state.draining` is set by the signal.
-        seconds: until the server's own handling of the signal begins; 0 for at once.
+        app: the signal sets its `state.draining`.
+        seconds: until the server's own handler of the signal runs.
     """
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager
-    async def draining_lifespan(app: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - as Starlette says
+    async def draining_lifespan(app: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - as Starlette declares it
         async with lifespan(app) as state:
-            # What is here now stays. Looked through with the garbage, it would stop all requests for 0.1 s a second.
+            # The objects that exist now stay. Scanning them again and again would stop all requests for 0.1 s a second.
             gc.collect()
             gc.freeze()
-            gc.set_threshold(_GARBAGE)
+            gc.set_threshold(_GC_THRESHOLD)
             with _draining(app.state.draining, seconds):
                 yield state
 
@@ -147,50 +147,50 @@ def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
 
 
 @contextmanager
-def _draining(draining: Draining, seconds: float) -> Iterator[None]:
+def _draining(draining: asyncio.Event, seconds: float) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-    default_headers = signal.getsignal(signal.SIGTERM)
+    server_handler = signal.getsignal(signal.SIGTERM)
 
     def end(signal_number: int, frame: FrameType | None) -> None:
-        if callable(default_headers):
-            default_headers(signal_number, frame)
+        if callable(server_handler):
+            server_handler(signal_number, frame)
 
     def begin(signal_number: int, frame: FrameType | None) -> None:
-        if draining.begun:
-            # Asked twice: now.
+        if draining.is_set():
+            # A second signal skips the drain time.
             end(signal_number, frame)
             return
-        draining.begin()
+        draining.set()
         loop.call_soon_threadsafe(loop.call_later, seconds, end, signal_number, None)
 
     signal.signal(signal.SIGTERM, begin)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, default_headers)
+        signal.signal(signal.SIGTERM, server_handler)
 
 
 class _Workers(Multiprocess):
-    """Workers that drain, but for SIGINT and for a second signal, which mean now."""
+    """Workers that drain on SIGTERM; SIGINT and a second signal skip the drain time."""
 
     def handle_int(self) -> None:
-        """Stop; the workers, who are sent SIGTERM first, are then told not to drain."""
+        """Stop the workers, which get SIGTERM first, and then SIGINT so that they do not drain."""
         super().handle_int()
         self.signal_queue.append(signal.SIGINT)
 
     def join_all(self) -> None:
-        """Wait for the workers, and hand on what else is signalled meanwhile."""
+        """Wait for the workers; pass on as SIGINT what is signalled meanwhile."""
         while living := [worker for worker in self.processes if worker.process.is_alive()]:
             if self.signal_queue:
                 self.signal_queue.clear()
                 for worker in living:
                     if worker.pid is not None:
                         os.kill(worker.pid, signal.SIGINT)
-            living[0].process.join(_LOOK_SECONDS)
+            living[0].process.join(_POLL_SECONDS)
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens, once it does, and ends with 0 when it was asked to end."""
+    """A server that prints its URL when it listens, and exits with 0 after SIGTERM."""
 
     def __init__(self, config: uvicorn.Config, *, hints: bool, as_json: bool) -> None:
         super().__init__(config)
@@ -198,20 +198,20 @@ class _Server(uvicorn.Server):
         self._as_json = as_json
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Start, then tell."""
+        """Start, and print the URL."""
         await super().startup(sockets)
         if self.started:
             _announce(self.servers[0].sockets[0], hints=self._hints, as_json=self._as_json)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; the signal is not raised once more behind it, as a stop that was asked for is no failure."""
+        """Stop, and do not raise SIGTERM again afterwards: a requested stop is not a failure."""
         super().handle_exit(sig, frame)
         if sig == signal.SIGTERM:
             self._captured_signals.clear()
 
 
-def _announce(listening: Any, *, hints: bool, as_json: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's likeness of one
-    host, port = listening.getsockname()[:2]
+def _announce(listener: Any, *, hints: bool, as_json: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one
+    host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     print(json.dumps({"url": url}) if as_json else f"Shop Directory serves at {url}", flush=True)
     if hints and not as_json:

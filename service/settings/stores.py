@@ -1,6 +1,6 @@
-"""The settings of what the service keeps, tokens and reports, and of the Redis that may hold them and the quotas.
+"""The settings of the stores of tokens and reports, and of the Redis that may hold them and the quotas.
 
-The service and the operator's commands read them alike, so that a token is issued where it is looked up.
+The service and the operator's commands share them, so that a token is issued where it is looked up.
 """
 
 from collections.abc import Iterator
@@ -16,25 +16,25 @@ from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings,
 
 
 class StoreSettings(EnvironmentSettings):
-    """Where tokens, reports and re-checks are kept, and how Redis is reached."""
+    """Where tokens, reports and re-checks are stored, and how Redis is reached."""
 
-    token_store: Annotated[TokenStoreKind, Field(title="Where API tokens are kept.", description="sqlite or redis")] = (
-        TokenStoreKind.SQLITE
-    )
+    token_store: Annotated[
+        TokenStoreKind, Field(title="Where API tokens are stored.", description="sqlite or redis")
+    ] = TokenStoreKind.SQLITE
     token_file: Annotated[
-        Path, Field(title="The SQLite token store's file.", description="the file of the SQLite token store")
+        Path, Field(title="The file of the SQLite token store.", description="the file of the SQLite token store")
     ] = Path("var/tokens.sqlite")
     reports: Annotated[
         Literal["embedded", "redis"],
-        Field(title="Where reports and re-checks are kept.", description="embedded or redis"),
+        Field(title="Where reports and re-checks are stored.", description="embedded or redis"),
     ] = "embedded"
     reports_file: Annotated[
-        Path, Field(title="The embedded report queue's file.", description="the file of the embedded report queue")
+        Path, Field(title="The file of the embedded report queue.", description="the file of the embedded report queue")
     ] = Path("var/reports.sqlite")
     report_window: Annotated[
         float,
         Field(
-            title="How long the same report of a source counts once.",
+            title="How long repetitions of a report by the same token are ignored.",
             gt=0,
             le=31_536_000,
             description="seconds in which the same report counts once, up to a year",
@@ -43,52 +43,53 @@ class StoreSettings(EnvironmentSettings):
     redis_url: Annotated[
         SecretStr,
         Field(
-            title="The Redis of the token store, the report queue and the limiter, where one of them names it. With "
-            "sentinels or a cluster only its scheme, user, password and database count.",
+            title="The Redis of the token store, the report queue and the limiter, if one of them uses it. With "
+            "sentinels or a cluster only its scheme, user, password and database matter.",
             description="a redis://, rediss:// (TLS) or unix:// URL, without options other than db",
         ),
     ] = SecretStr(DEFAULT_REDIS_URL)
     redis_prefix: Annotated[
         str,
         Field(
-            title="What all keys in Redis begin with.",
+            title="The prefix of all keys in Redis.",
             pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
             description="lower-case letters, digits and hyphens, up to 61",
         ),
     ] = "shopdir"
     redis_user: Annotated[
-        str | None, Field(title="The ACL user, where the URL names none.", description="the name of an ACL user")
+        str | None, Field(title="The ACL user, if the URL names none.", description="the name of an ACL user")
     ] = None
     redis_password: Annotated[
-        SecretStr | None, Field(title="The password, where the URL holds none.", description="the password of the user")
+        SecretStr | None, Field(title="The password, if the URL holds none.", description="the password of the user")
     ] = None
     redis_ca_file: Annotated[
         Path | None,
         Field(
-            title="Who signs the certificates of Redis and its sentinels; without it, the machine's authorities.",
+            title="The authorities that are trusted for Redis and its sentinels; by default those of the machine.",
             description="a readable file of PEM certificates, given with a rediss:// URL",
         ),
     ] = None
     redis_certificate_file: Annotated[
         Path | None,
         Field(
-            title="Our certificate, for a Redis that wants one.",
+            title="The client certificate, for a Redis that requires one.",
             description="a readable PEM certificate, given with its key",
         ),
     ] = None
     redis_key_file: Annotated[
         Path | None,
-        Field(title="The key of our certificate.", description="the PEM key of redis_certificate_file"),
+        Field(title="The key of the client certificate.", description="the PEM key of redis_certificate_file"),
     ] = None
     redis_sentinels: Annotated[
         CommaSeparated,
         Field(
-            title="The sentinels to ask who the master is.",
+            title="The sentinels that know the master.",
             description="addresses such as redis-1.example:26379, separated by commas",
         ),
     ] = ()
     redis_sentinel_name: Annotated[
-        str | None, Field(title="What the sentinels call the master.", description="a name, given with the sentinels")
+        str | None,
+        Field(title="The name of the master at the sentinels.", description="a name, given with the sentinels"),
     ] = None
     redis_sentinel_user: Annotated[
         str | None,
@@ -96,12 +97,12 @@ class StoreSettings(EnvironmentSettings):
     ] = None
     redis_sentinel_password: Annotated[
         SecretStr | None,
-        Field(title="The sentinels' own password, where they have one.", description="the password of the sentinels"),
+        Field(title="The password of the sentinels, if they have one.", description="the password of the sentinels"),
     ] = None
     redis_cluster_nodes: Annotated[
         CommaSeparated,
         Field(
-            title="Some nodes of a Redis Cluster; the others are learnt from them.",
+            title="Some nodes of a Redis Cluster; the others are discovered.",
             description="addresses such as redis-1.example:6379, separated by commas",
         ),
     ] = ()
@@ -129,10 +130,10 @@ class StoreSettings(EnvironmentSettings):
 
     @property
     def queue_settings(self) -> QueueSettings:
-        """Where reports are kept.
+        """Where and how reports are stored.
 
         Raises:
-            RedisAccessError: as above.
+            RedisAccessError: as for `redis_access`.
         """
         kind: QueueKind = self.reports
         return QueueSettings(
@@ -144,7 +145,7 @@ class StoreSettings(EnvironmentSettings):
         )
 
     def contradictions(self) -> Iterator[str]:
-        """What makes the way to Redis a wrong one, by name."""
+        """The setting that makes the access to Redis wrong, by name."""
         yield from super().contradictions()
         try:
             _ = self.redis_access

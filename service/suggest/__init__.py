@@ -1,1 +1,1 @@
-"""/suggest, all of it: the query, the one responder, the cache, and the two ways over which a response is sent."""
+"""/suggest: the query, the responder, the cache, and the two HTTP paths that send its responses."""

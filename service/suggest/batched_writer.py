@@ -1,7 +1,7 @@
-"""Writes the responses of one event-loop tick together, and has them logged when all are written.
+"""Writes the responses of one event-loop tick together, and logs them after all of them are written.
 
-A write wakes the process that reads it, which costs the system more than the write itself, and nothing for one that is
-awake. Log lines are written after all responses of the tick.
+A write wakes the process that reads, which costs more than the write itself; a process that is awake already costs
+nothing. So the responses are written without other work in between.
 """
 
 from asyncio import AbstractEventLoop, Transport
@@ -10,18 +10,18 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-# Only an attack brings more in one tick: what waits is bounded, and so is the share of one connection.
+# Bounds the waiting responses, and the share of one connection in a tick. Ordinary load stays far below.
 _MAX_WAITING: Final = 64
 
 
 class BatchedWriter(Generic[T]):
-    """Responses that wait for the end of the tick, in the order in which they were made."""
+    """A queue of responses that are written at the end of the tick, in the order of `send`."""
 
     def __init__(self, log: Callable[[Sequence[T]], None]) -> None:
-        """Start without any.
+        """Start empty.
 
         Args:
-            log: called with the records of the responses that were written.
+            log: called with the records of written responses.
         """
         self._log = log
         self._waiting: list[tuple[Transport, bytes, T]] = []
@@ -30,8 +30,8 @@ class BatchedWriter(Generic[T]):
         """Write a response at the end of this tick, before any task that starts later runs.
 
         Args:
-            loop: the loop of the tick.
-            transport: what is written to.
+            loop: the event loop.
+            transport: the transport of the connection.
             wire: the bytes of the response.
             record: passed to `log` afterwards.
         """
@@ -43,7 +43,7 @@ class BatchedWriter(Generic[T]):
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits now: before something else is written, or a connection ends."""
+        """Write the waiting responses now: before other bytes are written, or before a connection closes."""
         waiting, self._waiting = self._waiting, []
         for transport, wire, _ in waiting:
             if not transport.is_closing():

@@ -1,7 +1,7 @@
-"""Responses of /suggest that are ready in memory: of one stamp, within a bound of bytes, least recently used go (C1).
+"""A cache of encoded /suggest responses of one stamp, bounded in bytes, with least-recently-used eviction (C1).
 
 Results depend on the folded text, the country and the limit; a response also on how the query was typed. So results are
-cached once by the former, as encoded bytes, and whole responses by the raw query string.
+cached by the former, and whole responses by the raw query string.
 """
 
 from collections import OrderedDict
@@ -13,11 +13,11 @@ from service.runtime.wire import JSON
 
 V = TypeVar("V")
 
-# What an entry costs besides its bytes: the objects of the key and the value, and their slot in the table.
+# Memory of an entry besides its bytes: the objects of key and value, and their slot in the table.
 _ENTRY_BYTES: Final = 500
-# The share of responses by raw query string: most look-ups end there.
+# The share of the bound for responses by raw query string, where most look-ups end.
 _RESPONSE_SHARE: Final = 0.5
-# Nobody types a query string that is longer than this.
+# Longer query strings are not typed by people.
 _MAX_RAW: Final = 512
 
 
@@ -59,12 +59,12 @@ class BoundedCache(Generic[V]):
         return len(self._entries)
 
     def get(self, key: Hashable) -> V | None:
-        """A cached value, which is then the last to go."""
-        found = self._entries.get(key)
-        if found is None:
+        """A cached value, which becomes the most recently used one."""
+        entry = self._entries.get(key)
+        if entry is None:
             return None
         self._entries.move_to_end(key)
-        return found[0]
+        return entry[0]
 
     def put(self, key: Hashable, value: V, size: int) -> None:
         """Cache a value of `size` bytes; a value that alone exceeds the bound is not cached."""
@@ -84,7 +84,7 @@ class BoundedCache(Generic[V]):
 
 
 class ResponseCache:
-    """The responses and results of the newest stamp that was asked for."""
+    """The responses and results of the newest stamp."""
 
     def __init__(self, max_bytes: int) -> None:
         """Start empty.
@@ -99,7 +99,7 @@ class ResponseCache:
 
     @property
     def size(self) -> int:
-        """What is cached, in bytes."""
+        """The cached bytes."""
         return self._responses.size + self._results.size
 
     def response(self, stamp: tuple[str, int], raw: bytes) -> CachedResponse | None:
@@ -110,7 +110,7 @@ class ResponseCache:
         """Cache a response."""
         if self.enabled and len(raw) <= _MAX_RAW:
             self._clear_older(stamp)
-            # The results may be shared, or referred to by this response alone: counted here, the bound always holds.
+            # The results count here too, because they may have been evicted from the other cache.
             parts = (raw, response.query, response.results, response.tag, response.head)
             self._responses.put(raw, response, sum(map(len, parts)))
 
@@ -126,7 +126,6 @@ class ResponseCache:
 
     def _clear_older(self, stamp: tuple[str, int]) -> None:
         if stamp != self._stamp:
-            # Nobody asks for an older stamp any more.
             self._responses.clear()
             self._results.clear()
             self._stamp = stamp

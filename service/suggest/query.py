@@ -1,4 +1,4 @@
-"""The raw query string of /suggest, read strictly (R3)."""
+"""Strict parsing of the query string of /suggest (R3)."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _IGNORED_PREFIXES: Final = ("_", "utm_")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _LIMIT: Final = re.compile("[0-9]{1,9}")
-# Most query strings, as forms and scripts send them: only spaces are escaped, and only limit and country can be wrong.
+# Most query strings: nothing but spaces is escaped, so only limit and country can be invalid.
 _COMMON: Final = re.compile(
     rb"q=((?:[0-9A-Za-z+._~*-]|%%20){0,%d})(?:&limit=([0-9]{1,2}))?(?:&country=([A-Za-z]{2}))?" % MAX_Q
 )
@@ -32,11 +32,11 @@ _COMMON: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query string that is valid.
+    """A valid query string.
 
     Attributes:
         echo: q as sent, decoded.
-        query: the same as the search takes it.
+        query: the query for the search.
     """
 
     echo: str
@@ -44,10 +44,10 @@ class ParsedQuery:
 
 
 def parse(query_string: bytes) -> ParsedQuery:
-    """Read a raw query string.
+    """Parse a raw query string.
 
     Raises:
-        InvalidInputError: it names every parameter that is wrong, never a value.
+        InvalidInputError: it names every invalid parameter, never a value.
     """
     if common := _COMMON.fullmatch(query_string):
         q, given_limit, given_country = common.groups()
@@ -62,11 +62,11 @@ def parse(query_string: bytes) -> ParsedQuery:
     errors: dict[str, FieldError] = {}
     for pair in filter(None, query_string.split(b"&")):
         name_part, _, value_part = pair.partition(b"=")
-        name = _decoded(name_part)
+        name = _decode(name_part)
         if name is not None and name.startswith(_IGNORED_PREFIXES):
             continue
         shown = shown_name(name or "")
-        value = _decoded(value_part)
+        value = _decode(value_part)
         if name not in _PARAMETERS:
             allowed = ", ".join(_PARAMETERS)
             errors[shown] = FieldError(shown, f"is not a parameter of /suggest; it takes {allowed}")
@@ -75,39 +75,39 @@ def parse(query_string: bytes) -> ParsedQuery:
         elif value is None:
             errors[shown] = FieldError(shown, "must be UTF-8 with valid percent-escapes")
         given[name or ""] = value or ""
-    return _checked(given, errors)
+    return _validate(given, errors)
 
 
-def _checked(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQuery:
-    def fails(name: str, message: str) -> None:
+def _validate(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQuery:
+    def add_error(name: str, message: str) -> None:
         errors.setdefault(name, FieldError(name, message))
 
     echo = given.get("q")
     text = spaced(echo or "")
     if echo is None:
-        fails("q", "is required; it may be empty")
+        add_error("q", "is required; it may be empty")
     elif len(text) > MAX_Q:
-        fails("q", f"may have at most {MAX_Q} characters")
+        add_error("q", f"may have at most {MAX_Q} characters")
     elif _CONTROL.search(text):
-        fails("q", "holds a control character")
+        add_error("q", "holds a control character")
     limit = DEFAULT_SUGGESTIONS
-    if asked := given.get("limit"):
-        limit = int(asked) if _LIMIT.fullmatch(asked) else 0
+    if stated := given.get("limit"):
+        limit = int(stated) if _LIMIT.fullmatch(stated) else 0
         if not 1 <= limit <= MAX_SUGGESTIONS:
-            fails("limit", f"must be a whole number from 1 to {MAX_SUGGESTIONS}")
+            add_error("limit", f"must be a whole number from 1 to {MAX_SUGGESTIONS}")
     country = None
-    if asked := given.get("country"):
+    if stated := given.get("country"):
         try:
-            country = country_code(asked)
+            country = country_code(stated)
         except PydanticCustomError as error:
-            fails("country", error.message())
+            add_error("country", error.message())
     if errors:
         raise invalid(tuple(errors.values()))
     return ParsedQuery(echo=echo or "", query=SuggestQuery(text=text, country=country, limit=limit))
 
 
-def _decoded(part: bytes) -> str | None:
-    """Form-decoded text; None when it is not UTF-8 or an escape is broken."""
+def _decode(part: bytes) -> str | None:
+    """Form-decoded text; None when it is not UTF-8 or an escape is malformed."""
     if _BAD_ESCAPE.search(part):
         return None
     try:

@@ -1,7 +1,7 @@
-"""The one responder of suggest requests: the fast path, the endpoint and MCP completion send what it decides.
+"""The responder of suggest requests, which the fast path, the endpoint and MCP completion share.
 
-Each step of a request is done once, whichever way the request takes: what has been decided is stored in the request. So
-a request that has to wait continues from there. The steps are in R5's order: the quota, the query, the search.
+The steps have the order of R5: the quota, the query, the search. The result of each step is stored in the request, so
+that no step is repeated when the endpoint continues a request of the fast path.
 """
 
 from collections.abc import Hashable
@@ -12,16 +12,16 @@ from index_mappings.forms import query_forms
 from index_mappings.generations import Stamp
 from index_mappings.tiers import SUGGEST_CUT
 from service.calls.admission import Admission
-from service.calls.live_data import Answered, LiveData, unavailable
+from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
 from service.limits.headers import Headers
 from service.limits.policy import Bucket
 from service.runtime.caller import Caller, Channel
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.overload import Gate
 from service.runtime.request_context import RequestContext, bind_request
 from service.search.failures import BackendUnavailable, GenerationGone
-from service.search.protocol import Snapshot, Suggested, SuggestQuery
+from service.search.protocol import Snapshot, SuggestQuery, SuggestResult
 from service.suggest.cache import CachedResponse, ResponseCache
 from service.suggest.encoding import encode_query, encode_results, entity_tag
 from service.suggest.query import ParsedQuery, parse
@@ -31,17 +31,17 @@ _MEBIBYTE: Final = 1024 * 1024
 
 @dataclass(slots=True)
 class SuggestRequest:
-    """A suggest request, and how far the responder has got with it.
+    """A suggest request, and the results of the steps that are done.
 
     Attributes:
         raw: the query string as received.
         context: the request's id, deadline and costs.
-        address: the caller's.
-        token: the text of the token that came with it; None without one.
-        tags: the entity tags that the caller has.
+        address: the caller's address.
+        token: the text of the supplied token; None without one.
+        tags: the entity tags of the responses that the caller has.
         quota: the headers of the quota, once the request has been counted.
         parsed: the query, once it has been parsed.
-        generation_gone: whether the generation that was confirmed last turned out to be removed.
+        generation_gone: whether the generation that was confirmed last has been removed.
     """
 
     raw: bytes
@@ -56,10 +56,10 @@ class SuggestRequest:
 
 @dataclass(slots=True)
 class Suggestions:
-    """A response with suggestions, or with the news that the caller has them already.
+    """A response with suggestions, or "not modified".
 
     Attributes:
-        snapshot: of the generation that they come from.
+        snapshot: the snapshot of the generation that the suggestions come from.
         quota: the headers of the quota.
         tag: the entity tag, with quotes.
         cached: the response; None for "not modified".
@@ -76,9 +76,9 @@ class Refused:
     """A response with an error.
 
     Attributes:
-        error: what the caller is told.
-        quota: the headers of the quota; empty where the request was not counted, or where the error brings them.
-        stamp: of the generation that the error comes from; None where it comes from none.
+        error: the error.
+        quota: the headers of the quota; empty where the request was not counted, or where the error has them.
+        stamp: the stamp of the generation that the error comes from; None where it comes from none.
     """
 
     error: ServiceError
@@ -90,22 +90,20 @@ _OVERLOADED: Final = Refused(OverloadedError())
 
 
 class SuggestResponder:
-    """Decides what a suggest request is answered."""
+    """Responds to suggest requests."""
 
-    def __init__(
-        self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NOTHING_MEASURED
-    ) -> None:
+    def __init__(self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NO_METRICS) -> None:
         """Start with an empty cache.
 
         Args:
             live: the live generation.
-            admission: counts the requests.
-            cache_mb: mebibytes that cached responses may take; 0 caches nothing.
-            metrics: count hits of the caches.
+            admission: verifies tokens and counts requests.
+            cache_mb: the bound on cached responses in mebibytes; 0 caches nothing.
+            metrics: count look-ups of the caches.
         """
         self._live = live
         self._admission = admission
-        self._quota = admission.addresses(Bucket.SUGGEST)
+        self._quota = admission.address_quota(Bucket.SUGGEST)
         self._cache = ResponseCache(cache_mb * _MEBIBYTE)
         self._metrics = metrics
         self._hits = 0
@@ -120,16 +118,16 @@ class SuggestResponder:
         """Respond without I/O.
 
         Args:
-            request: the request; the steps that are done are stored in it.
+            request: the request; the results of steps are stored in it.
             snapshot: what `current` returned in this event-loop tick.
-            gate: its room limits what is not cached; None where the caller has entered the gate already.
+            gate: bounds the requests that are not cached; None where the request has a slot already.
 
         Returns:
             None where `respond` has to wait for something.
         """
         cached = self._cache.response(snapshot.stamp.key, request.raw)
-        # A cached response costs no more than the refusal would: it is sent at a full gate too.
-        if cached is None and gate is not None and not gate.passes_at_once():
+        # A cached response costs no more than a refusal, so it is sent at a full gate too.
+        if cached is None and gate is not None and not gate.admits_in_tick():
             return _OVERLOADED
         try:
             if request.quota is None:
@@ -146,11 +144,11 @@ class SuggestResponder:
             return Refused(unavailable(error, request.context.request_id), request.quota or ())
 
     async def respond(self, request: SuggestRequest) -> Suggestions | Refused:
-        """Respond, and wait where that is necessary: for a token, the quota, or the live generation."""
+        """Respond, and wait if necessary: for a token, the quota, or the live generation."""
         try:
             quota = request.quota
             if quota is None:
-                quota = request.quota = await self._counted(request)
+                quota = request.quota = await self._admit(request)
             snapshot = None if request.generation_gone else self.current()
             if snapshot is not None and (response := self.respond_now(request, snapshot)) is not None:
                 return response
@@ -162,27 +160,27 @@ class SuggestResponder:
         async def work(snapshot: Snapshot) -> Suggestions:
             return self._suggestions(snapshot, request, quota, None)
 
-        answered = await self._live.ask(work, request.context.request_id, gone=request.generation_gone)
-        if isinstance(answered.result, ServiceError):
-            return Refused(answered.result, quota, answered.stamp)
-        return answered.result
+        live = await self._live.run(work, request.context.request_id, generation_gone=request.generation_gone)
+        if isinstance(live.result, ServiceError):
+            return Refused(live.result, quota, live.stamp)
+        return live.result
 
-    async def suggest(self, query: SuggestQuery, request_id: str) -> Answered[Suggested]:
+    async def suggest(self, query: SuggestQuery, request_id: str) -> LiveResult[SuggestResult]:
         """Search for a transport that encodes suggestions in its own way; the caller has been admitted."""
 
-        async def work(snapshot: Snapshot) -> Suggested:
+        async def work(snapshot: Snapshot) -> SuggestResult:
             return snapshot.suggest(query)
 
-        return await self._live.ask(work, request_id)
+        return await self._live.run(work, request_id)
 
     def flush_metrics(self) -> None:
-        """Report cache hits and counted requests since the last time: one report for many costs as much as for one."""
+        """Report cache hits and counted requests since the last call: one report for many costs as much as for one."""
         if self._hits:
             self._metrics.cache("suggest", hit=True, times=self._hits)
             self._hits = 0
         self._quota.flush_metrics()
 
-    async def _counted(self, request: SuggestRequest) -> Headers:
+    async def _admit(self, request: SuggestRequest) -> Headers:
         if request.token is None and (quota := self._quota.admit(request.address)) is not None:
             return quota
         caller = Caller(Channel.REST, request.context.request_id, request.token, request.address)
@@ -199,7 +197,7 @@ class SuggestResponder:
         """
         if cached is not None:
             request.context.generation = snapshot.stamp.generation
-            if self._matches(request.tags, cached.tag):
+            if self._has_tag(request.tags, cached.tag):
                 return Suggestions(snapshot, quota, cached.tag, None)
             self._hits += 1
             return Suggestions(snapshot, quota, cached.tag, cached)
@@ -207,19 +205,19 @@ class SuggestResponder:
             request.parsed = parse(request.raw)
         request.context.generation = snapshot.stamp.generation
         tag = entity_tag(snapshot.stamp, request.parsed)
-        if self._matches(request.tags, tag):
+        if self._has_tag(request.tags, tag):
             return Suggestions(snapshot, quota, tag, None)
-        return Suggestions(snapshot, quota, tag, self._searched(snapshot, request, request.parsed, tag))
+        return Suggestions(snapshot, quota, tag, self._search(snapshot, request, request.parsed, tag))
 
-    def _matches(self, tags: frozenset[str], tag: bytes) -> bool:
-        """Whether the caller has the response already."""
+    def _has_tag(self, tags: frozenset[str], tag: bytes) -> bool:
+        """Whether the caller has the response with this tag already."""
         if not tags:
             return False
         hit = "*" in tags or tag.decode() in tags
         self._metrics.cache("etag", hit=hit)
         return hit
 
-    def _searched(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
+    def _search(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
         cache, stamp = self._cache, snapshot.stamp.key
         key = _results_key(parsed.query) if cache.enabled else None
         results = cache.results(stamp, key)
@@ -235,5 +233,5 @@ class SuggestResponder:
 
 
 def _results_key(query: SuggestQuery) -> Hashable:
-    """All of a query that its results depend on."""
+    """The parts of a query that its results depend on."""
     return query_forms(query.text, cut=SUGGEST_CUT).texts, query.country, query.limit

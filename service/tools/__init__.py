@@ -1,1 +1,1 @@
-"""The tools, one file each, and the registry that every door is made from."""
+"""The tools, one file each, and the registry from which every transport is made."""

@@ -1,20 +1,18 @@
-"""What the two checkout tools share: the look-up, and the choice between the plain URL and the network's (A10, A11).
+"""The shared part of the two checkout tools: the look-up, and the choice of the plain or the affiliate URL (A10, A11).
 
-Which URLs are valid was decided by the indexer; nothing is fetched, and no other URL can come out of here.
+The indexer has decided which URLs are valid. Nothing is fetched, and no other URL is returned.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from service.errors import NoValidCheckoutUrlError, OfferNotFoundError
-from service.search.related_records import Offer
-from service.tools.context import ToolContext
 from service.tools.fields import OfferId
-from service.tools.money import ShopKey
 from service.tools.request import NoShopRequest
-from service.tools.tool import ToolResponse
+from service.tools.shop_view import ShopKey
+from service.tools.tool import ToolContext, ToolResponse
 
 
 class OfferRequest(NoShopRequest):
@@ -42,38 +40,34 @@ class CheckoutUrl(ToolResponse):
     affiliate: Annotated[Affiliate, Field(description="Whether a network is in between.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """An offer with the URL to hand out.
-
-    Attributes:
-        offer: the offer.
-        url: the URL.
-        program: the programme that the URL goes through; None for the plain URL.
-        affiliate: what callers are told of that.
-    """
-
-    offer: Offer
-    url: str
-    program: dict[str, Any] | None
-    affiliate: Affiliate
-
-
-async def resolve(offer_id: str, context: ToolContext, *, affiliate: bool) -> Resolved:
+async def resolve(
+    offer_id: str, context: ToolContext, *, affiliate: bool
+) -> tuple[CheckoutUrl, Mapping[str, Any] | None]:
     """Find the offer and choose its URL.
+
+    Returns:
+        The URL, and the affiliate programme that it goes through; None for the plain URL.
 
     Raises:
         OfferNotFoundError: no public shop has it.
-        NoValidCheckoutUrlError: it has no URL that may be handed out.
+        NoValidCheckoutUrlError: it has no safe checkout URL.
     """
     offer = await context.search.offer(offer_id)
     if offer is None:
         raise OfferNotFoundError
     if offer.checkout_url is None:
         raise NoValidCheckoutUrlError
-    if affiliate and offer.affiliate is not None:
-        program = dict(offer.affiliate)
-        told = Affiliate(applied=True, network=program["network"], reason=None)
-        return Resolved(offer, program["url"], program, told)
-    told = Affiliate(applied=False, network=None, reason="no_program" if affiliate else "not_requested")
-    return Resolved(offer, offer.checkout_url, None, told)
+    program = offer.affiliate if affiliate else None
+    if program is None:
+        url, network, reason = offer.checkout_url, None, "no_program" if affiliate else "not_requested"
+    else:
+        url, network, reason = program["url"], program["network"], None
+    checkout = CheckoutUrl.model_validate(
+        {
+            "offer_id": offer.id,
+            "shop": offer.shop,
+            "checkout_url": url,
+            "affiliate": {"applied": program is not None, "network": network, "reason": reason},
+        }
+    )
+    return checkout, program

@@ -1,6 +1,6 @@
-"""The kinds of value that requests hold, each with its check and its JSON Schema.
+"""The types of the fields of requests, each with its check and its JSON Schema.
 
-A message goes on after the field's name, is ours, and never repeats the value (E5).
+A message continues the sentence after the field's name, and never repeats the value (E5).
 """
 
 import re
@@ -28,7 +28,7 @@ _ALPHA_2: Final = re.compile("[A-Za-z]{2}")
 
 
 def fault(message: str) -> PydanticCustomError:
-    """A fault of one field in our own words; `message` goes on after the field's name."""
+    """An error of one field with our text; `message` continues the sentence after the field's name."""
     return PydanticCustomError(OWN_ERROR, "{message}", {"message": message})
 
 
@@ -69,48 +69,49 @@ def whole_number(value: object) -> int:
     return int(value)
 
 
-def page_limit(value: object) -> int:
-    """How many results a page may have."""
-    limit = whole_number(value)
-    if not 1 <= limit <= MAX_LIMIT:
-        raise fault(f"must be from 1 to {MAX_LIMIT}")
-    return limit
+def number_between(least: int, most: int) -> Callable[[object], int]:
+    """A check for a whole number within two bounds, both included."""
+
+    def check(value: object) -> int:
+        number = whole_number(value)
+        if not least <= number <= most:
+            raise fault(f"must be from {least} to {most:,}")
+        return number
+
+    return check
+
+
+page_limit: Final = number_between(1, MAX_LIMIT)
+# The number of a shop's offers to skip (A14).
+offers_offset: Final = number_between(0, MAX_OFFERS_OFFSET)
 
 
 def page_offset(value: object) -> int:
-    """How many results to pass over."""
+    """The number of results to skip."""
     offset = whole_number(value)
     if offset < 0:
         raise fault("must not be negative")
     return offset
 
 
-def offers_offset(value: object) -> int:
-    """How many of a shop's offers to pass over (A14)."""
-    offset = whole_number(value)
-    if not 0 <= offset <= MAX_OFFERS_OFFSET:
-        raise fault(f"must be from 0 to {MAX_OFFERS_OFFSET:,}")
-    return offset
-
-
 def reference_text(value: object) -> str:
     """A shop id or a domain in any form people paste (R1)."""
-    return _name_of(value, "a shop id or a domain")
+    return _identifier(value, "a shop id or a domain")
 
 
 def reference_list(value: object) -> object:
-    """A list that may hold references; each of them is checked for itself (A14)."""
+    """A list of the length that is allowed for references; each entry is checked separately (A14)."""
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_SHOPS:
         raise fault(f"must be a list of 1 to {MAX_SHOPS} shop ids or domains")
     return value
 
 
 def offer_id(value: object) -> str:
-    """An offer's id; what no offer has is simply unknown."""
-    return _name_of(value, "an offer's id")
+    """An offer's id; an id that no offer has is not an error here."""
+    return _identifier(value, "an offer's id")
 
 
-def _name_of(value: object, what: str) -> str:
+def _identifier(value: object, what: str) -> str:
     if value is None:
         raise fault(f"is required: {what}")
     name = text(value)
@@ -122,7 +123,7 @@ def _name_of(value: object, what: str) -> str:
 
 
 def coupon_code(value: object) -> str:
-    """A coupon's code in NFC, of the characters that codes are made of: there is no free text (A9)."""
+    """A coupon's code in NFC; only the characters of codes are allowed, so no free text is possible (A9)."""
     if value is None:
         raise fault("is required: the code as it was tried")
     code = normal_code(text(value))
@@ -132,7 +133,7 @@ def coupon_code(value: object) -> str:
 
 
 def choice(names: Sequence[str]) -> Callable[[object], str]:
-    """One of a few fixed words."""
+    """A check that a value is one of these names."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in names:
@@ -143,19 +144,19 @@ def choice(names: Sequence[str]) -> Callable[[object], str]:
 
 
 def switch(value: object) -> bool:
-    """True or false, and nothing that looks like it."""
+    """True or false; no other value is converted."""
     if not isinstance(value, bool):
         raise fault("must be true or false")
     return value
 
 
 def ignored_text(value: object) -> None:
-    """A string that is not looked at (R2)."""
+    """Any string; its value is ignored (R2)."""
     text(value)
 
 
 def _whole_number_schema(**bounds: int) -> dict[str, Any]:
-    # Only optional fields are numbers, and null in them is absence (R3).
+    # All number fields are optional, and null means that the field is absent (R3).
     return {"type": ["integer", "null"], **bounds}
 
 
@@ -168,7 +169,7 @@ PageLimit = Annotated[
     int, PlainValidator(page_limit), WithJsonSchema(_whole_number_schema(minimum=1, maximum=MAX_LIMIT))
 ]
 PageOffset = Annotated[int, PlainValidator(page_offset), WithJsonSchema(_whole_number_schema(minimum=0))]
-# Nullable by itself and not by a union: a missing reference is told of by reference_text.
+# The type includes null, as a union would bypass reference_text, which reports a missing reference.
 ReferenceText = Annotated[
     str | None,
     PlainValidator(reference_text),

@@ -8,11 +8,10 @@ from rapidfuzz import process
 
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
 from service.search.protocol import FindQuery, Found
-from service.tools.context import ToolContext
 from service.tools.fields import CountryCode, PageLimit, PageOffset, QueryText, Text
 from service.tools.request import NoShopRequest
 from service.tools.shop_view import ShopView, shop_wire
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 MAX_DEPTH: Final = 100_000
 _CLOSEST: Final = 3
@@ -101,16 +100,10 @@ class FindShopResponse(ToolResponse):
             description=(
                 "Only when two or more words have no match: how many shops each of them fits, to see which one to "
                 "leave out. Beyond the interface."
-            )
+            ),
+            exclude_if=is_none,
         ),
     ] = None
-
-    def as_wire(self) -> dict[str, Any]:
-        """Without word_counts when there are none."""
-        wire = super().as_wire()
-        if self.word_counts is None:
-            del wire["word_counts"]
-        return wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +111,15 @@ class FoundPage:
     """One page of matches, as `FindShopResponse` describes it.
 
     Attributes:
-        found: by the engine.
-        offset: how many matches were passed over.
+        found: the matches of the page.
+        offset: the number of matches before it.
     """
 
     found: Found
     offset: int
 
     def as_wire(self) -> dict[str, Any]:
-        """The object that every door sends."""
+        """The object that every transport sends."""
         found = self.found
         wire = {
             "results": [shop_wire(shop) for shop in found.shops],

@@ -1,17 +1,16 @@
-"""get_shipping_policy: what a shop states about its shipping, and what that says about one country (A7)."""
+"""get_shipping_policy: what a shop states about its shipping, and whether that covers a country (A7)."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from index_mappings.regions import covers
+from index_mappings.countries import covers
 from service.errors import ShopNotFoundError
-from service.tools.context import ToolContext
 from service.tools.fields import CountryCode
-from service.tools.money import Money, ShopKey
 from service.tools.request import ShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.shop_view import Money, ShopKey
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 Verdict = Literal["yes", "no", "unknown"]
 
@@ -38,7 +37,7 @@ class DeliveryTime(ToolResponse):
 
     min_days: Annotated[int | None, Field(description="Days at least; null when not stated.")]
     max_days: Annotated[int | None, Field(description="Days at most; null when not stated.")]
-    as_stated: Annotated[str | None, Field(description="In the shop's words; null when not kept.")]
+    as_stated: Annotated[str | None, Field(description="In the shop's words; null when not stored.")]
 
 
 class ShippingStatement(ToolResponse):
@@ -68,15 +67,9 @@ class ShippingStatement(ToolResponse):
         Literal["policy_page", "structured_data"] | None, Field(description="Where it was read; null when not known.")
     ]
     ships_to: Annotated[
-        Verdict | None, Field(description="Only with country: whether the statement says that it ships there.")
+        Verdict | None,
+        Field(description="Only with country: whether the statement says that it ships there.", exclude_if=is_none),
     ] = None
-
-    def as_wire(self) -> dict[str, Any]:
-        """Without ships_to when no country was given."""
-        wire = super().as_wire()
-        if self.ships_to is None:
-            del wire["ships_to"]
-        return wire
 
 
 async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ShippingStatement:
@@ -103,7 +96,7 @@ async def run(request: GetShippingPolicyRequest, context: ToolContext) -> Shippi
 
 
 def ships_to(stated: Mapping[str, Any] | None, country: str) -> Verdict:
-    """What the statement says about a country: no when excluded, else yes when named, else no of a complete list."""
+    """Whether a shop ships to a country: no if excluded, yes if named, no if the list is complete, else unknown."""
     if stated is None:
         return "unknown"
     if covers(tuple(stated["excluded"]), country):

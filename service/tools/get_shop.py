@@ -1,4 +1,4 @@
-"""get_shop: one shop by its domain or id; unknown and under review are one absence (V2)."""
+"""get_shop: one shop by its domain or id; a shop under review is unknown (V2)."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -7,11 +7,10 @@ from pydantic import Field
 
 from index_mappings.documents import Shop
 from service.errors import ShopNotFoundError
-from service.tools.context import ToolContext
 from service.tools.fields import OffersOffset
 from service.tools.request import ShopRequest
 from service.tools.shop_view import ShopView, shop_wire
-from service.tools.tool import READS, Example, TokenRule, Tool
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext
 
 OFFERS: Final = 100
 
@@ -39,7 +38,7 @@ class OneShop:
     shop: Shop
 
     def as_wire(self) -> dict[str, Any]:
-        """The object that every door sends."""
+        """The object that every transport sends."""
         return shop_wire(self.shop, most_aliases=None)
 
 

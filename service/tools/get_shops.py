@@ -1,6 +1,6 @@
 """get_shops: up to 100 shops by their domains or ids in one call (A14).
 
-It is beyond the interface: who knows many shops by their links would otherwise ask for each of them.
+It is beyond the interface: a caller with links to many shops would otherwise need a call for each of them.
 """
 
 from dataclasses import dataclass
@@ -9,11 +9,10 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from index_mappings.documents import Shop
-from service.tools.context import ToolContext
 from service.tools.fields import ReferenceList
 from service.tools.request import NoShopRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_wire
-from service.tools.tool import BEYOND_THE_INTERFACE, READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.tool import BEYOND_THE_INTERFACE, READS, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 _REFERENCES_A_READ: Final = 10
 
@@ -37,8 +36,8 @@ class GetShopsRequest(NoShopRequest):
     ]
 
 
-class AskedShop(ToolResponse):
-    """What one entry of the request names."""
+class ShopEntry(ToolResponse):
+    """An entry of the request with its shop."""
 
     shop_domain: Annotated[str, Field(description="The entry of shop_domains, as sent.")]
     shop: Annotated[ShopView | None, Field(description="The shop as find_shop shows it; null: there is none.")]
@@ -48,43 +47,43 @@ class GetShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
     results: Annotated[
-        tuple[AskedShop, ...], Field(description="One entry for each entry of shop_domains, in the same order.")
+        tuple[ShopEntry, ...], Field(description="One entry for each entry of shop_domains, in the same order.")
     ]
     found: Annotated[int, Field(description="The number of entries of results whose shop is not null.")]
 
 
 @dataclass(frozen=True, slots=True)
-class AskedShops:
+class ShopEntries:
     """The shops, as `GetShopsResponse` describes them.
 
     Attributes:
-        asked: the references as sent.
-        shops: the shop that each of them names; None where there is none.
+        references: as sent.
+        shops: the shop of each reference; None if there is none.
     """
 
-    asked: tuple[str, ...]
+    references: tuple[str, ...]
     shops: tuple[Shop | None, ...]
 
     def as_wire(self) -> dict[str, Any]:
         """The object that every transport sends."""
         results = [
             {"shop_domain": reference, "shop": None if shop is None else shop_wire(shop)}
-            for reference, shop in zip(self.asked, self.shops, strict=True)
+            for reference, shop in zip(self.references, self.shops, strict=True)
         ]
         return {"results": results, "found": sum(shop is not None for shop in self.shops)}
 
 
 def extra_reads(request: GetShopsRequest) -> int:
-    """The reads that a call costs beyond its first: one for each ten references begun beyond the first ten."""
+    """The reads of a call beyond its first: one for every ten references, or a part of ten, beyond the first ten."""
     return (len(request.shop_domains) - 1) // _REFERENCES_A_READ
 
 
-async def run(request: GetShopsRequest, context: ToolContext) -> AskedShops:
-    """Look all of them up in one round trip."""
+async def run(request: GetShopsRequest, context: ToolContext) -> ShopEntries:
+    """Look up all shops in one request to the engine."""
     lookups = [reduce_reference(reference).lookup for reference in request.shop_domains]
     known = [lookup for lookup in lookups if lookup is not None]
     shops = dict(zip(known, await context.search.shops(known), strict=True))
-    return AskedShops(request.shop_domains, tuple(None if one is None else shops[one] for one in lookups))
+    return ShopEntries(request.shop_domains, tuple(None if one is None else shops[one] for one in lookups))
 
 
 GET_SHOPS = Tool(

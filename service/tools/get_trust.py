@@ -1,14 +1,13 @@
-"""get_trust: measured signals one by one, never a score; unknown, under review and empty are one miss (A8)."""
+"""get_trust: measured signals one by one, and no score; unknown shops and those under review have none (A8)."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from index_mappings.trust import TRUST_KINDS
+from index_mappings.documents import TRUST_KINDS
 from service.search.related_records import Facts
-from service.tools.context import ToolContext
 from service.tools.request import ShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider and"
@@ -51,7 +50,7 @@ class SignalCoverage(ToolResponse):
 
 
 class GetTrustResponse(ToolResponse):
-    """Signals, or the word that there are none."""
+    """The signals, and whether there are any."""
 
     status: Annotated[
         Literal["signals_collected", "no_signals_collected"],
@@ -65,7 +64,7 @@ class GetTrustResponse(ToolResponse):
 
 
 async def run(request: GetTrustRequest, context: ToolContext) -> GetTrustResponse:
-    """Look the signals up; what is no reference at all takes the same way."""
+    """Look the signals up; text that can name no shop is looked up like an unknown shop."""
     facts = await context.search.trust(request.reference.lookup or "")
     signals = () if facts is None else tuple(Signal.model_validate(signal) for signal in facts.signals)
     return GetTrustResponse(

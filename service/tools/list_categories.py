@@ -5,9 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from index_mappings.documents import Category
-from service.tools.context import ToolContext
 from service.tools.request import NoShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "List every category that a shop of the directory carries, with its slug and number of shops, largest first. Call "
@@ -17,7 +16,7 @@ DESCRIPTION = (
 
 
 class ListCategoriesRequest(NoShopRequest):
-    """Nothing is asked."""
+    """No arguments."""
 
 
 class CategoryView(ToolResponse):
@@ -40,8 +39,8 @@ def category_view(category: Category) -> CategoryView:
     return CategoryView(category=category.name, slug=category.slug, count=category.count)
 
 
-async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - nothing is asked
-    """Read them."""
+async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - it has no arguments
+    """List the categories."""
     categories = await context.search.categories()
     return ListCategoriesResponse(
         results=tuple(category_view(category) for category in categories), total_count=len(categories)

@@ -1,4 +1,4 @@
-"""list_coupons: the codes that may work now, and the balance of those that are withheld (A4 to A6)."""
+"""list_coupons: the codes that may work now, and the numbers of those that are withheld (A4 to A6)."""
 
 from typing import Annotated, Literal
 
@@ -8,11 +8,10 @@ from pydantic.alias_generators import to_camel
 from index_mappings.timestamps import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.related_records import CouponQuery, Coupons
-from service.tools.context import ToolContext
 from service.tools.fields import ReferenceText
-from service.tools.money import Money, NamedShop
 from service.tools.request import OptionalShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.shop_view import Money, NamedShop
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "List the discount codes of one shop that may work now. Without shop_domain it lists those of all shops; where "
@@ -89,7 +88,7 @@ class ListCouponsResponse(ToolResponse):
 
 
 async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsResponse:
-    """Take the balance at the call's moment."""
+    """List and count the coupons at the time of the call."""
     reference = request.reference
     if reference is not None and reference.lookup is None:
         raise ShopNotFoundError

@@ -1,6 +1,6 @@
-"""The evidence of a merge audit: what two public shops have in common, each piece checkable by a person (A12).
+"""The evidence of a merge audit: what two public shops have in common, in pieces that a person can check (A12).
 
-The verdict follows from rules, not from a sum: on real catalogues equal names on different domains are mostly
+The verdict follows from rules and not from a sum: in real catalogues equal names on different domains are mostly
 different companies, and several brands share the domain of their group. docs/tools.md states the rules.
 """
 
@@ -10,9 +10,8 @@ from typing import Final, Literal
 from rapidfuzz import fuzz
 
 from index_mappings.documents import WORLDWIDE, Shop
-from index_mappings.forms import whole_names
+from index_mappings.forms import shared_names, whole_names
 from index_mappings.hosts import domain_parts
-from index_mappings.stated_names import shared_names
 from index_mappings.text import fold
 
 Kind = Literal[
@@ -21,7 +20,7 @@ Kind = Literal[
 Verdict = Literal["likely_same", "likely_different", "insufficient_evidence"]
 
 SIMILAR: Final = 90.0
-# Two shops that agree in none of these are different ones. Similarity of names is shown and decides nothing.
+# Two shops that agree in none of these are different. Similarity of names is shown, but decides nothing.
 _DECIDING: Final = frozenset[Kind](("registrable_domain", "main_label", "shared_alias", "stated_redirect"))
 
 
@@ -31,7 +30,7 @@ class Evidence:
 
     Attributes:
         kind: what was compared.
-        agrees: whether it speaks for one shop.
+        agrees: whether it indicates one shop.
         detail: what was found, from public data of the two shops.
     """
 
@@ -46,8 +45,8 @@ class Comparison:
 
     Attributes:
         pieces: all comparisons, in the order of `Kind`.
-        same_name: whether a name or alias of both is the same as their sources state it.
-        domain_has_others: whether a third shop, which has no name that both have, is on their registrable domain.
+        same_name: whether their sources state an equal name or alias for both.
+        domain_has_others: whether a third shop without a name that both have is on their registrable domain.
         disjoint_markets: whether both state markets, none of them in common and none world-wide.
     """
 
@@ -68,7 +67,7 @@ def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Co
     Args:
         first: a shop.
         second: another shop.
-        domain_has_others: as in `Comparison`; it takes no part in how many pieces agree.
+        domain_has_others: as in `Comparison`; it does not affect the number of agreeing pieces.
     """
     parts, others = domain_parts(first.domain), domain_parts(second.domain)
     similarity = fuzz.ratio(fold(first.name), fold(second.name))
@@ -94,7 +93,7 @@ def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Co
 
 
 def verdict(found: Comparison) -> Verdict:
-    """What the evidence comes to."""
+    """The verdict by the documented rules."""
     agrees = {piece.kind for piece in found.pieces if piece.agrees}
     one_on_domain = "registrable_domain" in agrees and found.same_name and not found.domain_has_others
     if "stated_redirect" in agrees or (one_on_domain and not found.disjoint_markets):
@@ -105,9 +104,9 @@ def verdict(found: Comparison) -> Verdict:
 def _names(first: Shop, second: Shop) -> Evidence:
     if stated := shared_names(first, second):
         return Evidence("shared_alias", agrees=True, detail=f"shared names: {_listed(sorted(stated))}")
-    spelt = set(whole_names(first.name, first.aliases)) & set(whole_names(second.name, second.aliases))
-    if spelt:
-        detail = f"shared names, but only transliterated, without spaces or articles: {_listed(sorted(spelt))}"
+    variants = set(whole_names(first.name, first.aliases)) & set(whole_names(second.name, second.aliases))
+    if variants:
+        detail = f"shared names, but only transliterated, without spaces or articles: {_listed(sorted(variants))}"
         return Evidence("shared_alias", agrees=True, detail=detail)
     return Evidence("shared_alias", agrees=False, detail="shared names: none")
 
@@ -121,7 +120,7 @@ def _redirect(first: Shop, second: Shop) -> str | None:
 
 
 def _are_disjoint(first: Shop, second: Shop) -> bool:
-    """Whether both state markets and share none; selling world-wide, and stating nothing, shares all."""
+    """Whether both state markets and share none; world-wide and unstated markets are shared with all."""
     stated, others = set(first.countries), set(second.countries)
     return bool(stated and others) and WORLDWIDE not in stated | others and not stated & others
 

@@ -1,14 +1,12 @@
-"""monetize_offer: an offer's URL through the shop's affiliate programme, and what has to be said about it (A11)."""
+"""monetize_offer: an offer's URL through the shop's affiliate programme, with its disclosure (A11)."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
-from service.tools.context import ToolContext
 from service.tools.fields import Switch
-from service.tools.money import ShopKey
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with it. A"
@@ -40,22 +38,9 @@ class MonetizedOffer(CheckoutUrl):
 
 async def run(request: MonetizeOfferRequest, context: ToolContext) -> MonetizedOffer:
     """Resolve the URL through the programme."""
-    found = await resolve(request.offer_id, context, affiliate=request.affiliate)
-    program = found.program
-    return MonetizedOffer(
-        offer_id=found.offer.id,
-        shop=ShopKey.model_validate(found.offer.shop),
-        checkout_url=found.url,
-        affiliate=found.affiliate,
-        monetization=None
-        if program is None
-        else Monetization(
-            network=program["network"],
-            program_id=program["program_id"],
-            commission_stated=program["commission_stated"],
-            disclosure=program["disclosure"],
-        ),
-    )
+    checkout, program = await resolve(request.offer_id, context, affiliate=request.affiliate)
+    monetization = program and {name: program[name] for name in Monetization.model_fields}
+    return MonetizedOffer.model_validate({**dict(checkout), "monetization": monetization})
 
 
 MONETIZE_OFFER = Tool(

@@ -1,4 +1,4 @@
-"""Which errors a tool may answer, found where its rules are, so that no page tells of others (E1)."""
+"""The errors that a tool can answer, read from its modules, so that the pages list exactly these (E1)."""
 
 import sys
 from typing import Any, Final
@@ -35,7 +35,7 @@ _TOOLS: Final = "service.tools."
 
 
 def own_errors(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
-    """The errors of a tool beside those of every tool: those that its module, or one that it calls, has at hand."""
+    """The specific errors of a tool: those that its module, or a tools module that it calls from, imports."""
     module = tool.run.__module__
     called = {getattr(thing, "__module__", "") for thing in vars(sys.modules[module]).values() if callable(thing)}
     modules = {module, *(name for name in called if str(name).startswith(_TOOLS))}

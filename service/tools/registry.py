@@ -1,4 +1,4 @@
-"""All tools, in the order in which every door lists them. Adding a tool is one file and one line here."""
+"""All tools, in the order in which every transport lists them. A new tool is one file and one line here."""
 
 from typing import Any, Final
 

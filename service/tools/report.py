@@ -1,23 +1,21 @@
-"""What the two report tools share: a public shop, one durable row, and always the same word (A9, Q5)."""
+"""The shared part of the two report tools: a public shop, one durable row, and always the same status (A9, Q5)."""
 
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
-from service.reports.failures import ReportsUnavailable
-from service.reports.protocol import Report, ReportKind
-from service.tools.context import ToolContext
+from service.reports.protocol import Report, ReportKind, ReportsUnavailable
 from service.tools.request import ShopReference
-from service.tools.tool import Effects, ToolResponse
+from service.tools.tool import Effects, ToolContext, ToolResponse
 
-# It only appends, and the same report again appends nothing more.
+# A repeated report appends nothing more.
 APPENDS: Final = Effects(read_only=False, repeatable=True)
-TAKEN: Final = "wird gemeldet, Pruefung laeuft"
+RECEIPT: Final = "wird gemeldet, Pruefung laeuft"
 
 
 class ReportResponse(ToolResponse):
-    """The report was taken; no verdict."""
+    """The receipt of a report; no verdict."""
 
     status: Annotated[
         Literal["wird gemeldet, Pruefung laeuft"],
@@ -32,10 +30,10 @@ async def append(
 
     Raises:
         ShopNotFoundError: there is no such public shop.
-        BackendUnavailableError: the report was not taken for certain; sending it again is safe.
+        BackendUnavailableError: it is not certain that the report was stored; sending it again is safe.
     """
     if context.source is None:
-        # The dispatcher refuses such a call before; a report without a source must not exist.
+        # The dispatcher has refused such calls; a report without a source must not exist.
         raise TokenRequiredError
     shop = None if reference.lookup is None else await context.search.shop(reference.lookup)
     if shop is None:
@@ -46,4 +44,4 @@ async def append(
         raise BackendUnavailableError(
             "Reports can't be taken just now; try again in 1 second. Sending the same report twice is safe."
         ) from error
-    return ReportResponse(status=TAKEN)
+    return ReportResponse(status=RECEIPT)

@@ -1,14 +1,13 @@
-"""report_code: somebody tried a coupon code and it did not do what it should (A9)."""
+"""report_code: a report that a coupon code did not work as stated (A9)."""
 
 from typing import Annotated, Final
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from service.tools.context import ToolContext
 from service.tools.fields import CodeText, choice
 from service.tools.report import APPENDS, ReportResponse, append
 from service.tools.request import ShopRequest
-from service.tools.tool import Example, TokenRule, Tool
+from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
 DESCRIPTION = (
     "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch (another "

@@ -1,15 +1,14 @@
-"""report_issue: something that the directory says of a shop is wrong (A9)."""
+"""report_issue: a report that the directory is wrong about a shop (A9)."""
 
 from typing import Annotated, Any, Final
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from service.errors import FieldError
-from service.tools.context import ToolContext
 from service.tools.fields import choice
 from service.tools.report import APPENDS, ReportResponse, append
 from service.tools.request import ShopRequest, invalid
-from service.tools.tool import Example, TokenRule, Tool
+from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
 REASONS: Final = {
     "shop": ("unreachable", "no_longer_exists", "info_outdated", "wrong_category", "wrong_name_or_domain"),
@@ -50,7 +49,7 @@ class ReportIssueRequest(ShopRequest):
 
 
 async def run(request: ReportIssueRequest, context: ToolContext) -> ReportResponse:
-    """Append the report, if the reason is one of its subject's."""
+    """Append the report if its subject has that reason."""
     allowed = REASONS[request.subject_type]
     if request.reason not in allowed:
         message = f"must be one of {', '.join(allowed)} for the subject_type {request.subject_type}"

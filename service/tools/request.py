@@ -1,4 +1,4 @@
-"""What all requests have in common: unknown fields, absent values, shop references, and errors in our words (R1-R3)."""
+"""The base of all requests: unknown fields, absent values, shop references, and errors with our texts (R1-R3)."""
 
 import re
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from service.tools.fields import OWN_ERROR, IgnoredText, ReferenceText, fault
 _SHOP_ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_LINES: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# Where a tab or a line break is a space (E6).
+# In these fields a tab or a line break is a space (E6).
 _TYPED_TEXT: Final = frozenset({"query"})
-# Where white space at the ends is trimmed, line breaks too (R1).
+# In these fields white space at the ends is trimmed, line breaks too (R1).
 _REFERENCE_LIST: Final = "shop_domains"
-_REFERENCES: Final = frozenset({"shop_domain", "shop_id_or_domain", "from_shop_id", "to_shop_id", _REFERENCE_LIST})
-# Unicode's White_Space: what `str.isspace` says, without four separators that are control characters.
-_WHITE_SPACE: Final = "".join(
+REFERENCES: Final = frozenset({"shop_domain", "shop_id_or_domain", "from_shop_id", "to_shop_id", _REFERENCE_LIST})
+# Unicode's White_Space: the characters of `str.isspace` without four separators that are control characters.
+WHITE_SPACE: Final = "".join(
     char for char in map(chr, range(0x3001)) if char.isspace() and not "\x1c" <= char <= "\x1f"
 )
 _SHOWN_NAME: Final = 64
@@ -32,19 +32,19 @@ class ShopReference:
     """A reduced reference to a shop (R1).
 
     Attributes:
-        lookup: an id or a reduced domain; None for what can be neither, and so is simply unknown.
+        lookup: an id or a reduced domain; None for a text that can be neither, and so names no shop.
     """
 
     lookup: str | None
 
 
 def reduce_reference(text: str) -> ShopReference:
-    """Reduce a pasted reference: without a dot it is an id, taken as it is; anything else is a host."""
-    trimmed = text.strip(_WHITE_SPACE)
+    """Reduce a pasted reference: text without a dot is an id and stays unchanged; other text is a host."""
+    trimmed = text.strip(WHITE_SPACE)
     if not has_dot(trimmed):
         return ShopReference(trimmed if _SHOP_ID.fullmatch(trimmed) else None)
     host = reduce_host(trimmed)
-    # One label is nobody's domain, and a domain must not be taken for an id: "shop_1." names no shop.
+    # A host of one label is no domain, and must not be read as an id: "shop_1." names no shop.
     return ShopReference(host if host is not None and "." in host else None)
 
 
@@ -56,7 +56,7 @@ class ToolRequest(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _leave_out_absent(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        # null and "" in an optional field are absence (R3).
+        # null and "" in an optional field mean that it is absent (R3).
         fields = cls.model_fields
         return cls._complete(
             {
@@ -68,22 +68,22 @@ class ToolRequest(BaseModel):
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
-        """The fields in the order in which people are told of them."""
+        """The fields in the order in which schemas and messages list them."""
         return tuple(cls.model_fields)
 
     @classmethod
     def alternatives(cls) -> tuple[dict[str, Any], ...]:
-        """Schemas of which a request meets one, where fields depend on each other; MCP schemas leave them out (R2)."""
+        """Alternative schemas for fields that depend on each other; MCP schemas leave them out (R2)."""
         return ()
 
     @classmethod
     def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What a kind of request adds to the arguments that are there."""
+        """The arguments with those that a subclass adds."""
         return arguments
 
 
 class NoShopRequest(ToolRequest):
-    """A request of a tool that takes no shop: the shop's names are accepted and not looked at (R2)."""
+    """A request of a tool that takes no shop: the shop fields are accepted and ignored (R2)."""
 
     shop_domain: Annotated[
         IgnoredText | None, Field(description="Ignored: this tool takes no shop. Accepted for older clients.")
@@ -94,7 +94,7 @@ class NoShopRequest(ToolRequest):
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
-        """The fields, those that are not looked at last."""
+        """The fields, the ignored ones last."""
         return tuple(sorted(cls.model_fields, key=lambda name: name in NoShopRequest.model_fields))
 
 
@@ -119,11 +119,11 @@ class EitherShopRequest(ToolRequest):
 
 
 class OptionalShopRequest(EitherShopRequest):
-    """A request about one shop, or about all."""
+    """A request about one shop or about all shops."""
 
     @property
     def reference(self) -> ShopReference | None:
-        """The shop that is asked for; None for all."""
+        """The requested shop; None for all."""
         given = self.shop_domain or self.shop_id_or_domain
         return None if given is None else reduce_reference(given)
 
@@ -133,14 +133,14 @@ class ShopRequest(EitherShopRequest):
 
     @classmethod
     def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        # Neither field is required by itself; the missing shop is told of together with everything else that is wrong.
+        # Neither field is required by itself; so a missing shop is reported together with all other errors.
         if "shop_domain" in arguments or "shop_id_or_domain" in arguments:
             return arguments
         return {**arguments, "shop_domain": None}
 
     @property
     def reference(self) -> ShopReference:
-        """The shop that is asked for."""
+        """The requested shop."""
         return reduce_reference(self.shop_domain or self.shop_id_or_domain or "")
 
 
@@ -159,7 +159,7 @@ def validated(model: type[RequestT], arguments: object) -> RequestT:
     try:
         request = model.model_validate(arguments)
     except ValidationError as error:
-        for found in _in_our_words(error, model):
+        for found in _field_errors(error, model):
             errors.setdefault(found.field, found)
     if errors:
         raise invalid(tuple(errors.values()))
@@ -174,14 +174,14 @@ def invalid(errors: tuple[FieldError, ...]) -> InvalidInputError:
 
 
 def shown_name(name: str) -> str:
-    """A field name as an error may repeat it: short and printable, else not at all."""
+    """A field name if it is short and printable, so that an error may repeat it; else a placeholder."""
     return name if 0 < len(name) <= _SHOWN_NAME and name.isprintable() else "(a field)"
 
 
-def _in_our_words(error: ValidationError, model: type[ToolRequest]) -> Iterator[FieldError]:
+def _field_errors(error: ValidationError, model: type[ToolRequest]) -> Iterator[FieldError]:
     allowed = ", ".join(model.field_names())
     for found in error.errors(include_url=False, include_input=False):
-        # A fault of the request as a whole is that of its two shop fields.
+        # The only check of a whole request is that of its two shop fields.
         field = _field(found["loc"]) if found["loc"] else "shop_domain"
         match found["type"]:
             case "missing":
@@ -195,14 +195,14 @@ def _in_our_words(error: ValidationError, model: type[ToolRequest]) -> Iterator[
 
 
 def _field(path: tuple[int | str, ...]) -> str:
-    """The name of a field, and of an entry of a list its index too: `shop_domains.3`."""
+    """The name of a field, with the index of a list's entry: `shop_domains.3`."""
     name = shown_name(str(path[0]))
     return f"{name}.{path[1]}" if len(path) > 1 and isinstance(path[1], int) else name
 
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """A field's value, or each entry of the list of references; references without the white space at their ends."""
-    if name not in _REFERENCES:
+    """A field's value, or each entry of the list of references; references are trimmed."""
+    if name not in REFERENCES:
         yield shown_name(name), value
     elif name == _REFERENCE_LIST and isinstance(value, list):
         for index, entry in enumerate(value):
@@ -212,7 +212,7 @@ def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
 
 
 def _trimmed(value: object) -> object:
-    return value.strip(_WHITE_SPACE) if isinstance(value, str) else value
+    return value.strip(WHITE_SPACE) if isinstance(value, str) else value
 
 
 def _control_characters(arguments: dict[str, Any]) -> Iterator[FieldError]:

@@ -1,14 +1,12 @@
-"""resolve_checkout_url: a validated URL for an offer; plain unless the affiliate one is asked for (A10)."""
+"""resolve_checkout_url: a validated URL for an offer; the plain one unless the affiliate one is requested (A10)."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
-from service.tools.context import ToolContext
 from service.tools.fields import Switch
-from service.tools.money import ShopKey
-from service.tools.tool import READS, Example, TokenRule, Tool
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext
 
 DESCRIPTION = (
     "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for the shop; "
@@ -19,20 +17,15 @@ DESCRIPTION = (
 
 
 class ResolveCheckoutUrlRequest(OfferRequest):
-    """Which offer, and by which way."""
+    """Which offer, and which URL."""
 
     affiliate: Annotated[Switch, Field(description="Go through the affiliate network, if there is one.")] = False
 
 
 async def run(request: ResolveCheckoutUrlRequest, context: ToolContext) -> CheckoutUrl:
     """Resolve the URL."""
-    found = await resolve(request.offer_id, context, affiliate=request.affiliate)
-    return CheckoutUrl(
-        offer_id=found.offer.id,
-        shop=ShopKey.model_validate(found.offer.shop),
-        checkout_url=found.url,
-        affiliate=found.affiliate,
-    )
+    checkout, _ = await resolve(request.offer_id, context, affiliate=request.affiliate)
+    return checkout
 
 
 RESOLVE_CHECKOUT_URL = Tool(

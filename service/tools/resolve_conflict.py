@@ -1,21 +1,20 @@
 """resolve_conflict: whether two entries may be one shop, with the evidence; it merges nothing (A12)."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from index_mappings.documents import Shop
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
-from service.tools.context import ToolContext
 from service.tools.fields import ReferenceText, RequiredReferenceText
 from service.tools.merge_evidence import Verdict, compare, verdict
 from service.tools.request import NoShopRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_view
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 _CANDIDATES: Final = 10
-# Candidates are ordered by their evidence, so more are looked at than are shown.
-_LOOKED_AT: Final = 200
+# Candidates are ordered by their evidence, so more are compared than are shown.
+_COMPARED: Final = 200
 
 DESCRIPTION = (
     "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to 10 "
@@ -65,28 +64,30 @@ class Audit(ToolResponse):
 
 
 class ResolveConflictResponse(ToolResponse):
-    """The pair asked for, or the shop asked about and its candidates."""
+    """The requested pair, or the requested shop and its candidates."""
 
     from_: Annotated[ShopView, Field(alias="from", description="The shop asked about.")]
-    to: Annotated[ShopView | None, Field(description="Only with to_shop_id: the shop compared with.")] = None
-    evidence: Annotated[
-        tuple[EvidenceView, ...] | None, Field(description="Only with to_shop_id: all comparisons.")
+    to: Annotated[
+        ShopView | None, Field(description="Only with to_shop_id: the shop compared with.", exclude_if=is_none)
     ] = None
-    effects: Annotated[EffectsView | None, Field(description="Only with to_shop_id: what a merge would touch.")] = None
+    evidence: Annotated[
+        tuple[EvidenceView, ...] | None,
+        Field(description="Only with to_shop_id: all comparisons.", exclude_if=is_none),
+    ] = None
+    effects: Annotated[
+        EffectsView | None, Field(description="Only with to_shop_id: what a merge would touch.", exclude_if=is_none)
+    ] = None
     verdict: Annotated[
         Verdict | None,
-        Field(description="Only with to_shop_id: what the evidence comes to, by documented rules."),
+        Field(description="Only with to_shop_id: what the evidence comes to, by documented rules.", exclude_if=is_none),
     ] = None
     candidates: Annotated[
         tuple[Audit, ...] | None,
-        Field(description="Only without to_shop_id: up to 10 other shops, most agreeing evidence first."),
+        Field(
+            description="Only without to_shop_id: up to 10 other shops, most agreeing evidence first.",
+            exclude_if=is_none,
+        ),
     ] = None
-
-    def as_wire(self) -> dict[str, Any]:
-        """Either the pair or the candidates."""
-        wire = super().as_wire()
-        absent = ("candidates",) if self.candidates is None else ("to", "evidence", "effects", "verdict")
-        return {name: value for name, value in wire.items() if name not in absent}
 
 
 async def run(request: ResolveConflictRequest, context: ToolContext) -> ResolveConflictResponse:
@@ -106,8 +107,8 @@ async def run(request: ResolveConflictRequest, context: ToolContext) -> ResolveC
 
 
 async def _candidates(first: Shop, context: ToolContext) -> tuple[Audit, ...]:
-    shops = list(await context.search.merge_candidates(first, _LOOKED_AT))
-    # They come in M1's order, and sorting keeps it among equals (M11).
+    shops = list(await context.search.merge_candidates(first, _COMPARED))
+    # They are in M1's order, and the stable sort preserves it among equals (M11).
     shops.sort(key=lambda shop: -compare(first, shop).agreeing)
     return tuple([await _audit(first, shop, context) for shop in shops[:_CANDIDATES]])
 

@@ -13,13 +13,13 @@ Schema = dict[str, Any]
 
 
 def request_schema(model: type[ToolRequest]) -> Schema:
-    """The schema of what a tool takes."""
+    """The schema of a tool's arguments."""
     schema = _flat(model, "validation")
     return {**schema, "properties": {name: schema["properties"][name] for name in model.field_names()}}
 
 
 def response_schema(model: type[BaseModel]) -> Schema:
-    """The schema of what a tool answers."""
+    """The schema of a tool's answer."""
     return _flat(model, "serialization")
 
 
@@ -27,25 +27,25 @@ def _flat(model: type[BaseModel], mode: Literal["validation", "serialization"]) 
     schema = model.model_json_schema(mode=mode)
     definitions = schema.pop("$defs", {})
     schema.pop("description", None)
-    flat = _without(schema, definitions)
+    flat = _flattened(schema, definitions)
     flat.pop("title", None)
     return {key: flat[key] for key in ("type", "properties", "required", "additionalProperties") if key in flat}
 
 
-def _without(schema: Schema, definitions: dict[str, Schema]) -> Schema:
+def _flattened(schema: Schema, definitions: dict[str, Schema]) -> Schema:
     """The schema without references, titles, defaults of null, and unions with null."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].rpartition("/")[2]]
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return _without({**target, **beside}, definitions)
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        return _flattened({**target, **siblings}, definitions)
     if "anyOf" in schema:
-        beside = {key: value for key, value in schema.items() if key != "anyOf"}
-        options = [_without(option, definitions) for option in schema["anyOf"]]
-        # Each option is of a type of its own, so what they demand can stand side by side.
+        siblings = {key: value for key, value in schema.items() if key != "anyOf"}
+        options = [_flattened(option, definitions) for option in schema["anyOf"]]
+        # The options have different types, so their keywords can be merged.
         merged = {key: value for option in options for key, value in option.items()}
         if "enum" in merged and {"type": "null"} in options:
             merged["enum"] = [*merged["enum"], None]
-        return _without({**merged, "type": [option["type"] for option in options], **beside}, definitions)
+        return _flattened({**merged, "type": [option["type"] for option in options], **siblings}, definitions)
     return {
         key: _part(key, value, definitions)
         for key, value in schema.items()
@@ -55,7 +55,7 @@ def _without(schema: Schema, definitions: dict[str, Schema]) -> Schema:
 
 def _part(key: str, value: Any, definitions: dict[str, Schema]) -> Any:  # noqa: ANN401 - any part of a schema
     if key == "properties":
-        return {name: _without(part, definitions) for name, part in value.items()}
+        return {name: _flattened(part, definitions) for name, part in value.items()}
     if key == "items" and isinstance(value, dict):
-        return _without(value, definitions)
+        return _flattened(value, definitions)
     return value

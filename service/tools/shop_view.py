@@ -1,6 +1,6 @@
-"""The public view of a shop, the same in every tool (A1).
+"""The public view of a shop, the same in every tool (A1), and the small models that several tools share.
 
-Pages of shops are written straight from the index: models of a hundred of them cost more than finding them.
+Pages of shops are made directly from the index: models of a hundred shops cost more time than the search.
 """
 
 from collections.abc import Mapping
@@ -9,15 +9,34 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from index_mappings.documents import Shop
-from service.tools.money import Money
 from service.tools.tool import ToolResponse
 
 # A page of shops with all their aliases would be too long for a model (A1).
 MOST_ALIASES: Final = 10
 
 
+class Money(ToolResponse):
+    """An amount."""
+
+    amount: Annotated[str, Field(description="A decimal number as a string, such as 19.99.")]
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+
+
+class ShopKey(ToolResponse):
+    """The shop that something belongs to."""
+
+    id: Annotated[str, Field(description="The directory's id of the shop.")]
+    domain: Annotated[str, Field(description="The shop's domain.")]
+
+
+class NamedShop(ShopKey):
+    """The shop that something belongs to, with its name."""
+
+    name: Annotated[str, Field(description="Display name.")]
+
+
 class OfferView(ToolResponse):
-    """An offer; its URL is served by resolve_checkout_url and monetize_offer only (A2)."""
+    """An offer; only resolve_checkout_url and monetize_offer serve its URL (A2)."""
 
     offer_id: Annotated[str, Field(description="The offer's id, for the checkout tools.")]
     title: Annotated[str, Field(description="What is offered.")]
@@ -30,7 +49,7 @@ class OfferView(ToolResponse):
 
 
 class ShopView(ToolResponse):
-    """A shop as the public sees it."""
+    """The public view of a shop."""
 
     id: Annotated[str, Field(description="The directory's id of the shop; works wherever a domain does.")]
     name: Annotated[str, Field(description="Display name.")]
@@ -72,11 +91,11 @@ def shop_view(shop: Shop) -> ShopView:
 
 
 def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:
-    """The object that the view of a shop comes out as, without making one.
+    """The wire form of the view of a shop, made without the view.
 
     Args:
         shop: as the engine returned it.
-        most_aliases: the number of aliases that it shows at most; None shows all.
+        most_aliases: the maximum number of aliases in it; None for all.
     """
     return {
         "id": shop.id,

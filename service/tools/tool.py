@@ -1,13 +1,15 @@
-"""What a tool is: one frozen record, from which every door, every schema and the tests are made."""
+"""The definition of a tool: one frozen record, from which transports, schemas and tests are made."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Generic, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from service.tools.context import ToolContext
+from service.reports.protocol import ReportQueue
+from service.search.protocol import Snapshot
 from service.tools.request import RequestT
 
 
@@ -20,10 +22,10 @@ class TokenRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a call does beside answering.
+    """The effects of a call besides its answer.
 
     Attributes:
-        read_only: it changes nothing.
+        read_only: a call changes nothing.
         repeatable: a second equal call changes nothing more.
     """
 
@@ -35,21 +37,49 @@ READS = Effects(read_only=True, repeatable=True)
 BEYOND_THE_INTERFACE: Final = "This tool is beyond the interface: another service with the same interface may lack it."
 
 
-class Shown(Protocol):
-    """What a tool answers: it need not be the model that describes it, only come out as that would."""
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """All that a call of a tool may use.
+
+    Attributes:
+        search: the generation that the whole answer comes from (C2).
+        now: the time of the call, read once.
+        channel: the transport as display policies name it (A5).
+        country: the caller's country as a trusted proxy states it; None otherwise.
+        most_coupons: the bound on the coupons of all shops for this transport; None for no bound (A6).
+        reports: the queue of reports.
+        source: the id of the caller's token, under which reports are stored; None for an anonymous call (Q5).
+    """
+
+    search: Snapshot
+    now: datetime
+    channel: str
+    country: str | None
+    most_coupons: int | None
+    reports: ReportQueue
+    source: str | None
+
+
+class ToolAnswer(Protocol):
+    """The answer of a tool: the model that describes it, or any object with the same wire form."""
 
     def as_wire(self) -> dict[str, Any]:
-        """The object that every door sends."""
+        """The object that every transport sends."""
 
 
 class ToolResponse(BaseModel):
-    """The base of all responses; field names, or their aliases, are the interface's."""
+    """The base of all responses; field names or their aliases are those of the interface."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def as_wire(self) -> dict[str, Any]:
-        """The object that every door sends."""
+        """The object that every transport sends."""
         return self.model_dump(by_alias=True)
+
+
+def is_none(value: object) -> bool:
+    """Whether a value is None; as `exclude_if` it leaves a field out of the answer."""
+    return value is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +91,7 @@ class Example:
 
 
 def no_extra_cost(_: object) -> int:
-    """The extra cost of most tools: none."""
+    """No extra cost, as for most tools."""
     return 0
 
 
@@ -73,14 +103,14 @@ class Tool(Generic[RequestT]):
         name: of the tool, its route and its MCP name.
         title: a few words for people.
         description: for people and for models: what it does, when to call it, what its answer means.
-        request: what it takes.
-        response: describes what it answers.
+        request: the model of its arguments.
+        response: the model that describes its answer.
         token: whether a call needs a token.
-        effects: what a call does beside answering.
-        run: its rules; raises ServiceError.
-        examples: calls to try, the first one the plainest.
-        extra_cost: the units of its quota that a valid call costs beyond the one that admission takes.
-        note: for people only, shown in OpenAPI and on the page of the tools; empty for most tools.
+        effects: the effects of a call besides its answer.
+        run: runs a call; raises ServiceError.
+        examples: calls to try, the simplest one first.
+        extra_cost: the quota units of a valid call beyond the one that admission counts.
+        note: a text for people only, shown in OpenAPI and on the page of the tools; mostly empty.
     """
 
     name: str
@@ -90,7 +120,7 @@ class Tool(Generic[RequestT]):
     response: type[ToolResponse]
     token: TokenRule
     effects: Effects
-    run: Callable[[RequestT, ToolContext], Awaitable[Shown]]
+    run: Callable[[RequestT, ToolContext], Awaitable[ToolAnswer]]
     examples: tuple[Example, ...]
     extra_cost: Callable[[RequestT], int] = no_extra_cost
     note: str = ""

@@ -1,1 +1,1 @@
-"""What people see of the service: a page that asks the public interface and nothing else."""
+"""The page for people, which uses only the public interface."""

@@ -1,7 +1,7 @@
-"""Scripts and styles as they are sent: the modules of a script in one file, without comments and superfluous space.
+"""Bundling of scripts and styles: the modules of a script in one file, without comments and superfluous space.
 
-The sources are plain modules. A bundle puts each before those that import it, in one scope, so that a browser makes one
-request; a top-level name that two modules share is an error that no test of the page survives.
+The sources are plain modules. A bundle has each module before those that import it, all in one scope, so that a browser
+makes one request. Top-level names must therefore be unique; a duplicate is a syntax error, which every page test finds.
 """
 
 import re
@@ -10,18 +10,18 @@ from typing import Final
 
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "[./a-z]*/([a-z]+\.js)";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
-# Texts and regular expressions are copied as they are; in between, comments and space go.
+# Strings and regular expressions are copied unchanged; comments and space between them are removed.
 _PART: Final = re.compile(
     r"""(?P<comment>//[^\n]*|/\*[^*]*\*/)|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
     r"""|(?<=[(,=:\[!&|?])[ ]?/(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/)|(?P<space>\s+)"""
 )
-# After these no statement ends; an empty text is the beginning.
+# No statement ends after these characters, nor after the empty string, the beginning of the script.
 _OPEN: Final = "{([,;"
 _WORD_OR_SIGN: Final = (re.compile(r"[\w$]"), re.compile(r"[+-]"))
 
 
 def bundled(entry: str, modules: Mapping[str, str]) -> str:
-    """One script of a module and all that it imports.
+    """One script of a module and all modules that it imports.
 
     Args:
         entry: the module's name, such as `main.js`.
@@ -35,7 +35,7 @@ def bundled(entry: str, modules: Mapping[str, str]) -> str:
 
 
 def modules_of(entry: str, modules: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of a module and of all that it imports, each behind what it imports itself."""
+    """The names of a module and all modules that it imports, each after its own imports."""
     found: dict[str, None] = {}
     entered: set[str] = set()
 
@@ -52,8 +52,8 @@ def modules_of(entry: str, modules: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def compact_script(source: str) -> str:
-    """A script without comments and indentation. Line breaks stay where a statement may end with one."""
-    # The space around a comment is one space only once the comment is gone.
+    """A script without comments and indentation. Line breaks stay if they may end a statement."""
+    # Twice, as the space before and after a comment is joined by the first run.
     return re.sub(r"\n+", "\n", _PART.sub(_compact, _PART.sub(_compact, source))).strip() + "\n"
 
 
@@ -69,7 +69,7 @@ def _compact(part: re.Match[str]) -> str:
 
 
 def compact_style(source: str) -> str:
-    """A style sheet without indentation, and without space around what needs none."""
+    """A style sheet without indentation and superfluous space."""
     return re.sub(r"\s*([{};,>])\s*|(:)\s+|\n+\s*", lambda part: part[1] or part[2] or "\n", source).strip() + "\n"
 
 

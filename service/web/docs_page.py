@@ -1,6 +1,6 @@
-"""What the service says of itself: /docs to read and to try, /tools.md and /llms.txt for agents.
+"""The documentation that the service serves: /docs to read and to try, /tools.md and /llms.txt for agents.
 
-Nothing is fetched from elsewhere: Swagger UI's files come from a package, and a browser may load nothing but ours.
+Swagger UI's files come from a package, and the policy of the page forbids a browser to load anything from other hosts.
 """
 
 from importlib.resources import files
@@ -13,7 +13,7 @@ from service.docs.tools_page import tools_page
 from service.settings.service import Settings
 from service.web.pages import PageFile
 
-# Swagger UI puts its icons into its stylesheet, as images without a host.
+# Swagger UI has its icons as data: URLs in its stylesheet.
 _DIRECTIVES: Final = (
     "default-src 'none'",
     "script-src 'self'",
@@ -33,15 +33,15 @@ _HTML: Final = b"text/html; charset=utf-8"
 _SCRIPT: Final = b"text/javascript; charset=utf-8"
 _STYLE: Final = b"text/css; charset=utf-8"
 _MARKDOWN: Final = b"text/markdown; charset=utf-8"
-# A convention of plain text, whose content is Markdown.
+# By convention llms.txt is plain text, although its content is Markdown.
 _PLAIN: Final = b"text/plain; charset=utf-8"
 
 
 def docs_files(settings: Settings) -> tuple[PageFile, ...]:
-    """All files of it, read from the packages.
+    """All files of the documentation, read from the packages.
 
     Args:
-        settings: what llms.txt tells of the quotas.
+        settings: have the quotas that llms.txt states.
     """
     return (
         PageFile(DOCS_PATH, "docs", _own("docs.html"), _HTML, POLICY.encode()),

@@ -1,1 +1,1 @@
-"""The black-box test of a running instance: it asks like any client, and imports nothing of the service."""
+"""The black-box check of a running service: it sends requests like any client, and imports nothing of it."""

@@ -1,70 +1,35 @@
-"""All rules, in the order of the interface, and those of its sentences that can't be seen from outside.
-
-A module of rules ends with its `RULES`; a new module is one line here.
-"""
+"""All rules in the order of the interface, and those of its sentences that cannot be checked from outside."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
+from shop_directory.conformance import rules
 from shop_directory.conformance.rule import Rule
-from shop_directory.conformance.rules import (
-    calls,
-    coupons,
-    credentials,
-    decided,
-    errors,
-    finding,
-    headers,
-    hidden,
-    mcp,
-    offers,
-    operations,
-    reports,
-    shipping,
-    shops,
-    suggest,
-    trust,
-)
 
 _ID: Final = re.compile(r"([A-Z])(\d+)(\.\w+)?")
 # The interface first, then the decisions in their order.
 _CHAPTERS: Final = "IVRXMAEQGCO"
 
 
-def _place(rule: Rule) -> tuple[int, int, str]:
+def _sort_key(rule: Rule) -> tuple[int, int, str]:
     match _ID.fullmatch(rule.id):
         case re.Match() as found:
             return _CHAPTERS.index(found[1]), int(found[2]), found[3] or ""
-    raise ValueError(f"{rule.id} is no id of a rule")
+    raise ValueError(f"{rule.id} is not the id of a rule")
 
 
-RULES: Final[tuple[Rule, ...]] = tuple(
-    sorted(
-        (
-            *calls.RULES,
-            *shops.RULES,
-            *finding.RULES,
-            *coupons.RULES,
-            *shipping.RULES,
-            *trust.RULES,
-            *offers.RULES,
-            *reports.RULES,
-            *decided.RULES,
-            *mcp.RULES,
-            *suggest.RULES,
-            *operations.RULES,
-            *credentials.RULES,
-            *errors.RULES,
-            *headers.RULES,
-            *hidden.RULES,
-        ),
-        key=_place,
-    )
-)
+def _all_rules() -> Iterator[Rule]:
+    for module in iter_modules(rules.__path__, f"{rules.__name__}."):
+        yield from (value for value in vars(import_module(module.name)).values() if isinstance(value, Rule))
 
-# Sentences of the interface that no request to a URL can show, with the reason.
+
+RULES: Final[tuple[Rule, ...]] = tuple(sorted(_all_rules(), key=_sort_key))
+
+# Sentences of the interface that no request to a URL can check, with the reason.
 UNSEEN: Final[Mapping[str, str]] = {
     "I4": "MCP on stdio belongs to a process on the operator's machine; no address leads to it.",
-    "I58": "A failure of the search engine can't be provoked from outside.",
+    "I58": "A failure of the search engine cannot be caused from outside.",
 }

@@ -1,4 +1,4 @@
-"""What a run may take: no service, however slow or hostile, makes it take more."""
+"""The bounds of a run, which hold however slow or hostile the service is."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,13 +6,13 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a run may take.
+    """The most that a run may use.
 
     Attributes:
-        timeout: seconds that one answer may take, from the first byte sent to the last one read.
-        within: seconds that the run may take in all.
-        requests: how many requests it may send.
-        concurrency: how many at a time.
+        timeout: seconds for one response, from the first byte sent to the last one read.
+        within: seconds for the whole run.
+        requests: the number of requests sent.
+        concurrency: the number of requests in flight.
     """
 
     timeout: float = 10.0

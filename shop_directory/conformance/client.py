@@ -1,7 +1,7 @@
-"""The one HTTP client of a run: bounded in bytes, time, requests and concurrency, and polite to quotas.
+"""The HTTP client of a run: bounded in bytes, time, requests and concurrency; it waits where a quota is used up.
 
-It asks the given address only: redirects are answers, proxies and netrc of the environment are not used. Whatever the
-other side sends, it ends as a `Reply`, as a broken rule, or as `NotAskedError`; it neither hangs nor crashes.
+It sends requests to the given address only: a redirect is a response, and proxies and netrc of the environment are not
+used. Whatever the service sends becomes a `Response`, a `RuleBrokenError` or a `NotAskedError`.
 """
 
 import asyncio
@@ -13,57 +13,57 @@ from typing import Final, Self
 import httpx2
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.conformance.replies import Ask, Reply
-from shop_directory.conformance.rule import Finding, NotAskedError, RuleBrokenError, TooLongError
+from shop_directory.conformance.exchange import Request, Response
+from shop_directory.conformance.findings import Finding, NotAskedError, RuleBrokenError, TooLongError
 
 USER_AGENT: Final = "shop-directory-check"
 _TOO_MANY: Final = 429
-# Two windows of a quota by the minute.
+# Two windows of a quota that is counted by the minute.
 _LONGEST_WAIT_S: Final = 130.0
 
 
 @dataclass(slots=True)
-class Spent:
-    """What a run has taken so far.
+class Usage:
+    """What a run has used so far.
 
     Attributes:
-        requests: that were sent.
-        waited: seconds that the service asked to wait for its quota.
-        not_before: when its quota has something again, on the monotonic clock.
-        told: is told of each wait, in seconds from now.
+        requests: the number of requests sent.
+        waited: seconds spent waiting for the quota of the service.
+        not_before: the monotonic time before which no request is sent.
+        on_wait: called once for each wait, with its length in seconds.
     """
 
     requests: int = 0
     waited: float = 0.0
     not_before: float = 0.0
-    told: Callable[[float], None] = lambda _: None
+    on_wait: Callable[[float], None] = lambda _: None
 
     def wait_until(self, now: float, then: float) -> None:
-        """Nothing is sent before then; one wait that several answers ask for is told once."""
+        """Send nothing before `then`; several responses that ask for one wait cause one call of `on_wait`."""
         if now >= self.not_before:
-            self.told(then - now)
+            self.on_wait(then - now)
         self.waited += max(0.0, then - max(now, self.not_before))
         self.not_before = max(then, self.not_before)
 
 
 @dataclass(slots=True)
 class Client:
-    """Asks. Equal requests are sent once a run, unless asked for afresh.
+    """Sends requests. An equal request is sent once in a run, unless a fresh response is wanted.
 
     Attributes:
-        base: the address of the service, without a slash at its end.
-        bounds: of the run.
-        transport: another way than the network, for an application in the same process.
-        spent: so far.
+        base: the base URL of the service, without a trailing slash.
+        bounds: the bounds of the run.
+        transport: replaces the network, for an application in the same process.
+        usage: what the run has used so far.
     """
 
     base: str
     bounds: Bounds = USUAL
     transport: httpx2.AsyncBaseTransport | None = None
-    spent: Spent = field(default_factory=Spent)
-    _answers: dict[Ask, "asyncio.Task[Reply]"] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    _responses: dict[Request, "asyncio.Task[Response]"] = field(default_factory=dict)
     _http: httpx2.AsyncClient = field(init=False)
-    _turns: asyncio.Semaphore = field(init=False)
+    _in_flight: asyncio.Semaphore = field(init=False)
     _ends_at: float = field(init=False)
 
     async def __aenter__(self) -> Self:
@@ -74,94 +74,96 @@ class Client:
             timeout=None,
             headers={"accept-encoding": "identity", "user-agent": USER_AGENT},
         )
-        self._turns = asyncio.Semaphore(self.bounds.concurrency)
+        self._in_flight = asyncio.Semaphore(self.bounds.concurrency)
         self._ends_at = time.monotonic() + self.bounds.within
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
-    def forgetful(self) -> "Client":
-        """The same client without what it has been answered so far."""
-        other = Client(self.base, self.bounds, self.transport, self.spent)
-        other._http, other._turns, other._ends_at = self._http, self._turns, self._ends_at
+    def without_cache(self) -> "Client":
+        """The same client without the responses of earlier requests."""
+        other = Client(self.base, self.bounds, self.transport, self.usage)
+        other._http, other._in_flight, other._ends_at = self._http, self._in_flight, self._ends_at
         return other
 
-    async def ask(self, ask: Ask, *, fresh: bool = False) -> Reply:
-        """The answer; of an equal request that was sent before, the same one, unless `fresh`.
+    async def send(self, request: Request, *, fresh: bool = False) -> Response:
+        """The response; that of an earlier equal request where there is one, unless `fresh`.
 
         Raises:
-            RuleBrokenError: there was no whole answer in time and within its bound of bytes.
-            NotAskedError: the run has spent its requests or its time, or the service's quota for long.
+            RuleBrokenError: no complete response came in time and within its bound of bytes.
+            NotAskedError: the run has used up its requests or its time, or the quota is used up for long.
         """
         if fresh:
-            return await self._polite(ask)
-        if ask not in self._answers:
-            self._answers[ask] = asyncio.create_task(self._polite(ask))
-        return await self._answers[ask]
+            return await self._send_within_quota(request)
+        if request not in self._responses:
+            self._responses[request] = asyncio.create_task(self._send_within_quota(request))
+        return await self._responses[request]
 
-    async def _polite(self, ask: Ask) -> Reply:
-        """An answer; where the quota is used up, the one after the waits that the service asks for."""
+    async def _send_within_quota(self, request: Request) -> Response:
+        """The response; where the quota is used up, the one after the waits that the service asks for."""
         refused_at: float | None = None
         while True:
-            reply = await self._counted(ask)
+            response = await self._send_within_bounds(request)
             now = time.monotonic()
             refused_at = now if refused_at is None else refused_at
-            pause = _pause(reply)
+            pause = _seconds_to_wait(response)
             if pause is None:
-                return reply
+                return response
             if now + pause - refused_at > _LONGEST_WAIT_S:
-                raise NotAskedError(f"the service's quota for it is used up for {pause:.0f} seconds more")
-            self.spent.wait_until(now, now + pause)
+                raise NotAskedError(f"the quota for this request is used up for another {pause:.0f} seconds")
+            self.usage.wait_until(now, now + pause)
 
-    async def _counted(self, ask: Ask) -> Reply:
-        async with self._turns:
-            # All wait together: others would only be refused as well.
-            await asyncio.sleep(max(0.0, min(self.spent.not_before, self._ends_at) - time.monotonic()))
-            left = self._ends_at - time.monotonic()
-            if left <= 0:
-                raise self._out_of_time()
-            if self.spent.requests >= self.bounds.requests:
+    async def _send_within_bounds(self, request: Request) -> Response:
+        async with self._in_flight:
+            # The quota is one for all requests, so all of them wait.
+            await asyncio.sleep(max(0.0, min(self.usage.not_before, self._ends_at) - time.monotonic()))
+            remaining = self._ends_at - time.monotonic()
+            if remaining <= 0:
+                raise self._time_used_up()
+            if self.usage.requests >= self.bounds.requests:
                 raise NotAskedError(f"the run has sent its {self.bounds.requests} requests")
-            self.spent.requests += 1
+            self.usage.requests += 1
             try:
-                async with asyncio.timeout(min(left, self.bounds.timeout)):
-                    return await self._send(ask)
+                async with asyncio.timeout(min(remaining, self.bounds.timeout)):
+                    return await self._exchange(request)
             except TimeoutError:
-                if left < self.bounds.timeout:
-                    raise self._out_of_time() from None
-                raise RuleBrokenError(_unwhole(ask, f"nothing whole within {self.bounds.timeout:g} seconds")) from None
+                if remaining < self.bounds.timeout:
+                    raise self._time_used_up() from None
+                raise RuleBrokenError(
+                    _incomplete(request, f"no complete response within {self.bounds.timeout:g} seconds")
+                ) from None
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-                raise RuleBrokenError(_unwhole(ask, f"no HTTP answer ({type(error).__name__})")) from None
+                raise RuleBrokenError(_incomplete(request, f"no HTTP response ({type(error).__name__})")) from None
 
-    def _out_of_time(self) -> NotAskedError:
-        return NotAskedError(f"the run has taken its {self.bounds.within:.0f} seconds")
+    def _time_used_up(self) -> NotAskedError:
+        return NotAskedError(f"the run has used its {self.bounds.within:.0f} seconds")
 
-    async def _send(self, ask: Ask) -> Reply:
-        request = httpx2.Request(ask.method, self.base + ask.path, content=ask.body or None, headers=list(ask.headers))
-        request.headers.update(
-            {name: value for name, value in self._http.headers.items() if name not in request.headers}
-        )
-        response = await self._http.send(request, stream=True)
+    async def _exchange(self, request: Request) -> Response:
+        url = self.base + request.path
+        outgoing = httpx2.Request(request.method, url, content=request.body or None, headers=list(request.headers))
+        for name, value in self._http.headers.items():
+            outgoing.headers.setdefault(name, value)
+        response = await self._http.send(outgoing, stream=True)
         try:
             body = bytearray()
             async for chunk in response.aiter_raw():
                 body += chunk
-                if len(body) > ask.max_bytes:
-                    raise TooLongError(_unwhole(ask, f"more than {ask.max_bytes:,} bytes"))
+                if len(body) > request.max_bytes:
+                    raise TooLongError(_incomplete(request, f"more than {request.max_bytes:,} bytes"))
             headers = tuple((name.lower(), value) for name, value in response.headers.multi_items())
-            return Reply(ask, response.status_code, headers, bytes(body))
+            return Response(request, response.status_code, headers, bytes(body))
         finally:
             await response.aclose()
 
 
-def _pause(reply: Reply) -> float | None:
-    """Seconds to wait before asking again; None where that is not asked for."""
-    told = reply.header("retry-after") or ""
-    if reply.status != _TOO_MANY or not (told.isascii() and told.isdigit()):
+def _seconds_to_wait(response: Response) -> float | None:
+    """Seconds to wait before the request is sent again; None where the response asks for no wait."""
+    stated = response.header("retry-after") or ""
+    if response.status != _TOO_MANY or not (stated.isascii() and stated.isdigit()):
         return None
-    return max(float(told[:9]), 0.1)
+    return max(float(stated[:9]), 0.1)
 
 
-def _unwhole(ask: Ask, came: str) -> Finding:
-    return Finding(ask.shown, "a whole HTTP answer", came)
+def _incomplete(request: Request, actual: str) -> Finding:
+    return Finding(request.shown, "a complete HTTP response", actual)

@@ -1,6 +1,6 @@
-"""The command `shop-directory check URL`: does a running instance keep the rules of the interface?
+"""The command `shop-directory check URL`: whether a running service keeps the rules of the interface.
 
-The report goes to standard output, everything else to standard error; credentials go to the service and nowhere else.
+The report goes to standard output, everything else to standard error. Credentials are sent to the service only.
 """
 
 import asyncio
@@ -43,15 +43,15 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="ID_OR_DOMAIN",
-            help="A shop that you know to be under review: it must look unknown. May be given several times.",
+            help="A shop that is under review: it must look unknown. May be given several times.",
         ),
     ] = None,
     *,
     write: Annotated[bool, typer.Option("--write", help="Send reports too: a run appends up to 20 of them.")] = False,
-    only: Annotated[str | None, typer.Option(metavar="IDS", help="Ask only these rules, such as I20,I21.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Seconds that one answer may take.")] = USUAL.timeout,
-    within: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds that the run may take.")] = USUAL.within,
-    list_rules: Annotated[bool, typer.Option("--list", help="List the rules, and ask nobody.")] = False,
+    only: Annotated[str | None, typer.Option(metavar="IDS", help="Check only these rules, such as I20,I21.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Seconds for one response.")] = USUAL.timeout,
+    within: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds for the whole run.")] = USUAL.within,
+    list_rules: Annotated[bool, typer.Option("--list", help="List the rules, and send no request.")] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead."),
@@ -59,36 +59,37 @@ def check(
 ) -> None:
     """Check from outside whether a running service keeps the rules of the interface.
 
-    It knows nothing of the catalogue: it looks around, and a rule that shows
-    on nothing there is "not seen", never passed. It asks the given address
-    only, changes nothing without --write, and waits where a quota is used up.
+    The catalogue of the service need not be known: the check looks for shops
+    and coupons that a rule applies to, and a rule without any is "not seen",
+    never passed. It sends requests to the given address only, writes nothing
+    without --write, and waits where a quota is used up.
 
     Examples:
       shop-directory check http://127.0.0.1:8080
       shop-directory check http://127.0.0.1:8080 --only I20,I21 --json
       shop-directory check --list
 
-    Exit codes: 0 all that was seen holds, 1 a rule is broken, 2 an option or
-    the URL is wrong, 3 no Shop Directory answers, or not to every rule in time.
+    Exit codes: 0 no rule is broken, 1 a rule is broken, 2 an option or the
+    URL is wrong, 3 no Shop Directory answers, or not every rule was checked.
     """
-    from shop_directory.conformance.run import NobodyThereError, Wish, run
+    from shop_directory.conformance.run import NoServiceError, RunOptions, run
 
-    rules = _chosen(only)
+    rules = _selected(only)
     if list_rules:
         _list(rules, as_json=as_json)
         return
     bounds = Bounds(timeout=timeout, within=within)
     credentials = (_header("--token", token), _header("--ops-key", ops_key))
-    wish = Wish(_address(url), *credentials, tuple(under_review or ()), write=write, bounds=bounds)
+    options = RunOptions(_address(url), *credentials, tuple(under_review or ()), write=write, bounds=bounds)
     try:
-        found = asyncio.run(run(wish, rules, told=_tell_wait))
-    except NobodyThereError as error:
+        found = asyncio.run(run(options, rules, on_wait=_report_wait))
+    except NoServiceError as error:
         _stop(ExitCode.UNAVAILABLE, str(error))
     _report(found, credentials, as_json=as_json)
 
 
-def _tell_wait(seconds: float) -> None:
-    typer.echo(f"The quota is used up: waiting {seconds:.0f} s for more. A token has a larger one.", err=True)
+def _report_wait(seconds: float) -> None:
+    typer.echo(f"The quota is used up: waiting {seconds:.0f} s. With a token the quota is larger.", err=True)
 
 
 def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> None:
@@ -104,7 +105,10 @@ def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> No
     if found.of(Outcome.FAILED):
         raise typer.Exit(ExitCode.BAD_INPUT)
     if found.unfinished:
-        _stop(ExitCode.UNAVAILABLE, "Not every rule could be asked to its end; the reasons stand beside them.")
+        _stop(
+            ExitCode.UNAVAILABLE,
+            "Not every rule could be checked; the report has the reasons.",
+        )
 
 
 def _list(rules: "Sequence[Rule]", *, as_json: bool) -> None:
@@ -119,19 +123,19 @@ def _list(rules: "Sequence[Rule]", *, as_json: bool) -> None:
         print_rules(rules, UNSEEN, Console())
 
 
-def _chosen(only: str | None) -> "tuple[Rule, ...]":
+def _selected(only: str | None) -> "tuple[Rule, ...]":
     from shop_directory.conformance.all_rules import RULES
 
     if only is None:
         return RULES
     wanted = {rule_id.strip() for rule_id in only.split(",")}
     if wanted - {rule.id for rule in RULES}:
-        _stop(ExitCode.USAGE, "--only names a rule that there is not; --list shows those that there are.")
+        _stop(ExitCode.USAGE, "--only names an unknown rule; --list shows all rules.")
     return tuple(rule for rule in RULES if rule.id in wanted)
 
 
 def _address(url: str | None) -> str:
-    """The base address, checked before anything is sent anywhere."""
+    """The base URL, checked before any request is sent."""
     try:
         found = urlsplit((url or "").strip())
         is_address = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
@@ -145,7 +149,7 @@ def _address(url: str | None) -> str:
 
 
 def _header(option: str, value: str | None) -> str | None:
-    """A credential as a header can carry it; a blank one is none."""
+    """A credential as a header value; None where it is blank."""
     trimmed = (value or "").strip()
     if not (trimmed.isascii() and trimmed.isprintable()):
         _stop(ExitCode.USAGE, f"{option} must be printable ASCII.")

@@ -1,12 +1,12 @@
-"""A rule that is checked, and what can come out of it.
+"""A rule, the options that it needs, and its verdict.
 
-A rule is an async function of a `Visit`. It returns when the rule holds; it raises `RuleBrokenError` with what was
-asked, expected and got; it raises `NothingToSeeError` when the catalogue has no subject on which the rule shows. What
-can't be seen is never passed.
+A rule is an async function of a `ServiceUnderTest`. It returns when the rule holds. It raises `RuleBrokenError` with
+the request, what was expected and what came instead, or `NothingToSeeError` when the catalogue holds nothing that could
+break the rule: such a rule never counts as passed.
 
     @rule("I11", "offers is always an array.")
-    async def offers_are_there(visit: Visit) -> None:
-        page = (await visit.tool("find_shop", {"query": ""})).answer()
+    async def offers_are_there(service: ServiceUnderTest) -> None:
+        page = (await service.tool("find_shop", {"query": ""})).json()
         for shop in page["results"].each():
             shop["offers"].each()
 """
@@ -14,16 +14,15 @@ can't be seen is never passed.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.findings import Finding
+from shop_directory.conformance.service_under_test import ServiceUnderTest
 
-Check = Callable[["Visit"], Awaitable[None]]
+Check = Callable[[ServiceUnderTest], Awaitable[None]]
 
 
 class Need(StrEnum):
-    """What a rule can't be asked without; the value is the option that gives it."""
+    """What a rule cannot be checked without; the value is the option that provides it."""
 
     TOKEN = "--token"  # noqa: S105 - the name of an option
     OPS_KEY = "--ops-key"
@@ -32,7 +31,7 @@ class Need(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What came out of a rule."""
+    """The result of checking a rule."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -45,11 +44,11 @@ class Rule:
     """One rule.
 
     Attributes:
-        id: that of the interface's sentence or the decision.
-        statement: the rule in one plain sentence.
-        check: asks, and raises when the rule is broken.
-        needs: without all of these the rule is not asked.
-        alone: asked after all others and one at a time; rules that write always are.
+        id: the id of the sentence in the interface, or of the decision.
+        statement: the rule in one sentence.
+        check: sends requests, and raises when the rule is broken.
+        needs: all of these must be given, or the rule is not checked.
+        alone: checked after all others, one at a time; always true of rules that write.
     """
 
     id: str
@@ -60,57 +59,22 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """How a rule was broken, in plain words of bounded length.
-
-    Attributes:
-        asked: the request, without credentials.
-        expected: what the rule demands.
-        came: what was there instead.
-    """
-
-    asked: str
-    expected: str
-    came: str
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came out of one rule.
+    """The verdict on one rule.
 
     Attributes:
-        rule: which one.
-        outcome: of the four.
+        rule: the rule.
+        outcome: one of the four.
         finding: of a failure.
-        reason: why it was not asked, or what would be needed to see it.
-        spent: it was not asked because the run had spent its requests or its time.
+        reason: why the rule was not checked, or what the catalogue would need for it.
+        out_of_budget: the rule was not checked because the run had used up its requests or its time.
     """
 
     rule: Rule
     outcome: Outcome
     finding: Finding | None = None
     reason: str | None = None
-    spent: bool = False
-
-
-class RuleBrokenError(Exception):
-    """The service did not do what the rule demands."""
-
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
-        super().__init__(finding.expected)
-
-
-class TooLongError(RuleBrokenError):
-    """The answer is longer than a run reads."""
-
-
-class NothingToSeeError(Exception):
-    """The catalogue has nothing on which the rule shows; the text says what would be needed."""
-
-
-class NotAskedError(Exception):
-    """The rule could not be asked to its end: the run has spent its requests or its time."""
+    out_of_budget: bool = False
 
 
 def rule(rule_id: str, statement: str, *needs: Need, alone: bool = False) -> Callable[[Check], Rule]:

@@ -1,4 +1,4 @@
-"""One run: look around, ask every rule, and give one verdict for each. Nothing the service sends ends a run early."""
+"""One run: find the subjects, check every rule, return a verdict for each. No response ends a run early."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,33 +7,26 @@ from dataclasses import dataclass, replace
 import httpx2
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.conformance.client import Client, Spent
-from shop_directory.conformance.replies import Ask
-from shop_directory.conformance.rule import (
-    Finding,
-    Need,
-    NotAskedError,
-    NothingToSeeError,
-    Outcome,
-    Rule,
-    RuleBrokenError,
-    Verdict,
-)
-from shop_directory.conformance.seen import Seen, explore
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.client import Client, Usage
+from shop_directory.conformance.discovery import explore
+from shop_directory.conformance.exchange import Request
+from shop_directory.conformance.findings import Finding, NotAskedError, NothingToSeeError, RuleBrokenError
+from shop_directory.conformance.rule import Need, Outcome, Rule, Verdict
+from shop_directory.conformance.service_under_test import ServiceUnderTest
+from shop_directory.conformance.subjects import Subjects
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a run is asked to do.
+class RunOptions:
+    """The options of a run.
 
     Attributes:
-        base: the address of the service.
+        base: the base URL of the service.
         token: an API token, if there is one.
         ops_key: the operations key, if there is one.
         under_review: ids or domains of shops that are known to be under review.
         write: whether reports may be sent.
-        bounds: of the run.
+        bounds: the bounds of the run.
     """
 
     base: str
@@ -45,25 +38,25 @@ class Wish:
 
     @property
     def given(self) -> frozenset[Need]:
-        """The needs of rules that it meets."""
-        there = {
+        """The needs of rules that these options meet."""
+        provided = {
             Need.TOKEN: bool(self.token),
             Need.OPS_KEY: bool(self.ops_key),
             Need.UNDER_REVIEW: bool(self.under_review),
             Need.WRITE: self.write,
         }
-        return frozenset(need for need, is_there in there.items() if is_there)
+        return frozenset(need for need, is_provided in provided.items() if is_provided)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came out of a run.
+    """The result of a run.
 
     Attributes:
-        base: the address.
-        verdicts: one a rule, in the order of the rules.
-        requests: that were sent.
-        waited: seconds that the service's quotas made it wait.
+        base: the base URL of the service.
+        verdicts: one for each rule, in the order of the rules.
+        requests: the number of requests sent.
+        waited: seconds spent waiting for the quota of the service.
     """
 
     base: str
@@ -77,88 +70,90 @@ class Run:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a rule went unasked because the run had spent what it may take."""
-        return any(verdict.spent for verdict in self.verdicts)
+        """Whether a rule was not checked because the run had used up its bounds."""
+        return any(verdict.out_of_budget for verdict in self.verdicts)
 
 
-class NobodyThereError(Exception):
-    """Nothing answers at the address, or not a Shop Directory; the text says which."""
+class NoServiceError(Exception):
+    """There is no Shop Directory at the address; the text has the reason."""
 
 
 async def run(
-    wish: Wish,
+    options: RunOptions,
     rules: Sequence[Rule],
     transport: httpx2.AsyncBaseTransport | None = None,
-    told: Callable[[float], None] = lambda _: None,
+    on_wait: Callable[[float], None] = lambda _: None,
 ) -> Run:
-    """Ask the rules of a service.
+    """Check the rules of a service.
 
     Args:
-        wish: what to ask, and where.
+        options: the service, the credentials and the bounds.
         rules: in the order of the verdicts.
-        transport: another way than the network, for an application in the same process.
-        told: is told of each wait for the quota, in seconds.
+        transport: replaces the network, for an application in the same process.
+        on_wait: called for each wait for the quota, with its length in seconds.
 
     Raises:
-        NobodyThereError: nothing that looks like a Shop Directory is at the address.
+        NoServiceError: there is no Shop Directory at the address.
     """
-    async with Client(wish.base.rstrip("/"), wish.bounds, transport, Spent(told=told)) as client:
-        visit = Visit(client, Seen(), wish.token, wish.ops_key, wish.under_review)
-        visit = replace(visit, seen=await _explored(visit))
-        verdicts = await _judge_all(visit, rules, wish.given)
-        return Run(wish.base, verdicts, client.spent.requests, client.spent.waited)
+    async with Client(options.base.rstrip("/"), options.bounds, transport, Usage(on_wait=on_wait)) as client:
+        service = ServiceUnderTest(client, Subjects(), options.token, options.ops_key, options.under_review)
+        service = replace(service, subjects=await _explore(service))
+        verdicts = await _check_all(service, rules, options.given)
+        return Run(options.base, verdicts, client.usage.requests, client.usage.waited)
 
 
-async def _explored(visit: Visit) -> Seen:
+async def _explore(service: ServiceUnderTest) -> Subjects:
     try:
-        await visit.client.ask(Ask("GET", "/health"))
-        seen = await explore(visit)
+        await service.client.send(Request("GET", "/health"))
+        subjects = await explore(service)
     except RuleBrokenError as error:
-        raise NobodyThereError(f"Nothing answers at {visit.client.base}: {error.finding.came}.") from None
+        raise NoServiceError(f"Nothing answers at {service.client.base}: {error.finding.actual}.") from None
     except NotAskedError as error:
-        raise NobodyThereError(f"The address can't be looked at: {error}.") from None
-    if not seen.answered:
-        raise NobodyThereError(f"Something answers at {visit.client.base}, but it is no Shop Directory.")
-    return seen
+        raise NoServiceError(f"The service cannot be checked: {error}.") from None
+    if not subjects.answered:
+        raise NoServiceError(f"Something answers at {service.client.base}, but it is not a Shop Directory.")
+    return subjects
 
 
-async def _judge_all(visit: Visit, rules: Sequence[Rule], given: frozenset[Need]) -> tuple[Verdict, ...]:
-    """The verdicts in the order of the rules; those that want to be alone are asked last, one after the other."""
+async def _check_all(service: ServiceUnderTest, rules: Sequence[Rule], given: frozenset[Need]) -> tuple[Verdict, ...]:
+    """The verdicts in the order of the rules; the rules that run alone are checked last, one after the other."""
     together = [rule for rule in rules if not rule.alone]
-    verdicts = await asyncio.gather(*(_judge(visit, rule, given) for rule in together))
+    verdicts = await asyncio.gather(*(_check(service, rule, given) for rule in together))
     found = {verdict.rule.id: verdict for verdict in verdicts}
     for rule in rules:
         if rule.alone:
-            found[rule.id] = await _judge(visit, rule, given)
+            found[rule.id] = await _check(service, rule, given)
     return tuple(found[rule.id] for rule in rules)
 
 
-async def _judge(visit: Visit, rule: Rule, given: frozenset[Need]) -> Verdict:
+async def _check(service: ServiceUnderTest, rule: Rule, given: frozenset[Need]) -> Verdict:
     if missing := sorted(rule.needs - given):
         return Verdict(rule, Outcome.NOT_ASKED, reason=f"needs {' and '.join(missing)}")
-    verdict = await _asked(visit, rule)
+    verdict = await _verdict(service, rule)
     if verdict.outcome is not Outcome.FAILED or rule.alone:
         return verdict
-    # A publication between two answers is no fault: what is broken is broken again, with nothing remembered.
-    visit = replace(visit, client=visit.client.forgetful())
+    # A generation may have been published between two responses: what is broken is broken again with fresh responses.
+    service = replace(service, client=service.client.without_cache())
     try:
-        visit = replace(visit, seen=await explore(visit))
+        service = replace(service, subjects=await explore(service))
     except NotAskedError:
         return verdict
-    again = await _asked(visit, rule)
-    return verdict if again.spent else again
+    again = await _verdict(service, rule)
+    return verdict if again.out_of_budget else again
 
 
-async def _asked(visit: Visit, rule: Rule) -> Verdict:
+async def _verdict(service: ServiceUnderTest, rule: Rule) -> Verdict:
     try:
-        await rule.check(visit)
+        await rule.check(service)
     except RuleBrokenError as error:
         return Verdict(rule, Outcome.FAILED, finding=error.finding)
     except NothingToSeeError as error:
         return Verdict(rule, Outcome.NOT_SEEN, reason=str(error))
     except NotAskedError as error:
-        return Verdict(rule, Outcome.NOT_ASKED, reason=str(error), spent=True)
-    except Exception as error:  # noqa: BLE001 - no answer, however strange, may end the run
-        finding = Finding("several requests", "answers that can be read", f"one that can't be ({type(error).__name__})")
+        return Verdict(rule, Outcome.NOT_ASKED, reason=str(error), out_of_budget=True)
+    except Exception as error:  # noqa: BLE001 - no response, however malformed, may end the run
+        finding = Finding(
+            "several requests", "responses that can be read", f"one that cannot be ({type(error).__name__})"
+        )
         return Verdict(rule, Outcome.FAILED, finding=finding)
     return Verdict(rule, Outcome.PASSED)

@@ -1,1 +1,1 @@
-"""How both sides read, refuse and show settings; exit codes; how a cluster is reached. It imports neither side."""
+"""Settings and exit codes, shared by the service and the indexer; it imports neither."""

@@ -1,7 +1,4 @@
-"""How an OpenSearch cluster lets its callers in: user, password, and whose certificates are trusted.
-
-Both sides say it in the same way. Nothing of it is in a printed form, in a URL or in a log line.
-"""
+"""Credentials and TLS of an OpenSearch cluster, the same for both sides; never in a `repr`, a URL or a log line."""
 
 import ssl
 from base64 import b64encode
@@ -12,13 +9,13 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """What a client shows and what it trusts.
+    """Credentials of a client, and the certificates that it trusts.
 
     Attributes:
-        user: whom it asks as; None asks as nobody.
-        password: the user's.
-        ca_file: certificates (PEM) of the authorities that are trusted; None trusts those of the machine.
-        verify: whether a node's certificate and its host name have to be right.
+        user: the user name; None sends no credentials.
+        password: the user's password.
+        ca_file: certificates (PEM) of the trusted authorities; None trusts those of the machine.
+        verify: whether certificates and host names of nodes are verified.
     """
 
     user: str | None = None
@@ -27,18 +24,18 @@ class ClusterAccess:
     verify: bool = True
 
     def headers(self) -> dict[str, str]:
-        """The headers that every request carries."""
+        """The headers of every request."""
         if self.user is None:
             return {}
-        # As UTF-8 on both sides: their client libraries would each choose another encoding.
+        # UTF-8 on both sides, as their client libraries use different encodings.
         credentials = b64encode(f"{self.user}:{self.password or ''}".encode())
         return {"authorization": f"Basic {credentials.decode()}"}
 
     def tls(self) -> ssl.SSLContext:
-        """What https:// nodes are asked with.
+        """The TLS context for https:// nodes.
 
         Raises:
-            OSError: the file of authorities can't be read or holds no certificate.
+            OSError: the file of authorities can't be read or has no certificate.
         """
         context = ssl.create_default_context(cafile=self.ca_file)
         if not self.verify:

@@ -1,7 +1,7 @@
-"""How every command of both sides ends: one table of exit codes, and how a problem is told.
+"""Exit codes of all commands, and the output of problems.
 
-A code means the same in every command, so that a script can act on it. With `--json` a problem is one JSON object, the
-last line on standard error; standard output has nothing but the answer.
+A code means the same in every command, so that scripts can act on it. With `--json` a problem is one JSON object, the
+last line on standard error; standard output has only the answer.
 """
 
 import json
@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NoReturn
+
+import typer
 
 
 class ExitCode(IntEnum):
@@ -31,18 +33,18 @@ class ExitCode(IntEnum):
 MEANINGS: Final[Mapping[ExitCode, str]] = MappingProxyType(
     {
         ExitCode.DONE: "done",
-        ExitCode.BAD_INPUT: "what is there does not do, such as an unusable catalogue",
-        ExitCode.USAGE: "an unknown command or option, a wrong value or setting",
+        ExitCode.BAD_INPUT: "the input can't be used, such as a faulty catalogue or an unknown id",
+        ExitCode.USAGE: "an unknown command or option, or a wrong value or setting",
         ExitCode.UNAVAILABLE: "an engine, a store or a service does not answer, or failed",
         ExitCode.BUSY: "another job is at work",
         ExitCode.REFUSED: "what was built is not fit to be published",
         ExitCode.DIFFERENT: "index and source differ, and nothing was repaired",
         ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
-        ExitCode.CLOSED_PIPE: "whoever read the output has stopped reading",
+        ExitCode.CLOSED_PIPE: "the reader of the output closed the pipe",
     }
 )
 
-# `make run` says that it runs a command, as people typed its variables then and no options.
+# `make run` sets this variable: the user typed variables of make instead of options.
 RUN_BY_MAKE: Final = "RUN_BY_MAKE"
 _MAKE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {"--host": "HOST", "--port": "PORT", "--data-dir": "INDEX", "--catalogue": "CATALOGUE"}
@@ -52,24 +54,30 @@ _as_json: ContextVar[bool] = ContextVar("problems_as_json", default=False)
 
 
 def problems_as_json(*, asked: bool) -> bool:
-    """Remember whether problems are told as JSON from now on; returns what it was given, as callbacks of options do."""
+    """Set whether problems are printed as JSON from now on; returns its argument, as callbacks of options must."""
     _as_json.set(asked)
     return asked
 
 
 def problem(exit_code: ExitCode, message: str) -> str:
-    """What standard error says of a problem.
+    """The output of a problem.
 
     Args:
-        exit_code: how the command ends.
-        message: a sentence for people that says what to do.
+        exit_code: the exit code of the command.
+        message: what is wrong and what to do, for people.
 
     Returns:
-        The message; as JSON, where the command was asked for it, `{"error": {"code": ..., "message": ...}}`.
+        The message, or with `--json` the object `{"error": {"code": ..., "message": ...}}`.
     """
     if not _as_json.get():
         return _as_typed(message)
     return json.dumps({"error": {"code": exit_code.name.lower(), "message": message}}, ensure_ascii=False)
+
+
+def end_command(exit_code: ExitCode, message: str) -> NoReturn:
+    """Print a problem on standard error and end the command."""
+    typer.echo(problem(exit_code, message), err=True)
+    raise typer.Exit(exit_code)
 
 
 def is_run_by_make() -> bool:
@@ -78,10 +86,10 @@ def is_run_by_make() -> bool:
 
 
 def _as_typed(message: str) -> str:
-    """The message, with make's variables in the place of options where these were typed."""
+    """The message; under `make run` with make's variables instead of options."""
     if not is_run_by_make():
         return message
-    return re.sub(r"--[a-z-]+", lambda found: _variable(found[0]), message)
+    return re.sub(r"--[a-z-]+", lambda match: _variable(match[0]), message)
 
 
 def _variable(option: str) -> str:

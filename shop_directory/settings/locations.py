@@ -1,4 +1,4 @@
-"""The settings that both sides must read alike: which engine there is, where it is, and how it lets them in."""
+"""The settings of the search engine and its location, which both sides must read alike."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from shop_directory.settings.cluster_access import ClusterAccess
 from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings, variable
 
-_MOST_NAME: Final = 256
+_MAX_NAME: Final = 256
 
 
 def _urls(urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -18,18 +18,18 @@ def _urls(urls: tuple[str, ...]) -> tuple[str, ...]:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
             raise ValueError("not a node's URL")
-        # What is in a URL is told in logs and shown to everybody who lists processes.
+        # URLs appear in logs and in the list of processes, so they must hold no credentials.
         if "@" in url or parts.query or parts.fragment:
             raise ValueError("more than a node's URL")
     return urls
 
 
 class LocationSettings(EnvironmentSettings):
-    """Where generations are."""
+    """The engine that stores generations, and how it is reached."""
 
     engine: Annotated[
         Literal["embedded", "opensearch"],
-        Field(title="The engine that generations are written to and read from.", description="embedded or opensearch"),
+        Field(title="The engine that stores generations.", description="embedded or opensearch"),
     ] = "embedded"
     data_dir: Annotated[
         Path,
@@ -39,7 +39,7 @@ class LocationSettings(EnvironmentSettings):
         CommaSeparated,
         AfterValidator(_urls),
         Field(
-            title="The cluster's nodes; one that fails is left out for a while.",
+            title="The nodes of the cluster; a node that fails is not used for a while.",
             min_length=1,
             description="the nodes' http:// or https:// URLs without user or password, separated by commas",
         ),
@@ -47,9 +47,9 @@ class LocationSettings(EnvironmentSettings):
     opensearch_user: Annotated[
         str | None,
         Field(
-            title="The user of the cluster, another one for each side. Without one, requests name nobody.",
+            title="The user of the cluster, a different one for each side. Without one, requests have no credentials.",
             pattern=r"^[^:\x00-\x1f\x7f]+$",
-            max_length=_MOST_NAME,
+            max_length=_MAX_NAME,
             description="a user's name of up to 256 characters, without a colon",
         ),
     ] = None
@@ -59,7 +59,7 @@ class LocationSettings(EnvironmentSettings):
     opensearch_ca_file: Annotated[
         Path | None,
         Field(
-            title="The authorities whose certificates https:// nodes may show; without it, those of the machine.",
+            title="The authorities that are trusted for https:// nodes; without it, those of the machine.",
             description="a file of certificates (PEM) that can be read",
         ),
     ] = None
@@ -73,7 +73,7 @@ class LocationSettings(EnvironmentSettings):
     index_prefix: Annotated[
         str,
         Field(
-            title="What the names of all indices begin with.",
+            title="The prefix of the names of all indices.",
             pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
             description="lower-case letters, digits and hyphens, up to 61",
         ),
@@ -81,12 +81,12 @@ class LocationSettings(EnvironmentSettings):
 
     @property
     def cluster_access(self) -> ClusterAccess:
-        """How the cluster lets this side in."""
+        """The credentials and TLS settings of the cluster."""
         password = None if self.opensearch_password is None else self.opensearch_password.get_secret_value()
         return ClusterAccess(self.opensearch_user, password, self.opensearch_ca_file, self.opensearch_verify)
 
     def contradictions(self) -> Iterator[str]:
-        """A user without a password, and authorities that can't be read."""
+        """A user without a password, or a file of authorities that can't be read."""
         yield from super().contradictions()
         if (self.opensearch_user is None) != (self.opensearch_password is None):
             yield f"{variable('opensearch_user')} and {variable('opensearch_password')} go together: set both or none."
@@ -98,15 +98,15 @@ class LocationSettings(EnvironmentSettings):
                 yield f"{variable('opensearch_ca_file')} is wrong: it must be {described}."
 
     def cautions(self) -> Iterator[str]:
-        """Whatever lets others read along."""
+        """Settings that let others read or change the traffic."""
         yield from super().cautions()
         if self.engine != "opensearch":
             return
         secured = [url.startswith("https://") for url in self.opensearch_urls]
         if any(secured) and not self.opensearch_verify:
             yield (
-                f"{variable('opensearch_verify')} is false: anybody between here and the cluster can read and change "
-                "everything. Never run like this but for a trial."
+                f"{variable('opensearch_verify')} is false: anyone between this machine and the cluster can read and "
+                "change all data. Use this for trials only."
             )
         if self.opensearch_user is not None and not all(secured):
             yield (

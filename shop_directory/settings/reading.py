@@ -1,6 +1,6 @@
-"""Settings from the environment (SHOP_DIRECTORY_...), secrets also from files. A wrong one is named, never its value.
+"""Reads settings from the environment (SHOP_DIRECTORY_...), secrets also from files. Errors never show values.
 
-A secret setting X may be in the file that X_FILE names instead, as containers hand secrets over.
+A secret setting X may be in the file that X_FILE names instead, as containers provide secrets.
 """
 
 import os
@@ -21,16 +21,16 @@ from pydantic_settings import (
 
 PREFIX: Final = "SHOP_DIRECTORY_"
 FILE: Final = "_FILE"
-MOST_SECRET_BYTES: Final = 65_536
+MAX_SECRET_BYTES: Final = 65_536
 
-# Most options are named like their setting.
-NAMED_ALIKE: Final[Mapping[str, str]] = MappingProxyType({})
+# By default an option has the name of its setting.
+_SAME_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 S = TypeVar("S", bound="EnvironmentSettings")
 
 
 class SettingsError(Exception):
-    """A setting is wrong; the text names the variable and says what it must be."""
+    """A setting is wrong. The text names the variable and says what it must be."""
 
 
 def _parts(value: object) -> object:
@@ -41,7 +41,7 @@ CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parts)]
 
 
 class _Environment(EnvSettingsSource):
-    """The environment, where bad JSON is a wrong value like any other."""
+    """The environment; malformed JSON becomes a wrong value like any other."""
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401 - any setting
         try:
@@ -51,7 +51,7 @@ class _Environment(EnvSettingsSource):
 
 
 class EnvironmentSettings(BaseSettings):
-    """Settings of one side. A field's title says what it is for; its description goes on after "must be"."""
+    """Settings of one side. The title of a field says what it is for; its description continues "it must be"."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -60,33 +60,33 @@ class EnvironmentSettings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - ours is in its place
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - there is none
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - load() reads them, to name what is wrong
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - replaced by _Environment
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not supported
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - load() reads secrets from files
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What is given comes first, then the environment."""
+        """Values from the command line take precedence over the environment."""
         return init_settings, _Environment(settings_cls)
 
     @classmethod
-    def load(cls, options: Mapping[str, str] = NAMED_ALIKE, /, **given: Any) -> Self:  # noqa: ANN401 - any setting
+    def load(cls, options: Mapping[str, str] = _SAME_NAMES, /, **values: Any) -> Self:  # noqa: ANN401 - any setting
         """Read the settings.
 
         Args:
-            options: the options of settings that are not named like them; errors name these.
-            given: settings from the command line; they come before the environment. None is not given.
+            options: the options of settings whose names differ; error messages use them.
+            values: settings from the command line, which take precedence over the environment; None is ignored.
 
         Raises:
-            SettingsError: naming all that is wrong.
+            SettingsError: one or more settings are wrong; the text names all of them.
         """
-        stated = {name: value for name, value in given.items() if value is not None}
-        return _load(cls, stated, {name: options.get(name, option(name)) for name in stated})
+        given = {name: value for name, value in values.items() if value is not None}
+        return _load(cls, given, {name: options.get(name, option(name)) for name in given})
 
     def contradictions(self) -> Iterator[str]:
-        """Settings that are right by themselves and wrong together, a sentence each, without values."""
+        """Settings that contradict each other: a sentence for each contradiction, without values."""
         yield from ()
 
     def cautions(self) -> Iterator[str]:
-        """What the operator is told loudly at the start, a sentence each, without values."""
+        """Warnings that are printed at the start: a sentence each, without values."""
         yield from ()
 
 
@@ -96,71 +96,71 @@ def variable(name: str) -> str:
 
 
 def option(name: str) -> str:
-    """The option of a command that states a setting."""
+    """The command-line option of a setting."""
     return f"--{name.replace('_', '-')}"
 
 
 def is_secret(field: FieldInfo) -> bool:
-    """Whether a setting is never shown, and may come from a file."""
+    """Whether a setting is a secret: it is never shown, and may come from a file."""
     return SecretStr in (field.annotation, *get_args(field.annotation))
 
 
-def set_variables() -> Mapping[str, str]:
-    """The variables of this program that are set, an empty one being as good as none."""
+def environment_variables() -> Mapping[str, str]:
+    """The SHOP_DIRECTORY_ variables of the environment that are set and not empty."""
     return {name.upper(): value for name, value in os.environ.items() if name.upper().startswith(PREFIX) and value}
 
 
 def secret_files(kind: type[EnvironmentSettings]) -> Mapping[str, Path]:
-    """The files that the environment names for secret settings, by setting."""
-    there = set_variables()
-    named = {name: variable(name) + FILE for name, field in kind.model_fields.items() if is_secret(field)}
-    return {name: Path(there[found]) for name, found in named.items() if found in there}
+    """The files of secret settings that the environment names, by setting."""
+    environment = environment_variables()
+    names = {name: variable(name) + FILE for name, field in kind.model_fields.items() if is_secret(field)}
+    return {name: Path(environment[key]) for name, key in names.items() if key in environment}
 
 
-def _load(kind: type[S], given: Mapping[str, Any], typed: Mapping[str, str]) -> S:
-    there, read, wrong = set_variables(), dict[str, str](), list[str]()
+def _load(kind: type[S], given: Mapping[str, Any], options: Mapping[str, str]) -> S:
+    environment, secrets, problems = environment_variables(), dict[str, str](), list[str]()
     for name, path in secret_files(kind).items():
-        if variable(name) in there:
-            wrong.append(f"{variable(name)} and {variable(name)}{FILE} are both set: leave one of them out.")
+        if variable(name) in environment:
+            problems.append(f"{variable(name)} and {variable(name)}{FILE} are both set: leave one of them out.")
             continue
         try:
-            read[name] = _content(path)
+            secrets[name] = _read_secret(path)
         except ValueError as error:
-            wrong.append(f"{variable(name)}{FILE} is wrong: {error}.")
+            problems.append(f"{variable(name)}{FILE} is wrong: {error}.")
     try:
-        settings = kind(**{**read, **given})
+        settings = kind(**{**secrets, **given})
     except ValidationError as error:
-        wrong += _told(kind, error, read.keys() - given.keys(), typed)
+        problems += _messages(kind, error, secrets.keys() - given.keys(), options)
     else:
-        wrong += settings.contradictions()
-    if wrong:
-        raise SettingsError(" ".join(wrong))
+        problems += settings.contradictions()
+    if problems:
+        raise SettingsError(" ".join(problems))
     return settings
 
 
-def _told(
-    kind: type[EnvironmentSettings], error: ValidationError, from_files: set[str], typed: Mapping[str, str]
+def _messages(
+    kind: type[EnvironmentSettings], error: ValidationError, from_files: set[str], options: Mapping[str, str]
 ) -> list[str]:
-    found = error.errors(include_input=False, include_url=False)
-    together = [one["msg"].removeprefix("Value error, ") for one in found if not one["loc"]]
-    names = sorted({str(one["loc"][0]) for one in found if one["loc"]})
-    stated = {name: typed.get(name, f"{variable(name)}{FILE if name in from_files else ''}") for name in names}
-    return together + [f"{stated[name]} is wrong: it must be {kind.model_fields[name].description}." for name in names]
+    errors = error.errors(include_input=False, include_url=False)
+    general = [one["msg"].removeprefix("Value error, ") for one in errors if not one["loc"]]
+    names = sorted({str(one["loc"][0]) for one in errors if one["loc"]})
+    sources = {name: options.get(name, f"{variable(name)}{FILE if name in from_files else ''}") for name in names}
+    return general + [f"{sources[name]} is wrong: it must be {kind.model_fields[name].description}." for name in names]
 
 
-def _content(path: Path) -> str:
-    """A secret's text, without one newline at its end.
+def _read_secret(path: Path) -> str:
+    """The text of a secret, without a final newline.
 
     Raises:
-        ValueError: saying what is wrong with the file, and nothing of what it holds.
+        ValueError: what is wrong with the file, without its content.
     """
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_SECRET_BYTES + 1)
+            content = file.read(MAX_SECRET_BYTES + 1)
     except OSError:
         raise ValueError("the file can't be read") from None
-    if len(content) > MOST_SECRET_BYTES:
-        raise ValueError(f"the file is larger than {MOST_SECRET_BYTES:,} bytes")
+    if len(content) > MAX_SECRET_BYTES:
+        raise ValueError(f"the file is larger than {MAX_SECRET_BYTES:,} bytes")
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Effective settings as operators see them: each with where it comes from, and no secret among them."""
+"""The effective settings with their sources, for operators; secrets are hidden."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -8,18 +8,24 @@ from typing import Any, Final
 from pydantic import SecretStr
 from pydantic_core import to_jsonable_python
 
-from shop_directory.settings.reading import EnvironmentSettings, is_secret, secret_files, set_variables, variable
+from shop_directory.settings.reading import (
+    EnvironmentSettings,
+    environment_variables,
+    is_secret,
+    secret_files,
+    variable,
+)
 
 HIDDEN: Final = "(hidden)"
 
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """One setting.
+    """The effective value of one setting.
 
     Attributes:
-        variable: its variable.
-        value: as JSON has it; `HIDDEN` for a secret that is set, None for one that is not.
+        variable: its environment variable.
+        value: a JSON value; `HIDDEN` for a secret that is set, None for a secret that is not.
         source: `option`, `environment`, `file` or `default`.
     """
 
@@ -29,18 +35,18 @@ class Effective:
 
 
 def effective(settings: EnvironmentSettings, options: Collection[str] = ()) -> tuple[Effective, ...]:
-    """All settings, in their own order.
+    """All settings, in the order of their definition.
 
     Args:
-        settings: as they were loaded from the environment of now.
-        options: the names of those that the command line gave.
+        settings: as loaded from the current environment.
+        options: the names of settings from the command line.
     """
-    there, files = set_variables(), secret_files(type(settings))
+    environment, files = environment_variables(), secret_files(type(settings))
 
     def source(name: str) -> str:
         if name in options:
             return "option"
-        if variable(name) in there:
+        if variable(name) in environment:
             return "environment"
         return "file" if name in files else "default"
 
@@ -50,16 +56,16 @@ def effective(settings: EnvironmentSettings, options: Collection[str] = ()) -> t
     )
 
 
-def as_lines(found: Iterable[Effective]) -> str:
-    """One line a setting."""
-    lines = [(one.variable, _text(one.value), one.source) for one in found]
+def as_lines(settings: Iterable[Effective]) -> str:
+    """One line for each setting."""
+    lines = [(one.variable, _text(one.value), one.source) for one in settings]
     widths = [max(len(line[column]) for line in lines) for column in (0, 2)]
     return "\n".join(f"{name:<{widths[0]}}  {source:<{widths[1]}}  {value}".rstrip() for name, value, source in lines)
 
 
-def as_wire(found: Iterable[Effective]) -> dict[str, dict[str, Any]]:
+def as_wire(settings: Iterable[Effective]) -> dict[str, dict[str, Any]]:
     """By variable, as `--json` prints it."""
-    return {one.variable: {"value": one.value, "source": one.source} for one in found}
+    return {one.variable: {"value": one.value, "source": one.source} for one in settings}
 
 
 def _shown(value: object, *, secret: bool) -> Any:  # noqa: ANN401 - any JSON value

@@ -1,4 +1,4 @@
-"""A request to /mcp answered twice in this process: by the short way where it is plain, and by the SDK."""
+"""A request to /mcp answered twice in this process: by the fast path if it is plain, and by the SDK."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
-from service.http.front_door import FrontDoor
-from service.http.responses import request_id_of, requests_in_flight_of
+from service.http.middleware import HttpMiddleware
+from service.http.responses import request_context_of, request_id_of
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
 from service.mcp_server.fast_path import PlainCall
 from service.mcp_server.server import build_server
@@ -34,11 +34,19 @@ Lines = tuple[tuple[bytes, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An answer as it was sent, without its request id and what is left of a quota."""
+    """An answer as it was sent, without its request id, its length and the remainder of a quota.
+
+    Attributes:
+        status: of HTTP.
+        headers: sorted.
+        message: the parsed body; None without one.
+        text: the bytes of the text content; None in an error.
+    """
 
     status: int
     headers: Lines
-    body: bytes
+    message: Any
+    text: bytes | None
 
 
 class BothWays:
@@ -46,7 +54,7 @@ class BothWays:
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self.short, self.sdk = _endpoint(dispatcher), _endpoint(dispatcher)
-        read = self.short._short.read
+        read = self.short._fast_path.read
         self.taken = 0
 
         def counted(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
@@ -55,17 +63,17 @@ class BothWays:
             return plain
 
         # Only which way a message goes is the test's; what happens on either is the service's own.
-        self.short._short.read = counted  # type: ignore[method-assign]
-        self.sdk._short.read = _nothing_is_plain  # type: ignore[method-assign]
+        self.short._fast_path.read = counted  # type: ignore[method-assign]
+        self.sdk._fast_path.read = _nothing_is_plain  # type: ignore[method-assign]
 
     async def ask(self, headers: Lines, body: bytes) -> tuple[Sent, Sent]:
-        """The answers of the short way and of the SDK."""
+        """The answers of the fast path and of the SDK."""
         return await _asked(self.short, headers, body), await _asked(self.sdk, headers, body)
 
     def begin(self, headers: Lines, body: bytes) -> tuple[RequestContext, Awaitable[list[Message]]]:
-        """Begin a request on the short way: what the door knows of it, and everything that will be sent."""
+        """Begin a request on the fast path: its context, and everything that will be sent."""
         scope = _scope(headers)
-        return requests_in_flight_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
+        return request_context_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
 
 
 def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
@@ -86,8 +94,16 @@ async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:
     scope = _scope(headers)
     start, *bodies = await _sent(endpoint, scope, body)
     own = request_id_of(scope).encode()
-    told = tuple((name, _LEFT.sub(b";-", value.replace(own, b"-"))) for name, value in start["headers"])
-    return Sent(start["status"], told, b"".join(part["body"] for part in bodies).replace(own, b"-"))
+    raw_body = b"".join(part["body"] for part in bodies)
+    assert int(dict(start["headers"]).get(b"content-length", 0)) == len(raw_body)
+    lines = (
+        (name, _LEFT.sub(b";-", value.replace(own, b"-")))
+        for name, value in start["headers"]
+        if name != b"content-length"
+    )
+    message = json.loads(raw_body.replace(own, b"-")) if raw_body else None
+    content = (message or {}).get("result", {}).get("content")
+    return Sent(start["status"], tuple(sorted(lines)), message, content[0]["text"].encode() if content else None)
 
 
 async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Message]:
@@ -101,7 +117,7 @@ async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Messag
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await FrontDoor(endpoint)(scope, receive, send)
+    await HttpMiddleware(endpoint)(scope, receive, send)
     return sent
 
 

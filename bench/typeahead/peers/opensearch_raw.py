@@ -16,8 +16,7 @@ from urllib.parse import quote, urlencode
 from opensearchpy import OpenSearch
 from opensearchpy.helpers import bulk
 
-from bench.typeahead.contestant import LIMIT, Built, Contestant, Served
-from bench.typeahead.peers.lines import Shop, public_shops
+from bench.opensearch_node import opensearch_node
 from bench.typeahead.peers.opensearch_fields import (
     AS_YOU_TYPE,
     COMPLETION,
@@ -27,20 +26,20 @@ from bench.typeahead.peers.opensearch_fields import (
     completion_document,
     completion_query,
 )
-from tests.support.real.opensearch import OpenSearchNode, choose_places
+from bench.typeahead.peers.shops import Shop, public_shops
+from bench.typeahead.system import LIMIT, BuildStats, RunningServer, System
 from tests.support.real.sources import LocalNodes, Missing, find_local_nodes
 
 _HEAP: Final = "1g"
 _BATCH: Final = 2_000
 _TIMEOUT_S: Final = 600
 _NODE_SETTINGS: Final = {
-    "indices.breaker.total.use_real_memory": "false",
     # The search is in the target of the request.
     "http.max_initial_line_length": "64kb",
 }
 
 
-class RawOpenSearch(Contestant):
+class RawOpenSearch(System):
     """A node of its own, and one index in it."""
 
     mappings: ClassVar[dict[str, Any]]
@@ -56,15 +55,18 @@ class RawOpenSearch(Contestant):
         (core,) = {Path(jar).stem for jar in jars if Path(jar).stem.startswith("opensearch-3")}
         return core.replace("opensearch-", "OpenSearch ")
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Fill an index in a node that is stopped afterwards."""
         shops = public_shops(corpus)
-        with _node(folder) as node, closing(OpenSearch([node.url], timeout=_TIMEOUT_S)) as client:
+        with (
+            opensearch_node(folder, _HEAP, _NODE_SETTINGS) as node,
+            closing(OpenSearch([node.url], timeout=_TIMEOUT_S)) as client,
+        ):
             started = time.perf_counter()
             self.fill(client, shops)
             seconds = time.perf_counter() - started
             stored: int = client.indices.stats(index=self.index_name)["_all"]["total"]["store"]["size_in_bytes"]
-        return Built(seconds, stored / 1_000_000)
+        return BuildStats(seconds, stored / 1_000_000)
 
     @property
     def index_name(self) -> str:
@@ -84,10 +86,10 @@ class RawOpenSearch(Contestant):
         client.indices.flush(index=self.index_name)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """The node itself is the server."""
-        with _node(folder) as node:
-            yield Served(node.place.http_port, (node.process.pid,))
+        with opensearch_node(folder, _HEAP, _NODE_SETTINGS) as node:
+            yield RunningServer(node.place.http_port, (node.process.pid,))
 
     def path(self, query: str, country: str | None, limit: int = LIMIT) -> str:
         """A search as the target of a GET."""
@@ -105,7 +107,7 @@ class RawOpenSearch(Contestant):
 
 
 class OpenSearchAsYouType(RawOpenSearch):
-    """Its field for typeahead, with fuzzy matching beside it."""
+    """Its field for typeahead, with fuzzy matching in addition."""
 
     name = "opensearch-as-you-type"
     about = (
@@ -150,13 +152,6 @@ class OpenSearchCompletion(RawOpenSearch):
         suggested = json.loads(body)["suggest"]
         options = [option for kind in ("begins", "near") for option in suggested[kind][0]["options"]]
         return list(dict.fromkeys(option["_id"] for option in options))[:LIMIT]
-
-
-@contextmanager
-def _node(folder: Path) -> Iterator[OpenSearchNode]:
-    (place,) = choose_places(folder.resolve(), 1)
-    with OpenSearchNode(_nodes().build(), place, heap=_HEAP, settings=_NODE_SETTINGS) as node:
-        yield node
 
 
 def _nodes() -> LocalNodes:

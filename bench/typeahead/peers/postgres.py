@@ -1,4 +1,4 @@
-"""PostgreSQL with pg_trgm: the search of whoever has the database already.
+"""PostgreSQL with pg_trgm: for projects that use the database already.
 
 Texts are folded by `unaccent`; beginnings come from B-trees, words and infixes by LIKE over a GIN index of trigrams,
 typos by `word_similarity` over the same index, equals in order of popularity. See `postgres.sql`.
@@ -14,36 +14,37 @@ from typing import Final
 
 import psycopg
 
-from bench.places import size_mb
-from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import Shop, public_shops
+from bench.built_indices import size_mb
 from bench.typeahead.peers.postgres_cluster import make_cluster, running_cluster, server_version
+from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
+from bench.typeahead.system import BuildStats, RunningServer, System
 from tests.support.real.postgres import find_postgres_programs
 
 ADDRESS_FILE: Final = "address"
 _TABLES: Final = Path(__file__).with_name("postgres.sql")
 _FILL: Final = """
 CREATE TEMP TABLE typed AS
-  SELECT DISTINCT place, folded(line) AS folded FROM lines;
+  SELECT DISTINCT pop_rank, folded(line) AS folded FROM lines;
 INSERT INTO texts
-  SELECT DISTINCT place, 1, folded FROM typed WHERE folded <> '';
+  SELECT DISTINCT pop_rank, 1, folded FROM typed WHERE folded <> '';
 INSERT INTO texts
-  SELECT DISTINCT place, 2, array_to_string(words[at:], ' ')
-  FROM (SELECT place, string_to_array(folded, ' ') AS words FROM typed) AS split,
+  SELECT DISTINCT pop_rank, 2, array_to_string(words[at:], ' ')
+  FROM (SELECT pop_rank, string_to_array(folded, ' ') AS words FROM typed) AS split,
     generate_series(2, cardinality(words)) AS at;
 UPDATE shops SET words = all_texts.words, categories = ' ' || folded(shops.categories)
-  FROM (SELECT place, string_agg(' ' || folded, '' ORDER BY folded) AS words FROM typed GROUP BY place) AS all_texts
-  WHERE all_texts.place = shops.place;
-CREATE INDEX ON texts (folded text_pattern_ops, kind, place);
-CREATE INDEX ON texts (left(folded, 1), kind, place);
-CREATE INDEX ON texts (left(folded, 2), kind, place);
+  FROM (SELECT pop_rank, string_agg(' ' || folded, '' ORDER BY folded) AS words
+    FROM typed GROUP BY pop_rank) AS all_texts
+  WHERE all_texts.pop_rank = shops.pop_rank;
+CREATE INDEX ON texts (folded text_pattern_ops, kind, pop_rank);
+CREATE INDEX ON texts (left(folded, 1), kind, pop_rank);
+CREATE INDEX ON texts (left(folded, 2), kind, pop_rank);
 CREATE INDEX ON shops USING gin (words gin_trgm_ops) WITH (fastupdate = off);
 """
 
 
-class PostgresTrigram(Contestant):
-    """A server of its own, asked over kept connections by an ASGI application."""
+class PostgresTrigram(System):
+    """A server of its own, called over persistent connections by an ASGI application."""
 
     name = "postgres-trigram"
     about = (
@@ -62,7 +63,7 @@ class PostgresTrigram(Contestant):
         """Of PostgreSQL, psycopg and uvicorn."""
         return f"{server_version(_programs())}, psycopg {version('psycopg')}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Make a cluster in the folder, fill it, index it; the size is that of tables and indexes."""
         data = folder / "data"
         make_cluster(_programs(), data)
@@ -76,10 +77,10 @@ class PostgresTrigram(Contestant):
                 connection.execute("CHECKPOINT")
                 row = connection.execute("SELECT pg_total_relation_size('shops') + pg_total_relation_size('texts')")
                 size = row.fetchone()
-        return Built(time.perf_counter() - started, size_mb(data) if size is None else size[0] / 1_000_000)
+        return BuildStats(time.perf_counter() - started, size_mb(data) if size is None else size[0] / 1_000_000)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve the cluster: the processes are the application and all of PostgreSQL's."""
         with running_cluster(_programs(), folder / "data", folder / "postgres.log") as (address, server):
             (folder / ADDRESS_FILE).write_text(address, encoding="ascii")
@@ -87,22 +88,22 @@ class PostgresTrigram(Contestant):
                 port,
                 process,
             ):
-                yield Served(port, (process.pid, server.pid))
+                yield RunningServer(port, (process.pid, server.pid))
 
 
 def _copy(connection: psycopg.Connection, shops: list[Shop]) -> None:
     """Bring the shops in, and their texts as they are written."""
-    connection.execute("CREATE TEMP TABLE lines (place int, line text)")
+    connection.execute("CREATE TEMP TABLE lines (pop_rank int, line text)")
     with connection.cursor() as cursor:
-        with cursor.copy("COPY shops (place, id, name, domain, category, countries, categories) FROM STDIN") as copy:
+        with cursor.copy("COPY shops (pop_rank, id, name, domain, category, countries, categories) FROM STDIN") as copy:
             for shop in shops:
                 names = " ".join(shop.category_names)
                 markets = list(shop.countries) or None
-                copy.write_row((shop.place, shop.id, shop.name, shop.domain, shop.category, markets, names))
+                copy.write_row((shop.pop_rank, shop.id, shop.name, shop.domain, shop.category, markets, names))
         with cursor.copy("COPY lines FROM STDIN") as copy:
             for shop in shops:
                 for text in shop.texts:
-                    copy.write_row((shop.place, text))
+                    copy.write_row((shop.pop_rank, text))
 
 
 def _programs() -> Path:

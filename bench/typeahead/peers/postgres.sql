@@ -8,13 +8,13 @@ CREATE FUNCTION folded(typed text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL 
     translate(lower(public.unaccent('public.unaccent', typed)), '''’`´', ''), '[^[:alnum:]]+', ' ', 'g'))
 $$;
 
--- place: by popularity, then id. words: every text after a space. countries: NULL for all.
+-- pop_rank: by popularity, then id. words: every text after a space. countries: NULL for all.
 CREATE TABLE shops (
-  place int PRIMARY KEY, id text, name text, domain text, category text, countries text[], words text, categories text
+  pop_rank int PRIMARY KEY, id text, name text, domain text, category text, countries text[], words text, categories text
 );
 
 -- kind: 1 for a whole text, 2 for the rest of one from a later word on.
-CREATE TABLE texts (place int, kind int, folded text);
+CREATE TABLE texts (pop_rank int, kind int, folded text);
 
 CREATE FUNCTION suggest(typed text, market text, enough int)
 RETURNS TABLE (id text, name text, domain text, category text)
@@ -30,55 +30,55 @@ DECLARE
   any_word text[] := ARRAY(SELECT '% ' || w || '%' FROM unnest(words) w);
 BEGIN
   IF q = '' THEN
-    found := ARRAY(SELECT s.place FROM shops s WHERE market IS NULL OR s.countries IS NULL OR market = ANY(s.countries)
-      ORDER BY s.place LIMIT enough);
+    found := ARRAY(SELECT s.pop_rank FROM shops s WHERE market IS NULL OR s.countries IS NULL OR market = ANY(s.countries)
+      ORDER BY s.pop_rank LIMIT enough);
   ELSIF length(q) <= 2 THEN
-    found := ARRAY(SELECT t.place FROM texts t JOIN shops s USING (place)
+    found := ARRAY(SELECT t.pop_rank FROM texts t JOIN shops s USING (pop_rank)
       WHERE t.folded = q AND t.kind = 1 AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-      ORDER BY t.place LIMIT enough);
+      ORDER BY t.pop_rank LIMIT enough);
     IF cardinality(found) < enough AND length(q) = 1 THEN
-      found := found || ARRAY(SELECT t.place FROM texts t JOIN shops s USING (place)
+      found := found || ARRAY(SELECT t.pop_rank FROM texts t JOIN shops s USING (pop_rank)
         WHERE left(t.folded, 1) = q AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-        ORDER BY t.kind, t.place LIMIT 3 * enough);
+        ORDER BY t.kind, t.pop_rank LIMIT 3 * enough);
     ELSIF cardinality(found) < enough THEN
-      found := found || ARRAY(SELECT t.place FROM texts t JOIN shops s USING (place)
+      found := found || ARRAY(SELECT t.pop_rank FROM texts t JOIN shops s USING (pop_rank)
         WHERE left(t.folded, 2) = q AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-        ORDER BY t.kind, t.place LIMIT 3 * enough);
+        ORDER BY t.kind, t.pop_rank LIMIT 3 * enough);
     END IF;
   ELSE
     -- As a range, since the pattern of a LIKE is not known when a statement is planned for all of them.
-    found := ARRAY(SELECT t.place FROM texts t JOIN shops s USING (place)
+    found := ARRAY(SELECT t.pop_rank FROM texts t JOIN shops s USING (pop_rank)
       WHERE t.folded ~>=~ q AND t.folded ~<~ (q || chr(1114111))
         AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-      ORDER BY t.kind, t.folded <> q, t.place + 0 LIMIT 3 * enough);
+      ORDER BY t.kind, t.folded <> q, t.pop_rank + 0 LIMIT 3 * enough);
     IF cardinality(found) < enough AND cardinality(words) > 1 THEN
-      found := found || ARRAY(SELECT s.place FROM shops s
+      found := found || ARRAY(SELECT s.pop_rank FROM shops s
         WHERE s.words LIKE first_word AND s.words LIKE second_word AND s.words LIKE ALL (any_word)
           AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-        ORDER BY s.place + 0 LIMIT enough);
+        ORDER BY s.pop_rank + 0 LIMIT enough);
       IF cardinality(found) < enough THEN
-        found := found || ARRAY(SELECT s.place FROM shops s
+        found := found || ARRAY(SELECT s.pop_rank FROM shops s
           WHERE (s.words LIKE first_word OR s.words LIKE second_word)
             AND s.words || s.categories LIKE ALL (any_word)
             AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-          ORDER BY s.place + 0 LIMIT enough);
+          ORDER BY s.pop_rank + 0 LIMIT enough);
       END IF;
     END IF;
     IF cardinality(found) < enough THEN
-      found := found || ARRAY(SELECT s.place FROM shops s
+      found := found || ARRAY(SELECT s.pop_rank FROM shops s
         WHERE s.words LIKE '%' || q || '%'
           AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-        ORDER BY s.place + 0 LIMIT enough);
+        ORDER BY s.pop_rank + 0 LIMIT enough);
     END IF;
     IF found = '{}' THEN
-      found := ARRAY(SELECT s.place FROM shops s
+      found := ARRAY(SELECT s.pop_rank FROM shops s
         WHERE q <% s.words AND (market IS NULL OR s.countries IS NULL OR market = ANY(s.countries))
-        ORDER BY q <<-> s.words, similarity(q, s.words) DESC, s.place LIMIT enough);
+        ORDER BY q <<-> s.words, similarity(q, s.words) DESC, s.pop_rank LIMIT enough);
     END IF;
   END IF;
   RETURN QUERY SELECT s.id, s.name, s.domain, s.category
-    FROM (SELECT f.place, min(f.at) AS at FROM unnest(found) WITH ORDINALITY AS f (place, at)
-      GROUP BY f.place ORDER BY 2 LIMIT enough) AS best
-    JOIN shops s USING (place) ORDER BY best.at;
+    FROM (SELECT f.pop_rank, min(f.at) AS at FROM unnest(found) WITH ORDINALITY AS f (pop_rank, at)
+      GROUP BY f.pop_rank ORDER BY 2 LIMIT enough) AS best
+    JOIN shops s USING (pop_rank) ORDER BY best.at;
 END
 $$;

@@ -1,4 +1,4 @@
-"""A PostgreSQL of its own on loopback whose data stay in a folder, set for one core and an index that fits in memory.
+"""A PostgreSQL server on loopback with its data in a folder, configured for one core and an index that fits in memory.
 
 PostgreSQL refuses to run as root, so root lends it an unprivileged user and lets that user through to the folder.
 """
@@ -16,7 +16,7 @@ from typing import Final
 
 import psycopg
 
-from bench.typeahead.contestant import descendants
+from bench.typeahead.system import descendants
 from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 _START_BOUND_S: Final = 60.0
@@ -104,8 +104,8 @@ def running_cluster(programs: Path, data: Path, log: Path) -> Iterator[tuple[str
 def server_version(programs: Path) -> str:
     """Such as `PostgreSQL 17.2`."""
     command = [str(programs / "postgres"), "--version"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - as above
-    return f"PostgreSQL {told.partition(') ')[2].split()[0]}"
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - as above
+    return f"PostgreSQL {output.partition(') ')[2].split()[0]}"
 
 
 def _answers(address: str) -> bool:
@@ -117,14 +117,14 @@ def _answers(address: str) -> bool:
 
 
 def _wait_for_end(pids: Sequence[int]) -> None:
-    """The watcher of the input ends a moment after what it watched for."""
+    """Wait for the process that watches standard input."""
     end = time.monotonic() + _END_BOUND_S
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
         time.sleep(_POLL_S)
 
 
 def _let_through(folder: Path) -> None:
-    """Open the way to a folder in the place for temporary files, which is made closed to others."""
+    """Open the way to a folder in the pop_rank for temporary files, which is made closed to others."""
     temporary = Path(tempfile.gettempdir()).resolve()
     for parent in folder.resolve().parents:
         if temporary in parent.parents and not parent.stat().st_mode & 0o001:

@@ -1,4 +1,4 @@
-"""Answers typeahead by one prepared call of PostgreSQL's function, over connections that are kept open.
+"""Answers typeahead by one prepared call of PostgreSQL's function, over persistent connections.
 
 A request waits for a free connection; there are few, since everything runs on one core.
 """
@@ -21,7 +21,7 @@ _TYPO_THRESHOLD: Final = "SET pg_trgm.word_similarity_threshold = 0.4"
 
 @asynccontextmanager
 async def opening(folder: Path) -> AsyncIterator[Answer]:
-    """Connect to the server whose address is in the folder."""
+    """Connect to the server at the address in the folder."""
     address = (folder / ADDRESS_FILE).read_text(encoding="ascii")
     free: asyncio.LifoQueue[psycopg.AsyncConnection[Row]] = asyncio.LifoQueue()
     async with AsyncExitStack() as stack:

@@ -1,6 +1,6 @@
 """Sonic, the small search server in Rust that keeps ids only: the shops are looked up where it is asked from.
 
-Equals come in the order in which they were pushed, so the most popular are pushed first. It knows no filters: of a
+Equals come in the order in which they were pushed, so the most popular are pushed first. It has no filters: of a
 market's answer more is asked for, and what trades elsewhere is dropped. It matches words, and their beginnings and
 typos where there is not enough; Unicode normalization and the folding of diacritics are its own.
 """
@@ -17,10 +17,10 @@ from typing import Final
 
 import orjson
 
-from bench.places import size_mb
-from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import Shop, public_shops
+from bench.built_indices import size_mb
+from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
+from bench.typeahead.system import BuildStats, RunningServer, System
 from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 CRATE: Final = "sonic-server"
@@ -65,8 +65,8 @@ graph.max_words = 10000000
 """
 
 
-class Sonic(Contestant):
-    """A server of its own, asked over kept connections by an ASGI application."""
+class Sonic(System):
+    """A server of its own, called over persistent connections by an ASGI application."""
 
     name = "sonic"
     about = (
@@ -85,10 +85,10 @@ class Sonic(Contestant):
 
     def version(self) -> str:
         """Of Sonic and uvicorn."""
-        told = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 - our own
-        return f"Sonic {told.stdout.split()[-1]}, {uvicorn_version()}"
+        completed = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+        return f"Sonic {completed.stdout.split()[-1]}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Push every shop, let Sonic put its words in order, and keep the shops for the look-up."""
         shops = public_shops(corpus)
         with (folder / SHOPS_FILE).open("wb") as file:
@@ -102,10 +102,10 @@ class Sonic(Contestant):
                     ingest.ask(f'PUSH shops all {shop.id} "{quoted(_text(shop))}" LANG(none)')
             with closing(_Channel(port, "control")) as control:
                 control.ask("TRIGGER consolidate")
-        return Built(time.perf_counter() - started, size_mb(folder / "kv") + size_mb(folder / "fst"))
+        return BuildStats(time.perf_counter() - started, size_mb(folder / "kv") + size_mb(folder / "fst"))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve both."""
         with _running(folder) as (sonic_port, server):
             (folder / PORT_FILE).write_text(str(sonic_port), encoding="ascii")
@@ -113,14 +113,14 @@ class Sonic(Contestant):
                 port,
                 process,
             ):
-                yield Served(port, (process.pid, server.pid))
+                yield RunningServer(port, (process.pid, server.pid))
 
 
 def sonic_program() -> str | None:
     """On the PATH, or where `cargo install` puts programs."""
     cargo_home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
-    places = os.pathsep.join((os.environ.get("PATH", ""), str(Path(cargo_home) / "bin")))
-    return shutil.which("sonic", path=places)
+    search_path = os.pathsep.join((os.environ.get("PATH", ""), str(Path(cargo_home) / "bin")))
+    return shutil.which("sonic", path=search_path)
 
 
 def quoted(text: str) -> str:
@@ -161,11 +161,11 @@ class _Channel:
 @contextmanager
 def _running(folder: Path) -> Iterator[tuple[int, ServerProcess]]:
     (port,) = free_ports(1)
-    place = folder.resolve()
-    configuration = place / "sonic.toml"
-    configuration.write_text(_CONFIGURATION.format(port=port, folder=place), encoding="utf-8")
+    directory = folder.resolve()
+    configuration = directory / "sonic.toml"
+    configuration.write_text(_CONFIGURATION.format(port=port, folder=directory), encoding="utf-8")
     command = [_program(), "-c", str(configuration)]
-    process = ServerProcess(f"Sonic at port {port}", command, place / "sonic.log")
+    process = ServerProcess(f"Sonic at port {port}", command, directory / "sonic.log")
     process.launch()
     try:
         process.wait_for(lambda: _answers(port), "answering", _START_BOUND_S)

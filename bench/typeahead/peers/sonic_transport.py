@@ -1,4 +1,4 @@
-"""Answers typeahead by Sonic's ids, over connections that are kept open, and looks the shops up in memory.
+"""Answers typeahead by Sonic's ids, over persistent connections, and looks the shops up in memory.
 
 An answer takes two lines: that the query is pending, and the event that brings its ids.
 """

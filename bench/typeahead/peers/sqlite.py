@@ -13,11 +13,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from bench.places import size_mb
-from bench.typeahead.contestant import Built, Contestant, Served
+from bench.built_indices import size_mb
 from bench.typeahead.peers.folding import fold
-from bench.typeahead.peers.lines import Shop, public_shops
+from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
+from bench.typeahead.system import BuildStats, RunningServer, System
 
 FILE: Final = "shops.sqlite"
 SHORT: Final = 2
@@ -25,14 +25,14 @@ _WHOLE, _BEGINS, _WORD_BEGINS = 0, 1, 2
 _TABLES: Final = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
-CREATE TABLE shops (place INTEGER PRIMARY KEY, id TEXT, name TEXT, domain TEXT, category TEXT, countries TEXT);
-CREATE TABLE texts (folded TEXT, place INTEGER, PRIMARY KEY (folded, place)) WITHOUT ROWID;
-CREATE TABLE short (prefix TEXT, kind INTEGER, place INTEGER, PRIMARY KEY (prefix, kind, place)) WITHOUT ROWID;
+CREATE TABLE shops (pop_rank INTEGER PRIMARY KEY, id TEXT, name TEXT, domain TEXT, category TEXT, countries TEXT);
+CREATE TABLE texts (folded TEXT, pop_rank INTEGER, PRIMARY KEY (folded, pop_rank)) WITHOUT ROWID;
+CREATE TABLE short (prefix TEXT, kind INTEGER, pop_rank INTEGER, PRIMARY KEY (prefix, kind, pop_rank)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE grams USING fts5 (words, categories, tokenize = 'trigram');
 """
 
 
-class SqliteTrigram(Contestant):
+class SqliteTrigram(System):
     """The index is one file; statements run in the server's own process, on its event loop."""
 
     name = "sqlite-trigram"
@@ -54,7 +54,7 @@ class SqliteTrigram(Contestant):
         """Of SQLite and uvicorn."""
         return f"FTS5 of SQLite {sqlite3.sqlite_version}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Write the file."""
         started = time.perf_counter()
         with closing(sqlite3.connect(folder / FILE)) as connection:
@@ -64,16 +64,16 @@ class SqliteTrigram(Contestant):
             connection.execute("INSERT INTO grams (grams) VALUES ('optimize')")
             connection.commit()
             connection.executescript("ANALYZE; VACUUM;")
-        return Built(time.perf_counter() - started, size_mb(folder))
+        return BuildStats(time.perf_counter() - started, size_mb(folder))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve the file."""
         with python_transport("bench.typeahead.peers.sqlite_transport", folder, folder / "server.log") as (
             port,
             process,
         ):
-            yield Served(port, (process.pid,))
+            yield RunningServer(port, (process.pid,))
 
 
 def _add(connection: sqlite3.Connection, shop: Shop) -> None:
@@ -81,15 +81,19 @@ def _add(connection: sqlite3.Connection, shop: Shop) -> None:
     markets = f",{','.join(shop.countries)}," if shop.countries else None
     connection.execute(
         "INSERT INTO shops VALUES (?, ?, ?, ?, ?, ?)",
-        (shop.place, shop.id, shop.name, shop.domain, shop.category, markets),
+        (shop.pop_rank, shop.id, shop.name, shop.domain, shop.category, markets),
     )
-    connection.executemany("INSERT INTO texts VALUES (?, ?)", [(text, shop.place) for text in folded])
-    rows = [(prefix, kind, shop.place) for (prefix, kind) in sorted(_short(folded))]
+    connection.executemany("INSERT INTO texts VALUES (?, ?)", [(text, shop.pop_rank) for text in folded])
+    rows = [(prefix, kind, shop.pop_rank) for (prefix, kind) in sorted(_short(folded))]
     connection.executemany("INSERT INTO short VALUES (?, ?, ?)", rows)
     # A space begins every word, so that a word's beginning is a substring too.
     connection.execute(
         "INSERT INTO grams (rowid, words, categories) VALUES (?, ?, ?)",
-        (shop.place, "".join(f" {text}" for text in folded), "".join(f" {fold(n)}" for n in shop.category_names)),
+        (
+            shop.pop_rank,
+            "".join(f" {text}" for text in folded),
+            "".join(f" {fold(n)}" for n in shop.category_names),
+        ),
     )
 
 

@@ -14,19 +14,20 @@ from bench.typeahead.peers.sqlite import FILE, SHORT
 from bench.typeahead.peers.transport import Answer, Asked, Row, main
 
 _TRIGRAM: Final = 3
-_COLUMNS: Final = "place, id, name, domain, category"
+_COLUMNS: Final = "pop_rank, id, name, domain, category"
 _MARKET: Final = "(:country IS NULL OR countries IS NULL OR instr(countries, :country))"
-_POPULAR: Final = f"SELECT {_COLUMNS} FROM shops WHERE {_MARKET} ORDER BY place LIMIT :limit"  # noqa: S608 - constants
+_POPULAR: Final = f"SELECT {_COLUMNS} FROM shops WHERE {_MARKET} ORDER BY pop_rank LIMIT :limit"  # noqa: S608 - constants
 _SHORT: Final = (
-    f"SELECT {_COLUMNS} FROM short CROSS JOIN shops USING (place) WHERE prefix = :q AND {_MARKET} "  # noqa: S608 - constants
-    "ORDER BY kind, place LIMIT :limit"
+    f"SELECT {_COLUMNS} FROM short CROSS JOIN shops USING (pop_rank) WHERE prefix = :q AND {_MARKET} "  # noqa: S608 - constants
+    "ORDER BY kind, pop_rank LIMIT :limit"
 )
 _BEGINS: Final = (
-    f"SELECT {_COLUMNS} FROM texts CROSS JOIN shops USING (place) WHERE folded >= :q AND folded < :end AND {_MARKET} "  # noqa: S608 - constants
-    "ORDER BY folded <> :q, place LIMIT 3 * :limit"
+    f"SELECT {_COLUMNS} FROM texts CROSS JOIN shops USING (pop_rank) "  # noqa: S608 - constants
+    f"WHERE folded >= :q AND folded < :end AND {_MARKET} "
+    "ORDER BY folded <> :q, pop_rank LIMIT 3 * :limit"
 )
 _GRAMS: Final = (
-    f"SELECT {_COLUMNS} FROM grams CROSS JOIN shops ON place = grams.rowid WHERE grams MATCH :match AND {_MARKET} "  # noqa: S608 - constants
+    f"SELECT {_COLUMNS} FROM grams CROSS JOIN shops ON pop_rank = grams.rowid WHERE grams MATCH :match AND {_MARKET} "  # noqa: S608 - constants
     "{order} LIMIT 2 * :limit"
 )
 _POPULAR_GRAMS: Final = _GRAMS.format(order="ORDER BY grams.rowid")
@@ -53,9 +54,9 @@ def _found(connection: sqlite3.Connection, asked: Asked) -> Sequence[Row]:
     found: dict[int, Row] = {}
 
     def look(statement: str, match: str | None = None) -> None:
-        for place, *row in connection.execute(statement, {**given, "match": match}):
+        for pop_rank, *row in connection.execute(statement, {**given, "match": match}):
             if len(found) < asked.limit:
-                found.setdefault(place, tuple(row))
+                found.setdefault(pop_rank, tuple(row))
 
     if len(q) <= SHORT:
         look(_SHORT if q else _POPULAR)
@@ -70,7 +71,7 @@ def _found(connection: sqlite3.Connection, asked: Asked) -> Sequence[Row]:
 
 
 def _matches(q: str) -> list[str]:
-    """What to look for in turn: beginnings of words, the same with words of categories allowed, substrings.
+    """The searches in order: beginnings of words, the same with words of categories allowed, substrings.
 
     What is too short for a trigram is left out.
     """

@@ -1,4 +1,4 @@
-"""Starting a peer's server as a process on loopback, and what is known of the software that it stands on."""
+"""Starts the server of a peer as a process on loopback."""
 
 import http.client
 import sys
@@ -32,7 +32,7 @@ def running(title: str, command: Sequence[str], port: int, log: Path) -> Iterato
 
 @contextmanager
 def python_transport(module: str, folder: Path, log: Path) -> Iterator[tuple[int, ServerProcess]]:
-    """A module that calls `door.main`, with the folder of its index: its port and its process."""
+    """Run a module that calls `transport.main` on the folder of its index; yields port and process."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", module, str(folder.resolve()), str(port)]
     with running(module, command, port, log) as process:
@@ -40,7 +40,7 @@ def python_transport(module: str, folder: Path, log: Path) -> Iterator[tuple[int
 
 
 def uvicorn_version() -> str:
-    """For `version` of a contestant."""
+    """For `version` of a system."""
     return f"uvicorn {version('uvicorn')}"
 
 

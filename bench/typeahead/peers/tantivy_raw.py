@@ -13,10 +13,10 @@ from typing import Final
 
 import tantivy
 
-from bench.places import size_mb
-from bench.typeahead.contestant import Built, Contestant, Served
-from bench.typeahead.peers.lines import public_shops
+from bench.built_indices import size_mb
+from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.peers.starting import python_transport, uvicorn_version
+from bench.typeahead.system import BuildStats, RunningServer, System
 
 INDEX: Final = "index"
 # Beginnings of so many characters are terms of their own: too many words begin so to be gathered at each request.
@@ -26,7 +26,7 @@ EVERYWHERE: Final = "any"
 _WRITER_BYTES: Final = 256_000_000
 
 
-class TantivyRaw(Contestant):
+class TantivyRaw(System):
     """The index is memory-mapped; searches run in the server's own process, on its event loop."""
 
     name = "tantivy-raw"
@@ -43,12 +43,12 @@ class TantivyRaw(Contestant):
         """Of tantivy-py and uvicorn."""
         return f"tantivy-py {version('tantivy')}, {uvicorn_version()}"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Write the index as one segment."""
-        place = folder / INDEX
-        place.mkdir()
+        directory = folder / INDEX
+        directory.mkdir()
         started = time.perf_counter()
-        index = opened(place)
+        index = opened(directory)
         writer = index.writer(_WRITER_BYTES, 1)
         for shop in public_shops(corpus):
             document = tantivy.Document(
@@ -67,16 +67,16 @@ class TantivyRaw(Contestant):
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()
-        return Built(time.perf_counter() - started, size_mb(place))
+        return BuildStats(time.perf_counter() - started, size_mb(directory))
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Serve the index."""
         with python_transport("bench.typeahead.peers.tantivy_transport", folder, folder / "server.log") as (
             port,
             process,
         ):
-            yield Served(port, (process.pid,))
+            yield RunningServer(port, (process.pid,))
 
 
 def words_analyzer() -> tantivy.TextAnalyzer:
@@ -89,7 +89,7 @@ def whole_analyzer() -> tantivy.TextAnalyzer:
     return _folded(tantivy.Tokenizer.raw())
 
 
-def opened(place: Path) -> tantivy.Index:
+def opened(directory: Path) -> tantivy.Index:
     """The index in a folder, made if the folder is empty."""
     schema = tantivy.SchemaBuilder()
     for shown in SHOWN:
@@ -100,7 +100,7 @@ def opened(place: Path) -> tantivy.Index:
         schema.add_text_field(words, tokenizer_name="words", index_option="freq")
     schema.add_text_field("country", tokenizer_name="raw", index_option="basic")
     schema.add_float_field("popularity", fast=True)
-    index = tantivy.Index(schema.build(), path=str(place))
+    index = tantivy.Index(schema.build(), path=str(directory))
     index.register_tokenizer("whole", whole_analyzer())
     index.register_tokenizer("short", _folded(tantivy.Tokenizer.ngram(1, SHORT, prefix_only=True)))
     index.register_tokenizer("words", words_analyzer())

@@ -1,6 +1,6 @@
-"""The thinnest server that Python has: raw ASGI on uvicorn with uvloop and httptools, one process, no access log.
+"""A thin server for peers in Python: raw ASGI on uvicorn with uvloop and httptools, one process, no access log.
 
-Each peer in Python brings only how it is opened and how it answers, so that they differ in nothing else.
+Each peer only provides how its index is opened and searched, so that they differ in nothing else.
 """
 
 import os
@@ -17,8 +17,8 @@ from urllib.parse import unquote_plus
 import orjson
 import uvicorn
 
-from bench.typeahead.contestant import LIMIT
 from bench.typeahead.peers.folding import host_of
+from bench.typeahead.system import LIMIT
 
 _JSON = [(b"content-type", b"application/json")]
 
@@ -44,7 +44,7 @@ class Transport:
     """An ASGI application around one answer."""
 
     def __init__(self, opening: Opening, folder: Path) -> None:
-        """Keep what opens the index; nothing is open yet."""
+        """Configure the application; it opens the index when it starts."""
         self._opening = opening
         self._folder = folder
         self._stack = AsyncExitStack()
@@ -92,7 +92,7 @@ def body_of(q: str, rows: Sequence[Row]) -> bytes:
 
 
 def main(opening: Opening) -> None:
-    """Serve until told to stop: the arguments are the index's folder and the port on loopback."""
+    """Serve until SIGTERM or the end of standard input: the arguments are index folder and loopback port."""
     folder, port = Path(sys.argv[1]), int(sys.argv[2])
     threading.Thread(target=_end_with_input, daemon=True).start()
     uvicorn.run(

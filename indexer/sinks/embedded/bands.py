@@ -1,7 +1,7 @@
-"""Bands: whole numbers that order documents as their ranks do, however documents come, change and go (M1).
+"""Bands: integers that order documents coarsely by rank, and stay valid while documents change (M1).
 
-A band begins at an anchor, the rank of some document. What was once between two anchors is between them for ever, so a
-document's band follows from its rank alone.
+A band begins at an anchor, the rank of some document. Anchors never change, so a document's band depends on its rank
+alone.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from index_mappings.integrity import from_checked_json, to_checked_json
 from indexer.sinks.embedded.files import write_whole
 from indexer.sinks.failures import SinkError
 
-# Documents of a band as it is built: few enough that which of them comes first is quickly told.
+# Documents of a band in a build: few enough to sort quickly.
 BAND_WIDTH: Final = 16
 
 
@@ -20,7 +20,7 @@ class Bands:
     """The bands of one index."""
 
     def __init__(self, width: int = BAND_WIDTH, anchors: list[str] | None = None) -> None:
-        """Begin with these anchors, ascending; without any there is one band for all."""
+        """Begin with these ascending anchors; without any, there is one band."""
         self._width = width
         self._anchors = anchors if anchors is not None else []
         self._in_last = 0
@@ -30,13 +30,13 @@ class Bands:
         """The band of a document."""
         return bisect_right(self._anchors, rank)
 
-    def place(self, rank: str) -> int:
-        """The band of the next document of a build, which may begin a new one.
+    def assign(self, rank: str) -> int:
+        """The band of the next document of a build, which may begin a new band.
 
-        Bands are even where documents come in the order of their ranks, and right in any order.
+        Bands are of equal size if documents are added in the order of their ranks, and correct in any order.
         """
         if rank > self._highest:
-            # Nothing that has a band already is above it: a new band may begin here.
+            # All documents so far rank lower, so a new band may begin here.
             if self._in_last >= self._width:
                 self._anchors.append(rank)
                 self._in_last = 0
@@ -46,7 +46,7 @@ class Bands:
         return band
 
     def write(self, path: Path) -> None:
-        """Write them down, whole or not at all.
+        """Write the anchors to a file atomically.
 
         Raises:
             SinkError: the file cannot be written.
@@ -64,13 +64,13 @@ class Bands:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """The bands of an index that was built.
+        """Read the bands of an index.
 
         Raises:
-            SinkError: the file is not there or damaged; no document may be added without it.
+            SinkError: the file is missing or damaged; no document may be added without it.
         """
         try:
-            kept = from_checked_json(path.read_text(encoding="utf-8"))
-            return cls(anchors=[str(anchor) for anchor in kept["anchors"]])
+            stored = from_checked_json(path.read_text(encoding="utf-8"))
+            return cls(anchors=[str(anchor) for anchor in stored["anchors"]])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SinkError(f"the order of the index, {path}, cannot be read: build a new generation") from error

@@ -1,8 +1,8 @@
-"""The files that readers of an embedded generation open: linked, summed and named by a manifest at each commit.
+"""The files that readers of an embedded generation open: linked, with checksums in a manifest, at each commit.
 
-The engine merges segments and removes files whenever it likes, also after a commit. So a commit links what the engine's
-meta file names into a folder of its own, which nobody changes. What was written once is summed once. A file that went
-since the last commit is summed a last time: its documents are in a merged one now, whose sum would make a damage valid.
+The engine merges segments and removes files at any time, also after a commit. So a commit links the files that the
+engine's meta file names into a folder that never changes. Each file's checksum is computed once. A file that was merged
+away since the last commit is verified a last time, as a damage of it would be part of the merged file.
 """
 
 import json
@@ -29,12 +29,12 @@ from index_mappings.integrity import (
 from indexer.sinks.embedded.files import FRESH, sync_directory, write_bytes_whole
 from indexer.sinks.failures import SinkError
 
-# Readers open what a stamp names within two seconds, unless they have much to check.
+# Readers open the files of a stamp within two seconds, unless they have to verify many.
 GRACE_S: Final = 30.0
-# How often the engine may replace its meta file while it is being linked.
+# Attempts to link, as the engine may replace its meta file meanwhile.
 _TRIES: Final = 100
 _NAME_LENGTH: Final = 16
-# The kind that a finding about the manifest itself is counted under.
+# The kind under which a damage of the manifest itself is counted.
 FILES: Final = "files"
 
 
@@ -42,41 +42,41 @@ class CommittedFiles:
     """The committed files of a generation; only under the lease."""
 
     def __init__(self, root: Path, generation: str) -> None:
-        """Name the generation; nothing is read yet."""
+        """Prepare; nothing is read yet."""
         self._root, self._generation = root, generation
         self._generation_directory = generation_directory(root, generation)
         self._directory = committed_directory(self._generation_directory)
 
     def commit(self, former_name: str) -> str:
-        """Link and sum what the indices consist of now.
+        """Link the current files of the indices, and compute their checksums.
 
         Args:
-            former_name: the manifest that the stamp names; empty for the first.
+            former_name: the manifest that the stamp names; empty for the first commit.
 
         Returns:
             The name of the manifest that the next stamp must name.
 
         Raises:
-            SinkError: a file can't be read or linked, or is not what was written any more.
+            SinkError: a file can't be read or linked, or is damaged.
         """
         former = self.manifest(former_name) if former_name else FilesManifest({})
         try:
             self._directory.mkdir(exist_ok=True)
-            now = FilesManifest({kind: self._index(kind, former.indices.get(kind)) for kind in DOCUMENTS})
-            data = now.to_bytes()
+            current = FilesManifest({kind: self._index(kind, former.indices.get(kind)) for kind in DOCUMENTS})
+            data = current.to_bytes()
             name = FileSum.of(data).sha256
             if name != former_name:
                 write_bytes_whole(files_manifest_path(self._generation_directory, name), data)
-            self._tidy({name, *_folders(now)}, {former_name, *_folders(former)})
+            self._tidy({name, *_folders(current)}, {former_name, *_folders(former)})
         except OSError as error:
             raise SinkError(f"the files of generation {self._generation} could not be committed: {error}") from error
         return name
 
     def manifest(self, name: str) -> FilesManifest:
-        """A manifest by its name.
+        """Read a manifest by its name.
 
         Raises:
-            SinkError: it can't be read, or is damaged.
+            SinkError: it is missing or damaged.
         """
         try:
             return FilesManifest.from_bytes(files_manifest_path(self._generation_directory, name).read_bytes(), name)
@@ -84,7 +84,7 @@ class CommittedFiles:
             raise SinkError(f"the files of generation {self._generation} are not known: {error}") from error
 
     def damaged(self, name: str) -> tuple[tuple[str, str], ...]:
-        """The kind and path of each file that a manifest names and that is missing or damaged; reads all of them."""
+        """The kind and path of each missing or damaged file of a manifest; reads all of them."""
         try:
             manifest = self.manifest(name)
         except SinkError:
@@ -96,10 +96,10 @@ class CommittedFiles:
         directory = index_directory(self._root, self._generation, kind)
         for _ in range(_TRIES):
             meta = (directory / META_FILE).read_bytes()
-            own = FileSum.of(meta)
-            if former is not None and former.files.get(META_FILE) == own:
+            meta_sum = FileSum.of(meta)
+            if former is not None and former.files.get(META_FILE) == meta_sum:
                 return former
-            folder = self._directory / f"{kind}-{own.sha256[:_NAME_LENGTH]}"
+            folder = self._directory / f"{kind}-{meta_sum.sha256[:_NAME_LENGTH]}"
             fresh = folder.with_name(f"{folder.name}.{os.getpid()}{FRESH}")
             fresh.mkdir()
             try:
@@ -108,12 +108,12 @@ class CommittedFiles:
                     return self._linked(kind, folder, fresh, meta, former)
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
-        raise SinkError(f"the {kind} of generation {self._generation} change all the time")
+        raise SinkError(f"the {kind} of generation {self._generation} change too often to be committed")
 
     def _linked(
         self, kind: str, folder: Path, fresh: Path, meta: bytes, former: CommittedIndex | None
     ) -> CommittedIndex:
-        """Give a folder of links its name when the sums of its files are known."""
+        """Compute the checksums of a folder of links, and rename it to its final name."""
         known: Mapping[str, FileSum] = former.files if former is not None else {}
         sums = {path.name: known.get(path.name) or file_sum(path) for path in fresh.iterdir()}
         for name in known.keys() - sums.keys() - {META_FILE}:
@@ -121,7 +121,7 @@ class CommittedFiles:
                 raise SinkError(f"the file {kind}/{name} of generation {self._generation} is damaged: build again")
         write_bytes_whole(fresh / META_FILE, meta)
         sums[META_FILE] = FileSum.of(meta)
-        shutil.rmtree(folder, ignore_errors=True)  # of a commit that ended before its stamp
+        shutil.rmtree(folder, ignore_errors=True)  # of a commit that was killed before its stamp
         fresh.replace(folder)
         sync_directory(self._directory)
         return CommittedIndex(folder.name, sums)
@@ -133,21 +133,21 @@ class CommittedFiles:
             return False
 
     def _tidy(self, named: set[str], former: set[str]) -> None:
-        """Remove what no stamp has named for a while."""
+        """Remove folders and manifests that no stamp has named for the grace period."""
         oldest = time.time() - GRACE_S
         for path in list(self._directory.iterdir()):
             name = path.name.removesuffix(MANIFEST_SUFFIX)
             if name in named:
                 continue
-            with suppress(OSError):  # a reader may be opening it; then it stays until later
+            with suppress(OSError):  # it stays until the next commit
                 if name in former:
-                    os.utime(path)  # from now on nobody needs it
+                    os.utime(path)  # the grace period begins now
                 elif path.stat().st_mtime < oldest:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def file_sum(path: Path) -> FileSum:
-    """The sum of a file.
+    """The size and checksum of a file.
 
     Raises:
         OSError: it can't be read.
@@ -178,12 +178,12 @@ def _segment_files(directory: Path, meta: bytes) -> Iterator[Path]:
 
 
 def _link_all(paths: Iterable[Path], folder: Path) -> bool:
-    """Link files into a folder; whether all of them were still there."""
+    """Link files into a folder; returns whether all of them still existed."""
     for path in paths:
         try:
             os.link(path, folder / path.name)
         except FileNotFoundError:
-            return False  # merged away: the meta file is another one by now
+            return False  # merged away, so the meta file was replaced
         except OSError:
             shutil.copyfile(path, folder / path.name)  # a file system without links
     return True

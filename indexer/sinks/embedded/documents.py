@@ -1,4 +1,4 @@
-"""Documents as the embedded engine takes them: terms, the stored part, and their place in the order."""
+"""Documents in the form of the embedded engine: terms, the stored part, and the band."""
 
 from collections.abc import Callable
 
@@ -29,15 +29,15 @@ def schema(kind: str) -> tantivy.Schema:
     return builder.build()
 
 
-def finished(kind: str, document: object, place: Callable[[str], int]) -> tantivy.Document:
-    """The document as the engine takes it.
+def finished(kind: str, document: object, band_of: Callable[[str], int]) -> tantivy.Document:
+    """The document in the engine's form.
 
     Args:
-        kind: of the document.
-        document: it.
-        place: gives the band of a rank.
+        kind: its kind.
+        document: a document of the contract.
+        band_of: returns the band of a rank.
     """
     values = column_values(kind, document)
-    values[BAND_COLUMN] = place(values[sort_field(kind)])
+    values[BAND_COLUMN] = band_of(values[sort_field(kind)])
     values[STORED_COLUMN] = orjson.dumps(stored_part(document))
     return tantivy.Document(**values)

@@ -1,4 +1,4 @@
-"""The small files of the embedded engine: pointer, stamps, marks. Each is there whole or not at all."""
+"""The small files of the embedded engine, which are written atomically: pointer, stamps, marks."""
 
 import fcntl
 import json
@@ -10,25 +10,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from index_mappings.embedded import operations_path, pointed_to, pointer_path, stamp_path
+from index_mappings.embedded import pointed_to, pointer_path, stamp_path
 from index_mappings.generations import Stamp
-from index_mappings.integrity import from_checked_json, from_stamp_json, to_checked_json, to_stamp_json
-from index_mappings.operations import Operations
+from index_mappings.integrity import from_stamp_json, to_stamp_json
 from indexer.sinks.failures import SinkError
 
-# What a file is called by until it is whole.
+# The suffix of a file until it is complete.
 FRESH: Final = ".new"
-# What tantivy names the files of a segment by.
+# The names of tantivy's segments.
 _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
-# What is renamed when it is whole: ours, and the engine's.
-_TORN: Final = (f"*{FRESH}", ".tmp*")
+# Partial files: ours, and the engine's.
+_PARTIAL: Final = (f"*{FRESH}", ".tmp*")
 
 
 def read_pointer(root: Path) -> tuple[str | None, str | None]:
     """The live and the previous generation.
 
     Raises:
-        SinkError: the file cannot be read, or names no generation.
+        SinkError: the file cannot be read, or is damaged.
     """
     try:
         return pointed_to(pointer_path(root).read_text(encoding="ascii"))
@@ -39,10 +38,10 @@ def read_pointer(root: Path) -> tuple[str | None, str | None]:
 
 
 def read_stamp(root: Path, generation: str) -> Stamp:
-    """A generation's stamp.
+    """Read a generation's stamp.
 
     Raises:
-        SinkError: there is none, it is damaged, or another generation's.
+        SinkError: it is missing, damaged, or names another generation.
     """
     stamp = read_any_stamp(root, generation)
     if stamp.generation != generation:
@@ -51,10 +50,10 @@ def read_stamp(root: Path, generation: str) -> Stamp:
 
 
 def read_any_stamp(root: Path, generation: str) -> Stamp:
-    """The stamp that lies with a generation, whatever generation it names.
+    """Read the stamp in a generation's directory, whichever generation it names.
 
     Raises:
-        SinkError: there is none, or it is damaged.
+        SinkError: it is missing or damaged.
     """
     path = stamp_path(root, generation)
     try:
@@ -72,26 +71,9 @@ def write_stamp(root: Path, stamp: Stamp) -> None:
     write_whole(stamp_path(root, stamp.generation), to_stamp_json(stamp))
 
 
-def read_operations(root: Path, generation: str) -> Operations | None:
-    """A generation's operations document; None where there is none that can be read."""
-    try:
-        return Operations.from_wire(from_checked_json(operations_path(root, generation).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return None
-
-
-def write_operations(root: Path, generation: str, operations: Operations) -> None:
-    """Replace a generation's operations document.
-
-    Raises:
-        SinkError: it cannot be written.
-    """
-    write_whole(operations_path(root, generation), to_checked_json(operations.as_wire()))
-
-
 @contextmanager
-def alone(root: Path) -> Iterator[None]:
-    """Keep other publishers out; the lock ends with its holder, however that ends."""
+def publisher_lock(root: Path) -> Iterator[None]:
+    """Lock out other publishers; the lock ends with its process."""
     try:
         directory = os.open(root, os.O_RDONLY)
     except OSError as error:
@@ -104,7 +86,7 @@ def alone(root: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all, also after a loss of power.
+    """Write a file atomically, so that it is complete or absent also after a power failure.
 
     Raises:
         SinkError: it cannot be written.
@@ -116,7 +98,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_bytes_whole(path: Path, data: bytes) -> None:
-    """As `write_whole`, of bytes.
+    """As `write_whole`, for bytes.
 
     Raises:
         OSError: it cannot be written.
@@ -131,7 +113,7 @@ def write_bytes_whole(path: Path, data: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a loss of power."""
+    """Make the names in a directory survive a power failure."""
     directory = os.open(path, os.O_RDONLY)
     try:
         os.fsync(directory)
@@ -139,12 +121,12 @@ def sync_directory(path: Path) -> None:
         os.close(directory)
 
 
-def has_strays(directory: Path) -> bool:
-    """Whether an index's directory holds files of segments that are not part of it, as a killed writer leaves."""
+def has_orphaned_segments(directory: Path) -> bool:
+    """Whether an index's directory holds files of segments that are not part of it, left by a killed writer."""
     try:
         segments = json.loads((directory / "meta.json").read_text(encoding="utf-8"))["segments"]
     except (OSError, ValueError, KeyError):
-        return False  # reading it will say what is wrong
+        return False  # reported when it is opened
     known = {segment["segment_id"].replace("-", "") for segment in segments}
     return any(
         _SEGMENT.fullmatch(stem := path.name.partition(".")[0]) and stem not in known for path in directory.iterdir()
@@ -152,8 +134,8 @@ def has_strays(directory: Path) -> bool:
 
 
 def remove_torn(directories: Iterable[Path]) -> None:
-    """Remove the files that killed jobs were writing in these directories; call it under the lease."""
+    """Remove the partial files of killed jobs in these directories; only under the lease."""
     for directory in directories:
-        for torn in [path for pattern in _TORN for path in directory.glob(pattern)]:
+        for path in [path for pattern in _PARTIAL for path in directory.glob(pattern)]:
             with suppress(OSError):
-                shutil.rmtree(torn) if torn.is_dir() else torn.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink()

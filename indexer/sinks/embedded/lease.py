@@ -1,6 +1,6 @@
 """The embedded engine's lease: an exclusive lock on a file of the index directory, which ends with its process (G4).
 
-The file stays when the lease is given back: one that comes and goes could be locked by two, each its own.
+The file is never removed: otherwise two jobs could each lock a file of their own.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, ask_until
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
 from indexer.sinks.lease_holder import LeaseHolder
 
 LOCK_FILE: Final = "indexer.lock"
@@ -22,20 +22,20 @@ _HOLDER_BYTES: Final = 4096
 
 
 class EmbeddedLease:
-    """One asker for the lock of one index directory."""
+    """A handle on the lock of one index directory."""
 
     def __init__(self, root: Path) -> None:
-        """Lock nothing yet; the directory need not be there."""
+        """Prepare; nothing is locked, and the directory need not exist."""
         self._path = root / LOCK_FILE
         self._file: int | None = None
         _close_after_fork(self)
 
     def acquire(self, job: str, wait: float) -> None:
-        """Lock the file, asking again for `wait` seconds; the directory is made where it is missing."""
-        ask_until(lambda: self._lock(job), wait, _PAUSE_S)
+        """Lock the file, with attempts for `wait` seconds; a missing directory is created."""
+        acquire_until(lambda: self._lock(job), wait, _PAUSE_S)
 
     def check(self) -> None:
-        """Whether the file is locked, and still the one that others would lock."""
+        """Verify that the file is locked, and still at its path."""
         if self._file is None:
             raise LeaseLostError("the lease is not held")
         if not _is_at(self._file, self._path):
@@ -48,13 +48,13 @@ class EmbeddedLease:
         file, self._file = self._file, None
         try:
             _write(file, b"")
-            # Closing alone would not do while a process that was forked just now has not closed its copy yet.
+            # Closing would not unlock it while a process that was just forked has a copy.
             fcntl.flock(file, fcntl.LOCK_UN)
         finally:
             os.close(file)
 
     def close_copy(self) -> None:
-        """Close the file without unlocking it: what a forked process does with what it inherits."""
+        """Close the inherited file in a forked process, without unlocking it."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -94,14 +94,14 @@ def _is_at(file: int, path: Path) -> bool:
 
 
 def _write(file: int, text: bytes) -> None:
-    """Say who holds it; on a full disk it is held all the same, or nobody could prune."""
+    """Write the holder. A full disk does not prevent the lease, which pruning needs."""
     with suppress(OSError):
         os.ftruncate(file, 0)
         os.pwrite(file, text, 0)
 
 
 def _holder(file: int) -> str:
-    """What the holder wrote of itself."""
+    """The holder, as it wrote itself."""
     try:
         return str(LeaseHolder.from_wire(json.loads(os.pread(file, _HOLDER_BYTES, 0))))
     except (OSError, ValueError):
@@ -109,11 +109,11 @@ def _holder(file: int) -> str:
 
 
 def _close_after_fork(lease: EmbeddedLease) -> None:
-    """See to it that worker processes which outlive a killed job do not keep its lock."""
-    known = weakref.ref(lease)
+    """Prevent that worker processes which outlive a killed job hold its lock."""
+    reference = weakref.ref(lease)
 
     def close_copy() -> None:
-        found = known()
+        found = reference()
         if found is not None:
             found.close_copy()
 

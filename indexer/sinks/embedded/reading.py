@@ -1,4 +1,4 @@
-"""Reading an embedded generation back: what its indices hold, by id and in the order of the ids."""
+"""Reads the documents of an embedded generation, by id and in the order of the ids."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -8,18 +8,18 @@ from typing import Any, Final
 import orjson
 import tantivy
 
-from index_mappings.embedded import STORED_COLUMN, index_directory
+from index_mappings.embedded import STORED_COLUMN, index_directory, operations_path
+from index_mappings.integrity import from_checked_json
 from index_mappings.operations import Operations
-from indexer.sinks.embedded.files import read_operations
 from indexer.sinks.failures import SinkError
 
 _PAGE: Final = 5_000
-# What every id and slug of a catalogue looks like; anything else would mean something in a query's text.
+# The syntax of all ids and slugs; other characters would have a meaning in a query.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class EmbeddedReader:
-    """One generation's directory, as of when each kind was asked for first."""
+    """Reads one generation; each kind as of when it was opened."""
 
     def __init__(self, root: Path, generation: str) -> None:
         self._root = root
@@ -27,11 +27,11 @@ class EmbeddedReader:
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Searcher]] = {}
 
     def reopen(self) -> None:
-        """See what was committed meanwhile."""
+        """Read later commits as well."""
         self._opened.clear()
 
     def count(self, kind: str) -> int:
-        """How many documents the index says it has."""
+        """The number of documents of the index."""
         return int(self._open(kind)[1].num_docs)
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
@@ -41,8 +41,8 @@ class EmbeddedReader:
         found = searcher.search(query, limit=max(1, len(ids)), count=False)
         return {values["id"]: values for values in (_stored(searcher, address) for _, address in found.hits)}
 
-    def held(self, kind: str, ids: Collection[str]) -> int:
-        """How many of these ids the index holds."""
+    def count_ids(self, kind: str, ids: Collection[str]) -> int:
+        """The number of these ids in the index."""
         index, searcher = self._open(kind)
         query = tantivy.Query.term_set_query(index.schema, "id", list(ids))
         return len(searcher.search(query, limit=max(1, len(ids)), count=False).hits)
@@ -59,28 +59,32 @@ class EmbeddedReader:
                 return
             plain = [document_id for document_id, _ in page if _PLAIN.fullmatch(document_id)]
             if not plain or plain[-1] <= seen:
-                raise SinkError(f"the {kind} hold ids that no catalogue has: build a new generation")
+                raise SinkError(f"the {kind} have invalid ids: build a new generation")
             seen = page[-1][0]
             query = index.parse_query(f"id:>{plain[-1]}", [])
 
-    def page(self, kind: str, after: str, most: int) -> list[tuple[str, dict[str, Any]]]:
+    def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
         """The first ids after one."""
         index, searcher = self._open(kind)
         plain = _PLAIN.match(after)
-        # Of an id that no catalogue has, only the beginning can be asked for; what comes too early is passed over.
+        # A query can only have the valid beginning of an invalid id; earlier ids are skipped.
         query = index.parse_query(f"id:>{plain[0]}", []) if plain else tantivy.Query.all_query()
-        limit = most
+        size = limit
         while True:
-            found = searcher.search(query, limit=limit, order_by_field="id", order=tantivy.Order.Asc, count=False)
+            found = searcher.search(query, limit=size, order_by_field="id", order=tantivy.Order.Asc, count=False)
             stored = [_stored(searcher, address) for _, address in found.hits]
             later = [(values["id"], values) for values in stored if values["id"] > after]
-            if len(later) >= most or len(stored) < limit:
-                return later[:most]
-            limit *= 2
+            if len(later) >= limit or len(stored) < size:
+                return later[:limit]
+            size *= 2
 
     def operations(self) -> Operations | None:
-        """What the file says."""
-        return read_operations(self._root, self._generation)
+        """The operations document."""
+        path = operations_path(self._root, self._generation)
+        try:
+            return Operations.from_wire(from_checked_json(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return None
 
     def _open(self, kind: str) -> tuple[tantivy.Index, tantivy.Searcher]:
         if kind not in self._opened:

@@ -1,6 +1,6 @@
-"""The embedded sink: a directory a generation, published by replacing one small file.
+"""The embedded sink: a directory for each generation, published by replacing one small file.
 
-Readers keep their open generation while it is replaced. A publisher that was overtaken fails instead of winning (G1).
+Readers keep their generation open while it is replaced. Of two publishers the later one fails (G1).
 """
 
 import shutil
@@ -15,7 +15,7 @@ from index_mappings.generations import STAMP, Stamp, is_generation
 from indexer.sinks.embedded.bands import BAND_WIDTH
 from indexer.sinks.embedded.committing import CommittedFiles
 from indexer.sinks.embedded.files import (
-    alone,
+    publisher_lock,
     read_any_stamp,
     read_pointer,
     read_stamp,
@@ -27,23 +27,22 @@ from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
+from indexer.sinks.generations import renewed, role_of
 from indexer.sinks.protocol import Generation
-from indexer.sinks.renewal import renewed
-from indexer.sinks.roles import role_of
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import SMALL_SHOPS
 from indexer.sinks.typeahead.folding import Folding
 
 
 class EmbeddedSink:
-    """Generations below one directory."""
+    """Generations in one directory."""
 
     def __init__(self, root: Path, band_width: int = BAND_WIDTH, small_shops: int = SMALL_SHOPS) -> None:
-        """Name the directory.
+        """Prepare; nothing is read yet.
 
         Args:
             root: the directory.
-            band_width: how many documents of a build share a band.
+            band_width: the number of documents of a build in a band.
             small_shops: commits rewrite the last segment of the typeahead while it has fewer shops.
         """
         self._root = root
@@ -52,7 +51,7 @@ class EmbeddedSink:
         self._folding = Folding()
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The directory."""
         return f"the embedded index {self._root.resolve()}"
 
@@ -62,12 +61,12 @@ class EmbeddedSink:
         return None if live is None else read_stamp(self._root, live)
 
     def generations(self) -> tuple[Generation, ...]:
-        """The directories that are there."""
+        """The existing directories."""
         live, previous = read_pointer(self._root)
         return tuple(self._generation(name, live, previous) for name in self._names())
 
     def begin(self, generation: str) -> EmbeddedWriter:
-        """Make the generation's directory; what killed jobs were writing here or in other generations goes."""
+        """Create the generation's directory, and remove the partial files of killed jobs."""
         remove_torn((self._root, *self._root.glob("generations/*"), *self._root.glob("generations/*/*")))
         try:
             generation_directory(self._root, generation).mkdir(parents=True)
@@ -87,8 +86,8 @@ class EmbeddedSink:
         return EmbeddedEditor(self._root, generation, self._folding, self._small_shops)
 
     def publish(self, generation: str, replaced: str | None) -> None:
-        """Point to this generation: one rename, unless another publisher was faster."""
-        with alone(self._root):
+        """Replace the pointer by one rename, unless another publisher was faster."""
+        with publisher_lock(self._root):
             if read_pointer(self._root)[0] != replaced:
                 raise SinkError("the generation could not be published: another one has been meanwhile")
             if read_stamp(self._root, generation).generation != generation:
@@ -97,7 +96,7 @@ class EmbeddedSink:
             write_whole(pointer_path(self._root), pointer_text(generation, replaced))
 
     def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
-        """Readers map the files where they are."""
+        """Do nothing: readers map the files in place."""
         return 0.0
 
     def retire(self, generation: str, at: datetime) -> None:
@@ -105,12 +104,12 @@ class EmbeddedSink:
         write_whole(retired_path(self._root, generation), at.isoformat())
 
     def alias_drift(self) -> tuple[str, ...]:
-        """Whether the stamp in the live directory is another generation's; the pointer is all there is of aliases."""
+        """`stamp`, if the stamp in the live directory names another generation; there are no other aliases."""
         live, _ = read_pointer(self._root)
         return () if live is None or read_any_stamp(self._root, live).generation == live else (STAMP,)
 
     def repair_aliases(self) -> None:
-        """Write the stamp anew if it was another generation's."""
+        """Replace the stamp if it names another generation."""
         live, _ = read_pointer(self._root)
         if live is None or not self.alias_drift():
             return
@@ -137,7 +136,7 @@ class EmbeddedSink:
         return EmbeddedLease(self._root)
 
     def close(self) -> None:
-        """End what merges segments of the typeahead alongside."""
+        """End background merges of typeahead segments."""
         self._folding.close()
 
     def _names(self) -> list[str]:
@@ -148,8 +147,7 @@ class EmbeddedSink:
 
     def _generation(self, name: str, live: str | None, previous: str | None) -> Generation:
         try:
-            marked = retired_path(self._root, name).read_text(encoding="ascii")
-            retired_at = datetime.fromisoformat(marked)
+            retired_at = datetime.fromisoformat(retired_path(self._root, name).read_text(encoding="ascii"))
         except (OSError, ValueError):
             retired_at = None
         stamp = read_stamp(self._root, name) if stamp_path(self._root, name).exists() else None

@@ -1,27 +1,27 @@
-"""The lease of a sink in memory: one asker at a time within this process (G4)."""
+"""The lease of a sink in memory, within this process (G4)."""
 
 import threading
 from typing import Final
 
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, ask_until
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
 from indexer.sinks.lease_holder import LeaseHolder
 
 _PAUSE_S: Final = 0.01
 
 
 class MemoryLock:
-    """What the leases of one sink have in common: which of them holds it, and for what."""
+    """The lock that the leases of one sink share."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._owner: object | None = None
         self._holder: LeaseHolder | None = None
 
-    def take(self, owner: object, job: str) -> None:
-        """Make it the owner's.
+    def acquire(self, owner: object, job: str) -> None:
+        """Acquire it for an owner.
 
         Raises:
-            LeaseHeldError: somebody has it, the same owner included.
+            LeaseHeldError: it is held, perhaps by the same owner.
         """
         with self._guard:
             if self._owner is not None:
@@ -29,32 +29,32 @@ class MemoryLock:
             self._owner, self._holder = owner, LeaseHolder.here(job)
 
     def is_of(self, owner: object) -> bool:
-        """Whether the owner has it."""
+        """Whether the owner holds it."""
         return self._owner is owner
 
-    def give_back(self, owner: object) -> None:
-        """Let the next one in; does nothing when it is not the owner's."""
+    def release(self, owner: object) -> None:
+        """Release it; does nothing if the owner does not hold it."""
         with self._guard:
             if self._owner is owner:
                 self._owner = self._holder = None
 
 
 class MemoryLease:
-    """One asker for the lock of a sink."""
+    """A handle on the lock of a sink."""
 
     def __init__(self, lock: MemoryLock | None = None) -> None:
-        """Ask for this lock, or for one of its own."""
+        """Use this lock, or a new one."""
         self._lock = lock or MemoryLock()
 
     def acquire(self, job: str, wait: float) -> None:
-        """Take the lock, asking again for `wait` seconds."""
-        ask_until(lambda: self._lock.take(self, job), wait, _PAUSE_S)
+        """Acquire the lock, with attempts for `wait` seconds."""
+        acquire_until(lambda: self._lock.acquire(self, job), wait, _PAUSE_S)
 
     def check(self) -> None:
-        """Whether the lock is this asker's."""
+        """Verify that this handle holds the lock."""
         if not self._lock.is_of(self):
             raise LeaseLostError("the lease is not held")
 
     def release(self) -> None:
-        """Give the lock back."""
-        self._lock.give_back(self)
+        """Release the lock."""
+        self._lock.release(self)

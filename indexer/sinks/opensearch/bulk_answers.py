@@ -1,6 +1,6 @@
-"""What an answer to a bulk request means for each of its operations: done, refused for good, or to be sent again.
+"""The outcome of each operation of a bulk request: done, refused for good, or to be sent again.
 
-Only statuses and types of errors are read: their texts hold documents (V1).
+Only statuses and types of errors are read, as their messages hold documents (V1).
 """
 
 from collections.abc import Mapping
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-# What is asked of the engine, so that no text of an error ever arrives. The statuses keep the items at their places.
+# The requested parts of an answer, without messages of errors. The statuses preserve the positions of the items.
 ANSWER_PARTS: Final = "errors,items.*.status,items.*.error.type"
 
 _NO_INDEX: Final = "index_not_found_exception"
 # Its status is 400, but it is not the document's fault.
 _CLOSED: Final = "index_closed_exception"
 _UNFIT: Final = "action_request_validation_exception"
-_PASSING: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT)
+_TRANSIENT: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT)
 _DOCUMENT_AT_FAULT: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
 class UnreadableAnswerError(Exception):
-    """The answer is not one to the request that was sent."""
+    """The answer does not fit the request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why something was not done.
+class RequestFailure:
+    """Why a request or an operation failed.
 
     Attributes:
-        status: the HTTP status; None when there was no answer.
+        status: the HTTP status; None if there was no answer.
         kind: the type of the error.
     """
 
@@ -39,91 +39,91 @@ class Trouble:
         return self.kind if self.status is None else f"{self.status} {self.kind}"
 
     @property
-    def passes(self) -> bool:
-        """Whether the same may go well later."""
+    def is_transient(self) -> bool:
+        """Whether the same may succeed later."""
         return (
             self.status is None
-            or self.status in _PASSING
+            or self.status in _TRANSIENT
             or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            or self.says_no_index
+            or self.is_missing_index
         )
 
     @property
-    def is_pressure(self) -> bool:
-        """Whether the engine has too much to do just now."""
+    def is_overload(self) -> bool:
+        """Whether the engine is overloaded."""
         return self.status == HTTPStatus.TOO_MANY_REQUESTS
 
     @property
-    def says_no_index(self) -> bool:
-        """Whether a node knows no such index, which has to be looked into: it may not know it yet."""
+    def is_missing_index(self) -> bool:
+        """Whether a node does not know the index, perhaps not yet, which has to be verified."""
         return self.kind == _NO_INDEX
 
     @property
-    def may_be_of_the_index(self) -> bool:
-        """Whether it may be that the index can't be written to: no answer, or that of a failure."""
+    def may_concern_index(self) -> bool:
+        """Whether the index may be unavailable: there was no answer, or a server error."""
         return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @property
-    def is_of_the_request(self) -> bool:
-        """Whether the request was refused as a whole for what is in it: it is too long, or one operation is unfit."""
+    def concerns_request(self) -> bool:
+        """Whether the whole request was refused for its content: it is too long, or one operation is invalid."""
         return self.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or self.kind == _UNFIT
 
     @property
-    def is_of_the_document(self) -> bool:
-        """Whether the document itself is what the engine can't take."""
+    def concerns_document(self) -> bool:
+        """Whether the engine refused the document itself."""
         return self.status in _DOCUMENT_AT_FAULT and self.kind != _CLOSED
 
 
-UNREADABLE: Final = Trouble(None, "an answer that can't be read")
+UNREADABLE: Final = RequestFailure(None, "an answer that can't be read")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of the operations of one request, which are told of by their positions.
+class BulkOutcome:
+    """The outcome of one request, whose operations are identified by their positions.
 
     Attributes:
-        done: how many were done.
-        refused: those that never will be.
-        again: those that may go well later.
-        troubles: why the latter did not.
-        fatal: the first trouble that no operation is to blame for and no waiting helps; None without.
+        done: the number of operations that were done.
+        refused: the operations that were refused for good.
+        again: the operations that may succeed later.
+        failures: why the latter failed.
+        fatal: the first failure that is neither due to an operation nor transient; None if there is none.
     """
 
     done: int
-    refused: tuple[tuple[int, Trouble], ...] = ()
+    refused: tuple[tuple[int, RequestFailure], ...] = ()
     again: tuple[int, ...] = ()
-    troubles: frozenset[Trouble] = frozenset()
-    fatal: Trouble | None = None
+    failures: frozenset[RequestFailure] = frozenset()
+    fatal: RequestFailure | None = None
 
 
-def judge(answer: Mapping[str, Any], count: int) -> Verdict:
+def bulk_outcome(answer: Mapping[str, Any], count: int) -> BulkOutcome:
     """Read an answer.
 
     Args:
-        answer: as the engine gave it, of the parts in ANSWER_PARTS.
-        count: how many operations the request had.
+        answer: the engine's answer, with the parts in ANSWER_PARTS.
+        count: the number of operations of the request.
 
     Raises:
-        UnreadableAnswerError: it does not say something of each of them.
+        UnreadableAnswerError: it has not one item for each operation.
     """
     try:
         results = [next(iter(item.values())) for item in answer["items"]]
-        troubles = {place: _trouble(result) for place, result in enumerate(results) if "error" in result}
+        failures = {position: _failure(result) for position, result in enumerate(results) if "error" in result}
     except (LookupError, TypeError, AttributeError, StopIteration) as error:
         raise UnreadableAnswerError from error
     if len(results) != count:
         raise UnreadableAnswerError
-    again = tuple(place for place, trouble in troubles.items() if trouble.passes)
-    refused = tuple((place, trouble) for place, trouble in troubles.items() if trouble.is_of_the_document)
-    others = (one for one in troubles.values() if not one.passes and not one.is_of_the_document)
-    return Verdict(
-        done=count - len(troubles),
+    again = tuple(position for position, failure in failures.items() if failure.is_transient)
+    refused = tuple((position, failure) for position, failure in failures.items() if failure.concerns_document)
+    others = (failure for failure in failures.values() if not failure.is_transient and not failure.concerns_document)
+    return BulkOutcome(
+        done=count - len(failures),
         refused=refused,
         again=again,
-        troubles=frozenset(troubles[place] for place in again),
+        failures=frozenset(failures[position] for position in again),
         fatal=next(others, None),
     )
 
 
-def _trouble(result: Mapping[str, Any]) -> Trouble:
-    return Trouble(int(result["status"]), str(result["error"]["type"]))
+def _failure(result: Mapping[str, Any]) -> RequestFailure:
+    return RequestFailure(int(result["status"]), str(result["error"]["type"]))

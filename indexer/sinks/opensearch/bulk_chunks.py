@@ -1,6 +1,6 @@
-"""The wire form of bulk requests: each operation serialised once, gathered into chunks of a bounded size.
+"""The wire form of bulk requests: each operation is serialised once, and grouped into chunks of a bounded size.
 
-A chunk keeps its operations apart, so that just those that failed are sent again.
+A chunk stores its operations separately, so that only failed ones are sent again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ class Operation(NamedTuple):
 
     Attributes:
         id: the document's id.
-        lines: the action's line and, when there is one, the document's, each with its line feed.
+        lines: the action's line and, if there is one, the document's, each with its line feed.
     """
 
     id: str
@@ -25,7 +25,7 @@ class Operation(NamedTuple):
 
     @property
     def document(self) -> object:
-        """The document as it is sent; None of a delete."""
+        """The document in its wire form; None for a delete."""
         source = self.lines.split(b"\n", 1)[1]
         return orjson.loads(source) if source else None
 
@@ -63,22 +63,22 @@ def index_operations(documents: Iterable[object]) -> Iterator[Operation]:
 
 def delete_operations(ids: Iterable[str]) -> Iterator[Operation]:
     """Operations that remove documents."""
-    for one in ids:
-        yield Operation(one, b'{"delete":{"_id":%b}}\n' % orjson.dumps(one))
+    for document_id in ids:
+        yield Operation(document_id, b'{"delete":{"_id":%b}}\n' % orjson.dumps(document_id))
 
 
-def chunks(operations: Iterable[Operation], most: int, most_bytes: int) -> Iterator[Chunk]:
-    """Gather operations.
+def chunks(operations: Iterable[Operation], max_operations: int, max_bytes: int) -> Iterator[Chunk]:
+    """Group operations into chunks.
 
     Args:
         operations: any number.
-        most: how many a chunk holds at most.
-        most_bytes: how large its body is at most, unless one operation alone is larger.
+        max_operations: the highest number of operations of a chunk.
+        max_bytes: the largest size of its body, unless a single operation is larger.
     """
     gathered: list[Operation] = []
     size = 0
     for operation in operations:
-        if gathered and (len(gathered) >= most or size + len(operation.lines) > most_bytes):
+        if gathered and (len(gathered) >= max_operations or size + len(operation.lines) > max_bytes):
             yield Chunk(tuple(gathered))
             gathered, size = [], 0
         gathered.append(operation)

@@ -1,7 +1,7 @@
-"""Loads documents into OpenSearch: a few bulk requests in flight, in constant memory, each document until it is in.
+"""Loads documents into OpenSearch in constant memory, with a few bulk requests in flight.
 
-What the engine has no room for now is sent again, that and nothing else; what it will never take goes to the
-dead-letter file. No error says a word of a document (V1).
+Operations that fail temporarily are sent again; documents that are refused for good go to the dead-letter file. No
+error holds a part of a document (V1).
 """
 
 from collections.abc import Iterable
@@ -24,48 +24,48 @@ class BulkLoader:
     """Writes and removes documents, one call at a time."""
 
     def __init__(self, client: OpenSearch, letters: DeadLetters, pace: Pace = _DEFAULT_PACE) -> None:
-        """Keep what is needed; nothing is sent.
+        """Prepare; nothing is sent.
 
         Args:
-            client: has to be made with `max_retries=0`, as retries are counted here, and with a `pool_maxsize` of at
-                least `pace.requests`, as each further connection is opened anew for every request.
-            letters: take what the engine refuses for good.
+            client: created with `max_retries=0`, as this class retries, and with a `pool_maxsize` of at least
+                `pace.requests`, as further connections would be opened for each request.
+            letters: receive the documents that are refused for good.
             pace: bounds of sizes and times.
         """
         self._client = client
         self._letters = letters
         self._pace = pace
-        self._throttle = Throttle(pace.requests)  # kept, as pressure does not end with a call
+        self._throttle = Throttle(pace.requests)  # shared by all calls, as an overload outlasts them
 
     def load(self, index: str, documents: Iterable[object]) -> Loaded:
-        """Write documents, each in the place of any with its id.
+        """Write documents, replacing those with their ids.
 
         Args:
             index: the index's concrete name.
-            documents: of the contract's classes, each id once; read as they are sent, so there may be any number.
+            documents: any number of documents of the contract's classes, with unique ids; consumed as they are sent.
 
         Raises:
-            IndexLostError: the index is gone, was made anew, or has had a shard without any copy for a while.
-            SinkError: nothing succeeded within the patience, the engine takes none of them, or a dead letter can't be
-                written. Some documents may have been written.
+            IndexLostError: the index is gone, was created again, or has lost all copies of a shard.
+            SinkError: nothing succeeded for `pace.give_up_after`, the engine refuses all requests, or a dead letter
+                can't be written. Some documents may have been written.
         """
         return self._run(index, index_operations(documents))
 
     def delete(self, index: str, ids: Iterable[str]) -> Loaded:
-        """Remove documents; one that is not there counts as removed. Bounds and errors are those of `load`."""
+        """Remove documents; a missing one counts as removed. Bounds and errors are those of `load`."""
         return self._run(index, delete_operations(ids))
 
     def _run(self, index: str, operations: Iterable[Operation]) -> Loaded:
         watch = IndexWatch(self._client, index, self._pace.lost_after)
-        errands = BulkSender(self._client, index, self._letters, pace=self._pace, throttle=self._throttle, watch=watch)
-        errands.verify_index()
+        sender = BulkSender(self._client, index, self._letters, pace=self._pace, throttle=self._throttle, watch=watch)
+        sender.verify_index()
         loaded = Loaded(0, 0)
         waiting: set[Future[Loaded]] = set()
         with ThreadPoolExecutor(self._pace.requests, thread_name_prefix="bulk") as pool:
             try:
                 for chunk in chunks(operations, self._pace.chunk_documents, self._pace.chunk_bytes):
-                    waiting.add(pool.submit(errands.send, chunk))
-                    # One chunk more than are sent is ready, so that no sender waits for the next.
+                    waiting.add(pool.submit(sender.send, chunk))
+                    # One more chunk than there are threads is ready, so that no thread waits for the next.
                     if len(waiting) > self._pace.requests:
                         ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                         loaded += _sum(ended)
@@ -73,10 +73,10 @@ class BulkLoader:
                     ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     loaded += _sum(ended)
             except BaseException:
-                # The pool waits for requests in flight: none may reach the cluster after the caller has cleaned up.
-                errands.stop()
+                # The pool waits for requests in flight: none may reach the cluster after the caller's cleanup.
+                sender.stop()
                 raise
-        errands.verify_index()
+        sender.verify_index()
         return loaded
 
 

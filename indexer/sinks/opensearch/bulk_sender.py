@@ -1,6 +1,6 @@
-"""Sends chunks of bulk operations to OpenSearch and does not let go of one until all of it is settled.
+"""Sends chunks of bulk operations to OpenSearch until each operation is done or refused.
 
-Sending again is safe: each operation names its document, and has the same outcome however often it is done.
+Sending again is safe, as the operations are idempotent.
 """
 
 import time
@@ -19,18 +19,18 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.bulk_answers import (
     ANSWER_PARTS,
     UNREADABLE,
-    Trouble,
+    BulkOutcome,
+    RequestFailure,
     UnreadableAnswerError,
-    Verdict,
-    judge,
+    bulk_outcome,
 )
 from indexer.sinks.opensearch.bulk_chunks import Chunk
-from indexer.sinks.opensearch.index_watch import IndexWatch, trouble_of
+from indexer.sinks.opensearch.index_watch import IndexWatch, failure_of
 from indexer.sinks.opensearch.throttle import Throttle
 
-# How long a node waits for a shard that has no primary before it says so.
+# How long a node waits for a primary shard before it answers with an error.
 _SHARD_WAIT: Final = "1s"
-_STOPPED: Final = Trouble(None, "stopped")
+_STOPPED: Final = RequestFailure(None, "stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,21 @@ class Pace:
     """How documents are sent. Times are in seconds.
 
     Attributes:
-        chunk_documents: how many operations a request has at most.
-        chunk_bytes: how large its body is at most, unless one document alone is larger.
-        requests: how many are in flight at most.
-        request_timeout: how long an answer may take.
-        patience: how long nothing at all may succeed.
-        lost_after: for how long an index has to be red to count as lost.
-        first_pause: how long the first pause before sending again is at most; it doubles each time.
-        longest_pause: how long any pause is at most.
+        chunk_documents: the highest number of operations of a request.
+        chunk_bytes: the largest size of its body, unless a single document is larger.
+        requests: the highest number of requests in flight.
+        request_timeout: the longest time for an answer.
+        give_up_after: the longest time in which nothing succeeds.
+        lost_after: the time after which a red index counts as lost.
+        first_pause: the longest first pause before sending again; it doubles each time.
+        longest_pause: the longest pause.
     """
 
     chunk_documents: int = 500
     chunk_bytes: int = 4 * 1024 * 1024
     requests: int = 2
     request_timeout: float = 60.0
-    patience: float = 120.0
+    give_up_after: float = 120.0
     lost_after: float = 10.0
     first_pause: float = 0.25
     longest_pause: float = 5.0
@@ -60,11 +60,11 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of the operations.
+    """The outcome of some operations.
 
     Attributes:
-        written: how many were done.
-        refused: how many the engine refused for good; they are in the dead-letter file.
+        written: the number of operations that were done.
+        refused: the number of those that were refused for good, whose documents are in the dead-letter file.
     """
 
     written: int
@@ -75,7 +75,7 @@ class Loaded:
 
 
 class BulkSender:
-    """The sending of one call, by several threads."""
+    """Sends the chunks of one call; thread-safe."""
 
     def __init__(
         self,
@@ -87,14 +87,14 @@ class BulkSender:
         throttle: Throttle,
         watch: IndexWatch,
     ) -> None:
-        """Note where chunks go.
+        """Prepare; nothing is sent.
 
         Args:
-            client: makes one attempt a request, so that retries are counted here alone.
+            client: does not retry, as this class does.
             index: the index's concrete name.
-            letters: take what is refused for good.
-            pace: bounds.
-            throttle: how many requests may be in flight just now.
+            letters: receive the documents that are refused for good.
+            pace: bounds of sizes and times.
+            throttle: limits the requests in flight.
             watch: of the same index.
         """
         self._client = client
@@ -105,19 +105,19 @@ class BulkSender:
         self._watch = watch
         self._stop = Event()
         self._progress = time.monotonic()
-        timeout = min(pace.request_timeout, max(1.0, pace.patience))
+        timeout = min(pace.request_timeout, max(1.0, pace.give_up_after))
         self._params = {"filter_path": ANSWER_PARTS, "timeout": _SHARD_WAIT, "request_timeout": timeout}
 
     def stop(self) -> None:
-        """Send nothing more: those who pause are woken, and give up."""
+        """Send nothing more: pausing threads wake up and fail."""
         self._stop.set()
 
     def verify_index(self) -> None:
-        """Make sure that the index is there, and no other in its place.
+        """Verify that the index exists, and was not replaced.
 
         Raises:
-            IndexLostError: it is not.
-            SinkError: that can't be told within the patience.
+            IndexLostError: it does not, or was.
+            SinkError: the cluster did not answer for `pace.give_up_after`.
         """
         self._raise(self._retrying()(self._watch.verify))
 
@@ -125,67 +125,67 @@ class BulkSender:
         """Send a chunk until each of its operations is done or refused.
 
         Raises:
-            IndexLostError: the index can't be written to any more.
-            SinkError: nothing succeeded within the patience, the engine will take none of it, or it was stopped.
+            IndexLostError: the index is lost.
+            SinkError: nothing succeeded for `pace.give_up_after`, the engine refuses all of it, or it was stopped.
         """
-        errand = _Errand(chunk)
-        trouble = self._retrying()(self._attempt, errand)
-        if trouble is not None and trouble.is_of_the_request:
-            return errand.loaded + self._send_apart(errand.left, trouble)
-        self._raise(trouble)
-        return errand.loaded
+        pending = _PendingChunk(chunk)
+        failure = self._retrying()(self._attempt, pending)
+        if failure is not None and failure.concerns_request:
+            return pending.loaded + self._send_apart(pending.remaining, failure)
+        self._raise(failure)
+        return pending.loaded
 
-    def _send_apart(self, chunk: Chunk, trouble: Trouble) -> Loaded:
-        """Send what was refused as a whole by halves, until the operation at fault is alone."""
+    def _send_apart(self, chunk: Chunk, failure: RequestFailure) -> Loaded:
+        """Send the halves of a refused chunk, until the refused operation is alone."""
         if len(chunk) > 1:
             first, second = chunk.halves()
             return self.send(first) + self.send(second)
-        self._refuse(chunk, ((0, trouble),))
+        self._refuse(chunk, ((0, failure),))
         return Loaded(0, 1)
 
-    def _attempt(self, errand: "_Errand") -> Trouble | None:
-        with self._throttle.turn() as begun:
+    def _attempt(self, pending: "_PendingChunk") -> RequestFailure | None:
+        with self._throttle.slot() as round_number:
             if self._stop.is_set():
                 return _STOPPED
-            outcome = self._ask(errand.left)
-        after: Trouble | None
-        if isinstance(outcome, Trouble):
-            troubles, after = frozenset((outcome,)), outcome
+            outcome = self._request(pending.remaining)
+        unresolved: RequestFailure | None
+        if isinstance(outcome, RequestFailure):
+            failures, unresolved = frozenset((outcome,)), outcome
         else:
-            troubles, after = outcome.troubles, self._settle(errand, outcome)
-        if any(trouble.is_pressure for trouble in troubles):
-            self._throttle.narrow(begun)
-        elif after is None:
+            failures, unresolved = outcome.failures, self._settle(pending, outcome)
+        if any(failure.is_overload for failure in failures):
+            self._throttle.narrow(round_number)
+        elif unresolved is None:
             self._throttle.widen()
-        if any(trouble.says_no_index for trouble in troubles):
+        if any(failure.is_missing_index for failure in failures):
             self._watch.verify()
-        elif any(trouble.may_be_of_the_index for trouble in troubles):
-            self._watch.look()
-        return after
+        elif any(failure.may_concern_index for failure in failures):
+            self._watch.check_health()
+        return unresolved
 
-    def _ask(self, chunk: Chunk) -> Verdict | Trouble:
+    def _request(self, chunk: Chunk) -> BulkOutcome | RequestFailure:
         try:
             answer = self._client.bulk(index=self._index, body=chunk.body(), params=dict(self._params))
-            return judge(answer, len(chunk))
+            return bulk_outcome(answer, len(chunk))
         except UnreadableAnswerError:
             return UNREADABLE
         except OpenSearchException as error:
-            return trouble_of(error)
+            return failure_of(error)
 
-    def _settle(self, errand: "_Errand", verdict: Verdict) -> Trouble | None:
-        """Note what was done; returns why the errand is not over, if it is not."""
-        self._refuse(errand.left, verdict.refused)
-        errand.loaded += Loaded(verdict.done, len(verdict.refused))
-        errand.left = errand.left.only(verdict.again)
-        if verdict.done or verdict.refused:
+    def _settle(self, pending: "_PendingChunk", outcome: BulkOutcome) -> RequestFailure | None:
+        """Record the outcome; returns why operations are still pending, if there are any."""
+        self._refuse(pending.remaining, outcome.refused)
+        pending.loaded += Loaded(outcome.done, len(outcome.refused))
+        pending.remaining = pending.remaining.only(outcome.again)
+        if outcome.done or outcome.refused:
             self._progress = time.monotonic()
             self._watch.note_success()
-        return verdict.fatal or next(iter(verdict.troubles), None)
+        return outcome.fatal or next(iter(outcome.failures), None)
 
-    def _refuse(self, chunk: Chunk, refused: Iterable[tuple[int, Trouble]]) -> None:
-        for place, trouble in refused:
-            operation = chunk.operations[place]
-            letter = Letter(self._index, operation.id, trouble.status, trouble.kind, operation.document)
+    def _refuse(self, chunk: Chunk, refused: Iterable[tuple[int, RequestFailure]]) -> None:
+        for position, failure in refused:
+            operation = chunk.operations[position]
+            letter = Letter(self._index, operation.id, failure.status, failure.kind, operation.document)
             self._letters.add(letter)
 
     def _retrying(self) -> Retrying:
@@ -193,30 +193,30 @@ class BulkSender:
 
         def ends(_: RetryCallState) -> bool:
             idle = time.monotonic() - max(started, self._progress)
-            return self._stop.is_set() or idle >= self._pace.patience
+            return self._stop.is_set() or idle >= self._pace.give_up_after
 
         return Retrying(
-            retry=retry_if_result(lambda trouble: trouble is not None and trouble.passes),
+            retry=retry_if_result(lambda failure: failure is not None and failure.is_transient),
             wait=wait_random_exponential(multiplier=self._pace.first_pause, max=self._pace.longest_pause),
             sleep=sleep_using_event(self._stop),
             stop=ends,
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
         )
 
-    def _raise(self, trouble: Trouble | None) -> None:
-        if trouble is None:
+    def _raise(self, failure: RequestFailure | None) -> None:
+        if failure is None:
             return
-        if trouble.passes and not self._stop.is_set():
-            patience = f"{self._pace.patience:g} s"
-            raise SinkError(f"{self._index}: nothing succeeded for {patience}; the last trouble: {trouble}")
-        raise SinkError(f"{self._index}: writing was given up: {trouble}")
+        if failure.is_transient and not self._stop.is_set():
+            seconds = f"{self._pace.give_up_after:g} s"
+            raise SinkError(f"{self._index}: nothing succeeded for {seconds}; the last failure: {failure}")
+        raise SinkError(f"{self._index}: writing was given up: {failure}")
 
 
-class _Errand:
-    """One chunk on its way: what is left of it, and what became of the rest."""
+class _PendingChunk:
+    """The operations of a chunk that are pending, and the outcome of the others."""
 
-    __slots__ = ("left", "loaded")
+    __slots__ = ("loaded", "remaining")
 
     def __init__(self, chunk: Chunk) -> None:
-        self.left = chunk
+        self.remaining = chunk
         self.loaded = Loaded(0, 0)

@@ -1,6 +1,6 @@
-"""Whether an OpenSearch index that is being written is still there and can be: what a build has to know to start anew.
+"""Detects that an OpenSearch index is lost while it is written, so that a build can start again.
 
-A failure is told by its status and type only: the client's own error texts hold documents (V1).
+A failure is reported by its status and type only, as the client's messages hold documents (V1).
 """
 
 import time
@@ -19,22 +19,22 @@ from opensearchpy.exceptions import (
 )
 
 from indexer.sinks.failures import IndexLostError
-from indexer.sinks.opensearch.bulk_answers import UNREADABLE, Trouble
+from indexer.sinks.opensearch.bulk_answers import UNREADABLE, RequestFailure
 
 _REQUEST_TIMEOUT: Final = 10
-_ENOUGH_LOOKS: Final = 3
+_RED_CHECKS: Final = 3
 
 
 class IndexWatch:
-    """Watches one index; several threads may ask."""
+    """Watches one index; thread-safe."""
 
     def __init__(self, client: OpenSearch, index: str, lost_after: float) -> None:
-        """Note what to watch.
+        """Prepare; nothing is requested.
 
         Args:
-            client: asks the cluster.
-            index: its concrete name.
-            lost_after: for how many seconds it has to be red, at every look, to count as lost.
+            client: the client of the cluster.
+            index: the index's concrete name.
+            lost_after: the seconds of red health, at every check, after which the index counts as lost.
         """
         self._client = client
         self._index = index
@@ -42,16 +42,16 @@ class IndexWatch:
         self._lock = Lock()
         self._identity: str | None = None
         self._red_since = 0.0
-        self._red_looks = 0
+        self._red_checks = 0
 
-    def verify(self) -> Trouble | None:
-        """Make sure that it is the same index as at the first call: a cluster may make one of the same name by itself.
+    def verify(self) -> RequestFailure | None:
+        """Verify that it is the same index as at the first call: a cluster may create one of the same name by itself.
 
         Returns:
-            Why that can't be told just now; None when all is well.
+            Why that is unknown now; None if it is the same.
 
         Raises:
-            IndexLostError: it is not.
+            IndexLostError: it is another index, or none.
         """
         try:
             found = self._client.indices.get_settings(
@@ -61,7 +61,7 @@ class IndexWatch:
         except NotFoundError:
             identity = None
         except OpenSearchException as error:
-            return trouble_of(error)
+            return failure_of(error)
         except (LookupError, TypeError):
             return UNREADABLE
         with self._lock:
@@ -71,26 +71,26 @@ class IndexWatch:
         return None
 
     def note_success(self) -> None:
-        """Forget earlier looks: something could be written."""
+        """Reset the red health: a write succeeded."""
         with self._lock:
-            self._red_looks = 0
+            self._red_checks = 0
 
-    def look(self) -> None:
-        """See whether the index is red, after something failed that this might explain.
+    def check_health(self) -> None:
+        """Check whether the index is red, after a failure that this would explain.
 
         Raises:
-            IndexLostError: it was at every look for so long that it can't be a shard that is just being moved.
+            IndexLostError: it was red at every check, for longer than a shard takes to move.
         """
         red = self._is_red()
         with self._lock:
             if not red:
-                self._red_looks = 0
+                self._red_checks = 0
                 return
-            if not self._red_looks:
+            if not self._red_checks:
                 self._red_since = time.monotonic()
-            self._red_looks += 1
+            self._red_checks += 1
             since = time.monotonic() - self._red_since
-            if self._red_looks >= _ENOUGH_LOOKS and since >= self._lost_after:
+            if self._red_checks >= _RED_CHECKS and since >= self._lost_after:
                 raise IndexLostError(f"the index {self._index} has had a shard without any copy for {since:.0f} s")
 
     def _is_red(self) -> bool:
@@ -98,18 +98,18 @@ class IndexWatch:
             params = {"timeout": "1s", "request_timeout": _REQUEST_TIMEOUT}
             return bool(self._client.cluster.health(index=self._index, params=params)["status"] == "red")
         except (OpenSearchException, LookupError, TypeError):
-            return False  # nobody knows: the cluster as a whole is away, and patience decides
+            return False  # unknown: the whole cluster is unavailable, and the retries are bounded
 
 
-def trouble_of(error: OpenSearchException) -> Trouble:
-    """What is told of a failed request."""
+def failure_of(error: OpenSearchException) -> RequestFailure:
+    """The status and type of a failed request."""
     if isinstance(error, ConnectionTimeout):
-        return Trouble(None, "no answer in time")
+        return RequestFailure(None, "no answer in time")
     if isinstance(error, NoConnection):
-        return Trouble(None, "no connection")
+        return RequestFailure(None, "no connection")
     if not isinstance(error, TransportError):
         return UNREADABLE
     info = error.info
     cause = info.get("error") if isinstance(info, dict) else None
     kind = cause.get("type") if isinstance(cause, dict) else None
-    return Trouble(int(error.status_code), kind if isinstance(kind, str) else "of unknown kind")
+    return RequestFailure(int(error.status_code), kind if isinstance(kind, str) else "of unknown kind")

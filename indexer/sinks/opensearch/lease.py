@@ -1,7 +1,7 @@
-"""OpenSearch's lease: a document that is changed by compare-and-set, and renewed while its job lives (G4).
+"""OpenSearch's lease: a document that is changed by compare-and-set, and renewed while its job runs (G4).
 
-It is taken over when it is free, when its holder has died on this machine, or when it was not renewed for as long as
-it lasts by the clock of the one who waits: clocks of two machines are never compared.
+It can be acquired if it is free, if its holder has died on this machine, or if it was not renewed for its time to live
+by the clock of the waiting job: clocks of two machines are never compared.
 """
 
 import secrets
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from opensearchpy import OpenSearch
 
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, ask_until
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, acquire_until
 from indexer.sinks.lease_holder import LeaseHolder
 from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore, SeenLease
 from indexer.sinks.opensearch.lease_tenure import Tenure, now
@@ -21,7 +21,7 @@ _TRIES: Final = 3
 
 
 class _Watched(NamedTuple):
-    """A state of the document that was seen first at `since`."""
+    """A state of the document, and when it was seen first."""
 
     token: str | None
     seq_no: int
@@ -29,34 +29,34 @@ class _Watched(NamedTuple):
 
 
 class OpenSearchLease:
-    """One asker for the lease of one prefix in one cluster."""
+    """A handle on the lease of one prefix in one cluster."""
 
     def __init__(self, client: OpenSearch, prefix: str, ttl: float = TTL_S) -> None:
-        """Ask nothing yet.
+        """Prepare; nothing is requested.
 
         Args:
-            client: is used from a thread as well; its own time limits don't matter.
-            prefix: what all index names begin with.
-            ttl: seconds without a renewal after which others may take the lease; it is renewed three times as often.
+            client: the client of the cluster, also used by a thread; its own timeouts don't matter.
+            prefix: the prefix of all index names.
+            ttl: seconds without a renewal after which others may acquire the lease; it is renewed every third of that.
         """
-        # Under a build's load a write waits in the engine's queue behind large ones, for seconds.
+        # Under a build's load a write waits for seconds in the engine's queue.
         self._store = LeaseStore(client, prefix, timeout=ttl / 3)
         self._ttl = ttl
         self._watched: _Watched | None = None
         self._tenure: Tenure | None = None
 
     def acquire(self, job: str, wait: float) -> None:
-        """Take the lease, asking again for `wait` seconds; of an engine that fails, for no longer than the ttl.
+        """Acquire the lease, with attempts for `wait` seconds, but at most the ttl while the engine fails.
 
-        What was seen is remembered: whoever tries once from time to time takes over as well.
+        The seen state is remembered between calls, so that repeated calls with `wait=0` succeed as well.
         """
         token = secrets.token_hex(16)
         answered = now()
 
-        def ask() -> None:
+        def attempt() -> None:
             nonlocal answered
             try:
-                self._take(job, token)
+                self._attempt(job, token)
             except LeaseHeldError:
                 answered = now()
                 raise
@@ -65,44 +65,44 @@ class OpenSearchLease:
                     raise SinkError(str(error)) from error
                 raise
 
-        ask_until(ask, wait, min(_LONGEST_PAUSE_S, self._ttl / 10))
+        acquire_until(attempt, wait, min(_LONGEST_PAUSE_S, self._ttl / 10))
 
     def check(self) -> None:
-        """Whether the last renewal is young enough, or another one succeeds now.
+        """Verify that the last renewal is recent enough, or renew the lease now.
 
-        A process that was stopped or starved finds out here. What no check can see is a stop right after it.
+        This detects that the process was suspended, unless that happens right after the check.
         """
         if self._tenure is None:
             raise LeaseLostError("the lease is not held")
         self._tenure.check()
 
     def release(self) -> None:
-        """Free the document, which stays."""
+        """Mark the document as free; it is not removed."""
         if self._tenure is not None:
             tenure, self._tenure = self._tenure, None
             tenure.end()
 
-    def _take(self, job: str, token: str) -> None:
-        """Try once; somebody else's success meanwhile is a reason to look again."""
+    def _attempt(self, job: str, token: str) -> None:
+        """Attempt to acquire the lease; if the document changes meanwhile, it is read again."""
         for _ in range(_TRIES):
             began = now()
             seen = self._store.read()
             beat = 0 if seen is None else seen.document.beat + 1
             document = LeaseDocument(token, LeaseHolder.here(job), beat, self._ttl)
             if seen is None:
-                taken = self._store.create(document)
-            elif self._is_to_be_had(seen, token):
-                taken = self._store.replace(seen, document)
+                acquired = self._store.create(document)
+            elif self._is_available(seen, token):
+                acquired = self._store.replace(seen, document)
             else:
-                raise LeaseHeldError(f"another job has the lease: {seen.document.holder or 'one that is not known'}")
-            if taken:
+                raise LeaseHeldError(f"another job has the lease: {seen.document.holder or 'an unknown one'}")
+            if acquired:
                 self._tenure = Tenure(self._store, document, began)
                 return
-        raise LeaseHeldError("other jobs are asking for the lease at the same moment")
+        raise LeaseHeldError("other jobs are requesting the lease at the same time")
 
-    def _is_to_be_had(self, seen: SeenLease, token: str) -> bool:
+    def _is_available(self, seen: SeenLease, token: str) -> bool:
         document = seen.document
-        # Our own token: the request that took it was carried out, and its answer was lost.
+        # Our own token: the request was carried out, but its answer was lost.
         if document.token in {None, token} or (document.holder is not None and document.holder.is_dead()):
             return True
         watched = self._watched

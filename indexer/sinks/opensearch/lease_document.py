@@ -1,6 +1,6 @@
-"""The one document that is OpenSearch's lease: read, and written only by those who saw what they replace (G4).
+"""The document that is OpenSearch's lease, and is replaced only if it is still the one that was read (G4).
 
-Its sequence number is the engine's, so that two who have seen the same state can't both change it.
+The engine's sequence number prevents that two jobs that have read the same document both replace it.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,13 +29,13 @@ _REFUSALS: Final = (AuthenticationException, AuthorizationException, RequestErro
 
 @dataclass(frozen=True, slots=True)
 class LeaseDocument:
-    """What the document says.
+    """The contents of the document.
 
     Attributes:
-        token: the holder's secret mark, another one each time that the lease is taken; None while it is free.
-        holder: who that is; None while it is free, or when what is written can't be read.
-        beat: rises with each renewal.
-        ttl: seconds without a renewal after which the holder has lost it.
+        token: a secret of the holder, a new one for each acquisition; None while the lease is free.
+        holder: the holder; None while the lease is free, or if the document is damaged.
+        beat: a number that grows with each renewal.
+        ttl: seconds without a renewal after which the lease is lost.
     """
 
     token: str | None
@@ -50,7 +50,7 @@ class LeaseDocument:
 
     @classmethod
     def from_wire(cls, source: Mapping[str, Any]) -> "LeaseDocument":
-        """Read a source; one that is not ours is a lease of somebody unknown, which ends like any other."""
+        """Parse a source; an invalid one is the lease of an unknown holder, which expires like any other."""
         try:
             token, beat, ttl = source["token"], int(source["beat"]), float(source["ttl"])
             return cls(token, None if token is None else LeaseHolder.from_wire(source), beat, ttl)
@@ -60,7 +60,7 @@ class LeaseDocument:
 
 @dataclass(frozen=True, slots=True)
 class SeenLease:
-    """The document with the engine's numbers of its state."""
+    """The document with the engine's sequence number and primary term."""
 
     document: LeaseDocument
     seq_no: int
@@ -68,56 +68,56 @@ class SeenLease:
 
 
 class LeaseStore:
-    """Where the document is. Every method may raise SinkError; LeaseUnansweredError when asking again may help."""
+    """Reads and writes the document. Every method may raise SinkError; LeaseUnansweredError if a retry may help."""
 
     def __init__(self, client: OpenSearch, prefix: str, timeout: float) -> None:
-        """Keep the connection.
+        """Prepare; nothing is requested.
 
         Args:
-            client: used from several threads.
-            prefix: what all index names begin with.
-            timeout: seconds for one request, whatever the client's own limit is.
+            client: the client of the cluster, used by several threads.
+            prefix: the prefix of all index names.
+            timeout: seconds for one request, instead of the client's own timeout.
         """
         self._client = client
         self._index = f"{prefix}-{LEASE}"
         self._limits = {"request_timeout": timeout, "timeout": f"{round(timeout * 1000)}ms"}
 
     def read(self) -> SeenLease | None:
-        """What the document says now; None when there is none."""
-        # The answers that are expected here would otherwise be logged as failures by the client.
+        """The current document; None if there is none."""
+        # Without `ignore` the client would log the expected answer as a failure.
         params = {
             "request_timeout": self._limits["request_timeout"],
             "ignore": HTTPStatus.NOT_FOUND,
             "preference": "_primary",
         }
-        answer = _asked(lambda: self._client.get(index=self._index, id=_DOCUMENT_ID, params=params))
+        answer = _answer_of(lambda: self._client.get(index=self._index, id=_DOCUMENT_ID, params=params))
         if not answer.get("found"):
             return None
         document = LeaseDocument.from_wire(answer["_source"])
         return SeenLease(document, int(answer["_seq_no"]), int(answer["_primary_term"]))
 
     def create(self, document: LeaseDocument) -> bool:
-        """Write the first document, making its index where that is missing; False when somebody was faster."""
+        """Write the first document, and create its index if that is missing; False if another job was faster."""
         body = {"settings": _SETTINGS, "mappings": {"dynamic": False}}
         params = {"request_timeout": _CREATION_TIMEOUT_S, "ignore": HTTPStatus.BAD_REQUEST}
-        answer = _asked(lambda: self._client.indices.create(index=self._index, body=body, params=params))
+        answer = _answer_of(lambda: self._client.indices.create(index=self._index, body=body, params=params))
         if "error" in answer and answer["error"].get("type") != "resource_already_exists_exception":
             raise SinkError(f"the index of the lease could not be created: {answer['error'].get('type')}")
         return self._write(document, {"op_type": "create"})
 
     def replace(self, seen: SeenLease, document: LeaseDocument) -> bool:
-        """Write the document in the place of what was seen; False when it is no longer that."""
+        """Replace the document that was read; False if it was replaced meanwhile."""
         return self._write(document, {"if_seq_no": seen.seq_no, "if_primary_term": seen.primary_term})
 
     def _write(self, document: LeaseDocument, condition: Mapping[str, Any]) -> bool:
         params = {**self._limits, **condition, "ignore": HTTPStatus.CONFLICT}
         body = document.as_wire()
-        answer = _asked(lambda: self._client.index(index=self._index, id=_DOCUMENT_ID, body=body, params=params))
+        answer = _answer_of(lambda: self._client.index(index=self._index, id=_DOCUMENT_ID, body=body, params=params))
         return "error" not in answer
 
 
-def _asked(request: Callable[[], Any]) -> Mapping[str, Any]:
-    # An error's own text holds the document and the node's address.
+def _answer_of(request: Callable[[], Any]) -> Mapping[str, Any]:
+    # The message of an error would hold the document and the node's address.
     try:
         answer: Mapping[str, Any] = request()
     except _REFUSALS as error:

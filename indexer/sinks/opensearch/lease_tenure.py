@@ -1,7 +1,7 @@
-"""The time for which one job holds OpenSearch's lease: renewed by a thread, and known to be lost in time (G4).
+"""Holds OpenSearch's lease for one job: a thread renews it, and a loss is detected in time (G4).
 
-The holder trusts a renewal for two thirds of the time that others wait for the next one, counted from before it was
-sent. It needs no clock but its own, and has a third of that time for what it was about to write.
+The holder trusts a renewal for two thirds of the time to live, measured by its own clock from before it was sent. The
+last third remains for writes that were checked before.
 """
 
 import logging
@@ -25,26 +25,26 @@ _log = logging.getLogger(__name__)
 
 
 def now() -> float:
-    """Seconds of this machine's clock that only goes forward, its sleep included where the system counts it."""
+    """Seconds of this machine's monotonic clock, including its sleep if the system counts that."""
     return time.clock_gettime(_CLOCK)
 
 
 class _Sent(NamedTuple):
-    """A renewal whose answer has not come: its beat, and when it was first sent."""
+    """An unanswered renewal: its beat, and when it was first sent."""
 
     beat: int
     began: float
 
 
 class Tenure:
-    """A lease that was taken, until it is lost or given back."""
+    """A lease that was acquired, until it is lost or released."""
 
     def __init__(self, store: LeaseStore, document: LeaseDocument, began: float) -> None:
-        """Start to renew.
+        """Start the renewals.
 
         Args:
-            store: where the document is.
-            document: as it was written when the lease was taken.
+            store: reads and writes the document.
+            document: the document that was written to acquire the lease.
             began: `now()` from before that was sent.
         """
         self._store = store
@@ -54,14 +54,14 @@ class Tenure:
         self._sent: _Sent | None = None
         self._lost = False
         self._over = threading.Event()
-        self._turn = threading.Lock()
-        self._thread = threading.Thread(target=self._renew_on, name="lease renewal", daemon=True)
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._renew_periodically, name="lease renewal", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
-        """Make sure that it is held, by a renewal where the last one is too long ago.
+        """Verify that the lease is held, by a renewal if the last one is too old.
 
-        An engine that does not answer is asked for one ttl: a late success proves as well that nobody else had it.
+        If the engine does not answer, this retries for one ttl: a late success also proves that no other job held it.
 
         Raises:
             LeaseLostError: it is lost, or can't be renewed.
@@ -69,14 +69,14 @@ class Tenure:
         if self._is_fresh():
             return
         if self._is_inherited():
-            raise LeaseLostError("the lease is that of another process")
-        with self._turn:
+            raise LeaseLostError("the lease belongs to another process")
+        with self._lock:
             if self._is_fresh():
                 return
             if self._lost:
-                raise LeaseLostError("the lease was lost: another job may have begun")
+                raise LeaseLostError("the lease was lost: another job may hold it")
             try:
-                self._persist(self._renew, stop_after_delay(self._document.ttl))
+                self._retry(self._renew, stop_after_delay(self._document.ttl))
             except LeaseLostError:
                 raise
             except SinkError as error:
@@ -84,36 +84,36 @@ class Tenure:
                 raise LeaseLostError(f"the lease could not be renewed in time: {error}") from error
 
     def end(self) -> None:
-        """Stop renewing, and free what is still held.
+        """Stop the renewals, and release the lease if it is still held.
 
-        An engine that can't be told is left to find out: on this machine by the end of the process, elsewhere by time.
+        If the engine does not answer, other jobs detect the end of the process, or that the lease expires.
         """
         if self._is_inherited():
             return
         self._over.set()
-        with self._turn:
+        with self._lock:
             try:
-                self._persist(self._free, stop_after_attempt(_TRIES))
+                self._retry(self._free, stop_after_attempt(_TRIES))
             except SinkError as error:
-                _log.warning("the lease could not be given back: %s", error)
+                _log.warning("the lease could not be released: %s", error)
         self._thread.join()
 
-    def _persist(self, ask: Callable[[], None], stop: StopBaseT) -> None:
-        again = retry_if_exception_type(LeaseUnansweredError)
-        Retrying(retry=again, stop=stop, wait=wait_fixed(self._document.ttl / 15), reraise=True)(ask)
+    def _retry(self, request: Callable[[], None], stop: StopBaseT) -> None:
+        unanswered = retry_if_exception_type(LeaseUnansweredError)
+        Retrying(retry=unanswered, stop=stop, wait=wait_fixed(self._document.ttl / 15), reraise=True)(request)
 
     def _is_fresh(self) -> bool:
         trusted = self._document.ttl * 2 / 3
         return not self._lost and not self._is_inherited() and now() - self._confirmed < trusted
 
     def _is_inherited(self) -> bool:
-        """Whether this is a forked process: the lease is the other one's."""
+        """Whether this is a forked process, whose parent holds the lease."""
         return os.getpid() != self._pid
 
-    def _renew_on(self) -> None:
+    def _renew_periodically(self) -> None:
         pause = self._until_next()
         while not self._over.wait(pause):
-            with self._turn:
+            with self._lock:
                 if self._lost or self._over.is_set():
                     return
                 try:
@@ -131,15 +131,15 @@ class Tenure:
         """Write the next beat.
 
         Raises:
-            LeaseLostError: the document is not ours any more.
-            SinkError: that could not be told.
+            LeaseLostError: another job holds the lease, or the document was removed.
+            SinkError: the engine did not answer, or refused.
         """
         began = now()
         for _ in range(_TRIES):
             seen = self._own()
             if seen is None:
                 self._lost = True
-                raise LeaseLostError("the lease was lost: another job has taken it, or its document was removed")
+                raise LeaseLostError("the lease was lost: another job holds it, or its document was removed")
             if self._is_answered_by(seen):
                 return
             beat = seen.document.beat + 1
@@ -151,7 +151,7 @@ class Tenure:
         raise LeaseUnansweredError("the lease changes while it is renewed")
 
     def _is_answered_by(self, seen: SeenLease) -> bool:
-        """Whether a renewal that had no answer was carried out all the same, and is young enough."""
+        """Whether an unanswered renewal was carried out, and is recent enough."""
         if self._sent is None or self._sent.beat != seen.document.beat:
             return False
         self._confirmed, self._sent = self._sent.began, None
@@ -165,10 +165,10 @@ class Tenure:
                 return
 
     def _own(self) -> SeenLease | None:
-        """The document, while it is ours.
+        """The document, if it is ours; else None.
 
-        It is read before each write: what a request did that ran out of time is not known, and in an index that was
-        deleted and made again another's document can have the numbers that ours had.
+        It is read before each write: the effect of a request without an answer is unknown, and in an index that was
+        created again another job's document can have the sequence number of ours.
         """
         seen = self._store.read()
         return seen if seen is not None and seen.document.token == self._document.token else None

@@ -1,6 +1,6 @@
-"""A new generation's indices are merged to one segment each: a search looks into each segment anew.
+"""Merges the indices of a new generation to one segment each, as a search visits each segment.
 
-Nothing is answered otherwise for it, so a merge that fails or takes too long is told of and fails no build.
+A merge changes no answers, so one that fails or takes too long is logged and fails no build.
 """
 
 import logging
@@ -13,7 +13,7 @@ from opensearchpy import OpenSearch
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import retry_transient
 
-# A million shops take minutes, as their build does; nothing waits for longer than this.
+# A million shops take minutes, as their build does.
 MERGE_BOUND_S: Final = 600.0
 
 _FIRST_PAUSE_S: Final = 0.02
@@ -24,46 +24,44 @@ _LOG: Final = logging.getLogger(__name__)
 def merge(
     client: OpenSearch, indices: Sequence[str], meanwhile: Callable[[], None], bound: float = MERGE_BOUND_S
 ) -> bool:
-    """Merge, and wait for the end. What is shown is what was shown before, until the next refresh.
+    """Merge, and wait for the end. Readers see no change before the next refresh.
 
     Args:
-        client: asks the cluster.
-        indices: concrete names; only of a generation that nobody else writes to.
-        meanwhile: called again and again, at least each half second while the cluster answers; its errors end the
-            waiting.
-        bound: seconds; a merge that takes longer goes on in the cluster without being waited for.
+        client: the client of the cluster.
+        indices: concrete names of a generation that no other job writes to.
+        meanwhile: called repeatedly, at least each half second while the cluster answers; its errors are raised.
+        bound: seconds; a merge that takes longer continues in the cluster, but is not waited for.
 
     Returns:
-        Whether all of it was merged; if not, that is logged.
+        Whether all indices were merged; if not, that is logged.
     """
-    until = time.monotonic() + bound
+    deadline = time.monotonic() + bound
     names = ",".join(indices)
-    # A merge leaves out the sources that the engine holds for replicas, a third of an index, as far as a commit has
-    # what they are of.
-    _asked(lambda: client.indices.flush(index=names), "what the new generation's merge could leave out is not known")
-    # Parameters anew for each try: the client takes some of them out.
-    begun = _asked(
+    # After a flush, a merge drops the sources that the engine stores for the recovery of replicas: a third of an index.
+    _logged(lambda: client.indices.flush(index=names), "the new generation could not be flushed before its merge")
+    # New parameters for each attempt, as the client removes some of them.
+    started = _logged(
         lambda: client.indices.forcemerge(index=names, params={"max_num_segments": 1, "wait_for_completion": "false"}),
         "the new generation could not be merged",
     )
-    if begun is None:
+    if started is None:
         return False
-    task, pause = begun["task"], _FIRST_PAUSE_S
-    while time.monotonic() < until:
+    task, pause = started["task"], _FIRST_PAUSE_S
+    while time.monotonic() < deadline:
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
         meanwhile()
-        found = _asked(lambda: client.tasks.get(task_id=task), "it is not known whether the new generation was merged")
+        found = _logged(lambda: client.tasks.get(task_id=task), "it is not known whether the new generation was merged")
         if found is None:
             return False
         if found["completed"]:
             return _is_whole(found)
-    _LOG.warning("the new generation was not merged within %g s; it is read as it is", bound)
+    _LOG.warning("the new generation was not merged within %g s; it stays as it is", bound)
     return False
 
 
-def _asked(ask: Callable[[], dict[str, Any]], failure: str) -> dict[str, Any] | None:
-    """An answer; None where there is none to be had, which is logged."""
+def _logged(ask: Callable[[], dict[str, Any]], failure: str) -> dict[str, Any] | None:
+    """The answer; None after a failure, which is logged."""
     try:
         return retry_transient(ask, failure)
     except SinkError as error:
@@ -73,6 +71,6 @@ def _asked(ask: Callable[[], dict[str, Any]], failure: str) -> dict[str, Any] | 
 
 def _is_whole(done: dict[str, Any]) -> bool:
     if "error" in done or done["response"]["_shards"]["failed"]:
-        _LOG.warning("a part of the new generation could not be merged; it is read as it is")
+        _LOG.warning("a part of the new generation could not be merged; it stays as it is")
         return False
     return True

@@ -1,4 +1,4 @@
-"""Reading an OpenSearch generation back: only a whole answer counts, here as in the service (E3)."""
+"""Reads an OpenSearch generation; an incomplete answer is an error, as in the service (E3)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -9,7 +9,7 @@ from opensearchpy.exceptions import NotFoundError, OpenSearchException
 
 from index_mappings.generations import STAMP, index_name
 from index_mappings.operations import OPERATIONS_ID, Operations
-from indexer.sinks.opensearch.retries import IncompleteError, if_there, retry_transient
+from indexer.sinks.opensearch.retries import IncompleteError, none_if_missing, retry_transient, whole
 
 _PAGE: Final = 1_000
 _KEEP_ALIVE: Final = "5m"
@@ -17,7 +17,7 @@ _WHOLE: Final = {"allow_partial_search_results": "false"}
 
 
 class OpenSearchReader:
-    """The indices of one generation."""
+    """Reads the indices of one generation."""
 
     def __init__(self, client: OpenSearch, prefix: str, generation: str) -> None:
         self._client = client
@@ -25,17 +25,17 @@ class OpenSearchReader:
         self._generation = generation
 
     def count(self, kind: str) -> int:
-        """How many documents a search can find."""
+        """The number of documents that a search finds."""
         return self._count(kind, {"match_all": {}})
 
-    def held(self, kind: str, ids: Collection[str]) -> int:
-        """How many of these ids a search can find."""
+    def count_ids(self, kind: str, ids: Collection[str]) -> int:
+        """The number of these ids that a search finds."""
         return self._count(kind, {"terms": {"id": list(ids)}})
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
         """Stored parts by id."""
         if not ids:
-            return {}  # the engine refuses to be asked for nothing
+            return {}  # the engine refuses an empty request
 
         def ask() -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = self._client.mget(body={"ids": list(ids)}, index=self._index(kind))["docs"]
@@ -49,29 +49,29 @@ class OpenSearchReader:
     def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Ids and stored parts in the order of the ids.
 
-        They are of one point in time, unless a node dies meanwhile and takes that with it: then it goes on as of a
-        later one, behind the last id.
+        They are of one point in time, unless that is lost with a node: then the scan continues after the last id as of
+        a later one.
         """
         scanning = _Scan(self._client, self._index(kind))
         try:
-            while hits := retry_transient(scanning.page, f"the {kind} could not be gone through"):
+            while hits := retry_transient(scanning.page, f"the {kind} could not be scanned"):
                 yield from ((hit["_id"], hit["_source"]) for hit in hits)
         finally:
             scanning.close()
 
-    def page(self, kind: str, after: str, most: int) -> list[tuple[str, dict[str, Any]]]:
+    def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
         """The first ids after one."""
-        body = {"query": {"match_all": {}}, "size": most, "sort": [{"id": "asc"}], "search_after": [after]}
+        body = {"query": {"match_all": {}}, "size": limit, "sort": [{"id": "asc"}], "search_after": [after]}
         answer = retry_transient(
-            lambda: _whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
+            lambda: whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
             f"a page of the {kind} could not be read",
         )
         return [(hit["_id"], hit["_source"]) for hit in answer["hits"]["hits"]]
 
     def operations(self) -> Operations | None:
-        """The document beside the stamp."""
+        """The document next to the stamp."""
         index, failure = self._index(STAMP), "the operations document could not be read"
-        found = if_there(lambda: self._client.get(index=index, id=OPERATIONS_ID), failure)
+        found = none_if_missing(lambda: self._client.get(index=index, id=OPERATIONS_ID), failure)
         try:
             return None if found is None else Operations.from_wire(found["_source"]["stamp"]["operations"])
         except (KeyError, TypeError, ValueError):
@@ -80,7 +80,7 @@ class OpenSearchReader:
     def _count(self, kind: str, query: dict[str, Any]) -> int:
         body = {"query": query, "size": 0, "track_total_hits": True}
         answer = retry_transient(
-            lambda: _whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
+            lambda: whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
             f"the {kind} could not be counted",
         )
         return int(answer["hits"]["total"]["value"])
@@ -90,7 +90,7 @@ class OpenSearchReader:
 
 
 class _Scan:
-    """A way through an index, page by page."""
+    """A scan of an index, page by page."""
 
     def __init__(self, client: OpenSearch, index: str) -> None:
         self._client = client
@@ -107,22 +107,16 @@ class _Scan:
         if self._after is not None:
             body["search_after"] = self._after
         try:
-            hits: list[dict[str, Any]] = _whole(self._client.search(body=body, params=_WHOLE))["hits"]["hits"]
+            hits: list[dict[str, Any]] = whole(self._client.search(body=body, params=_WHOLE))["hits"]["hits"]
         except OpenSearchException as error:
-            self._point = None  # it may have gone with a node, which the status does not always say
+            self._point = None  # it may be lost with a node, which the status does not always show
             raise (IncompleteError if isinstance(error, NotFoundError) else error) from error
         self._after = hits[-1]["sort"] if hits else self._after
         return hits
 
     def close(self) -> None:
-        """Give the point in time back."""
+        """Release the point in time."""
         if self._point is not None:
-            # It would end by itself; a failure to end it now harms nobody.
+            # It expires by itself, so a failure is harmless.
             with suppress(OpenSearchException):
                 self._client.delete_pit(body={"pit_id": [self._point]})
-
-
-def _whole(answer: dict[str, Any]) -> dict[str, Any]:
-    if answer["timed_out"] or answer["_shards"]["failed"]:
-        raise IncompleteError
-    return answer

@@ -1,12 +1,13 @@
-"""Asking a cluster that may be in trouble: while it elects a manager or moves shards, the same is asked again.
+"""Retries requests while a cluster elects a manager or moves shards.
 
-Everything that is asked this way is safe to be done twice. No error says a word of a document (V1).
+The requests must be idempotent. No error holds a part of a document (V1).
 """
 
 from collections.abc import Callable, Mapping
 from ssl import SSLCertVerificationError
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from opensearchpy import OpenSearch
 from opensearchpy.exceptions import (
     AuthenticationException,
     AuthorizationException,
@@ -18,15 +19,15 @@ from opensearchpy.exceptions import (
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from indexer.sinks.failures import IndexLostError, SinkError
-from indexer.sinks.opensearch.index_watch import trouble_of
+from indexer.sinks.opensearch.index_watch import failure_of
 
-# A node that is killed is missed at once, one that hangs or is cut off only after half a minute.
-PATIENCE_S: Final = 60.0
+# A cluster detects a killed node immediately, one that hangs or is cut off only after half a minute.
+RETRY_S: Final = 60.0
 
 _LONGEST_PAUSE_S: Final = 5.0
 _NO_INDEX: Final = "index_not_found_exception"
 _FINAL: Final = (NotFoundError, ConflictError)
-_MEANT: Final[Mapping[type[OpenSearchException], str]] = {
+_EXPLANATIONS: Final[Mapping[type[OpenSearchException], str]] = {
     AuthenticationException: "a wrong user or password",
     AuthorizationException: "a user that may not do this, or a block of the cluster",
 }
@@ -35,59 +36,77 @@ Answer = TypeVar("Answer")
 
 
 class IncompleteError(OpenSearchException):
-    """A part of an answer is missing; raised by what is asked, to be asked again."""
+    """An answer is incomplete; a request raises it to be retried."""
 
 
-def retry_transient(ask: Callable[[], Answer], failure: str, patience: float = PATIENCE_S) -> Answer:
-    """Ask, and again while that may help.
+def retry_transient(request: Callable[[], Answer], failure: str, seconds: float = RETRY_S) -> Answer:
+    """Make a request, and retry it after transient failures.
 
     Args:
-        ask: makes one request; raises the client's errors, or IncompleteError.
-        failure: what the error says then.
-        patience: for how many seconds.
+        request: makes one request; raises the client's errors, or IncompleteError.
+        failure: the beginning of the error's message.
+        seconds: how long to retry.
 
     Raises:
-        IndexLostError: an index that it is about is not there (any more).
-        SinkError: in any other case. Both say `failure` and the kind of the cause, never its text; the cause is the
-            client's error.
+        IndexLostError: an index of the request does not exist.
+        SinkError: any other failure. The message has the type of the cause, never its text; the cause is the client's
+            error.
     """
     retrying = Retrying(
-        retry=retry_if_exception(_passes),
-        stop=stop_after_delay(patience),
+        retry=retry_if_exception(_is_transient),
+        stop=stop_after_delay(seconds),
         wait=wait_random_exponential(multiplier=0.2, max=_LONGEST_PAUSE_S),
         reraise=True,
     )
     try:
-        return retrying(ask)
+        return retrying(request)
     except OpenSearchException as error:
         kind = IndexLostError if isinstance(error, NotFoundError) and error.error == _NO_INDEX else SinkError
         raise kind(f"{failure}: {_cause_of(error)}") from error
 
 
-def if_there(ask: Callable[[], Answer], failure: str) -> Answer | None:
-    """As `patiently`; None when what is asked for is not there."""
+def none_if_missing(request: Callable[[], Answer], failure: str) -> Answer | None:
+    """As `retry_transient`; None if the requested object does not exist."""
     try:
-        return retry_transient(ask, failure)
+        return retry_transient(request, failure)
     except SinkError as error:
         if isinstance(error.__cause__, NotFoundError):
             return None
         raise
 
 
+def whole(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a search; raises IncompleteError if a part of it is missing."""
+    if answer["timed_out"] or answer["_shards"]["failed"]:
+        raise IncompleteError
+    return answer
+
+
+def delete_matching(client: OpenSearch, index: str, query: dict[str, Any], failure: str) -> None:
+    """Delete the documents that match a query; one that is written meanwhile stays. Errors as of `retry_transient`."""
+
+    def delete() -> None:
+        answer = client.delete_by_query(index=index, body={"query": query}, params={"conflicts": "proceed"})
+        if answer["failures"] or answer["timed_out"]:
+            raise IncompleteError
+
+    retry_transient(delete, failure)
+
+
 def _cause_of(error: OpenSearchException) -> str:
-    if _is_distrust(error):
+    if _is_certificate_error(error):
         return "SSLError, a certificate that is not trusted or not for this host"
-    meant = next((text for kind, text in _MEANT.items() if isinstance(error, kind)), None)
-    return type(error).__name__ if meant is None else f"{type(error).__name__}, {meant}"
+    explanation = next((text for kind, text in _EXPLANATIONS.items() if isinstance(error, kind)), None)
+    return type(error).__name__ if explanation is None else f"{type(error).__name__}, {explanation}"
 
 
-def _is_distrust(error: BaseException) -> bool:
-    """Whether it is a certificate; other errors of TLS come of nodes that go, and pass."""
+def _is_certificate_error(error: BaseException) -> bool:
+    """Whether a certificate is invalid; other TLS errors are transient, as of nodes that stop."""
     causes = error.info.args if isinstance(error, SSLError) and isinstance(error.info, Exception) else ()
     return any(isinstance(cause, SSLCertVerificationError) for cause in causes)
 
 
-def _passes(error: BaseException) -> bool:
-    if not isinstance(error, OpenSearchException) or isinstance(error, _FINAL) or _is_distrust(error):
+def _is_transient(error: BaseException) -> bool:
+    if not isinstance(error, OpenSearchException) or isinstance(error, _FINAL) or _is_certificate_error(error):
         return False
-    return isinstance(error, IncompleteError) or trouble_of(error).passes
+    return isinstance(error, IncompleteError) or failure_of(error).is_transient

@@ -1,15 +1,12 @@
-"""The OpenSearch sink: an index a kind a generation, published by one atomic change of all aliases (G1).
+"""The OpenSearch sink: an index for each kind of a generation, published by one atomic change of all aliases (G1).
 
-What is replaced must still be there (`must_exist`), so a publisher that was overtaken fails instead of winning.
+The replaced aliases must still exist (`must_exist`), so of two publishers the later one fails.
 """
 
-import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
-
-from opensearchpy import OpenSearch
 
 from index_mappings.generations import (
     RETIRED_ID,
@@ -24,23 +21,22 @@ from index_mappings.generations import (
 from index_mappings.typeahead.announcement import Announcement
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
+from indexer.sinks.generations import role_of
 from indexer.sinks.opensearch.alias_repair import alias_drift, repair_aliases
 from indexer.sinks.opensearch.announcing import TypeaheadOptions, remove_announcement, write_announcement
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
-from indexer.sinks.opensearch.cluster_settings import check_cluster
+from indexer.sinks.opensearch.cluster import check_cluster, open_client
 from indexer.sinks.opensearch.editing import OpenSearchEditor
 from indexer.sinks.opensearch.lease import OpenSearchLease
-from indexer.sinks.opensearch.retries import if_there, retry_transient
+from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import TypeaheadStores
 from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
 from indexer.sinks.protocol import Generation
-from indexer.sinks.roles import role_of
 from indexer.sinks.typeahead.folding import Folding
 from indexer.sinks.typeahead.reading import fetch_manifest
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 
-_TIMEOUT: Final = 60.0
-_FIRST_PATIENCE_S: Final = 3.0
+_FIRST_RETRY_S: Final = 3.0
 _LETTERS: Final = Path("var/dead-letters.ndjson")
 DEFAULT_TYPEAHEAD: Final = TypeaheadOptions()
 
@@ -60,32 +56,20 @@ class OpenSearchSink:
         access: ClusterAccess = OPEN_ACCESS,
         typeahead: TypeaheadOptions = DEFAULT_TYPEAHEAD,
     ) -> None:
-        """Connect lazily.
+        """Prepare; the first request connects.
 
         Args:
             urls: the cluster's nodes.
-            prefix: what all index names begin with.
+            prefix: the prefix of all index names.
             shards: primary shards of each index of documents.
             letters: the file for documents that the engine refuses.
             pace: sizes and times of bulk requests.
-            replicas: copies of each shard; None is one where there is more than one data node, to lose none.
-            access: how the cluster lets us in.
-            typeahead: where the files of typeaheads are here, and how long readers are given time to fetch them.
+            replicas: copies of each shard; None for one if there are several data nodes, else none.
+            access: credentials and certificates of the cluster.
+            typeahead: the local folder of typeaheads, and the readers to wait for.
         """
-        # The client logs whole requests, and a traceback for each failed one that is tried again.
-        logging.getLogger("opensearch").setLevel(logging.ERROR)
-        logging.getLogger("opensearchpy.trace").setLevel(logging.WARNING)
         pace = pace or Pace()
-        # Retries are counted in one place: here and in the loader.
-        self._client = OpenSearch(
-            list(urls),
-            timeout=_TIMEOUT,
-            max_retries=0,
-            retry_on_timeout=True,
-            pool_maxsize=pace.requests + 2,
-            headers=access.headers(),
-            ssl_context=access.tls(),
-        )
+        self._client = open_client(urls, access, pace.requests + 2)
         self._prefix = prefix
         self._shards = shards
         self._replicas = replicas
@@ -96,10 +80,10 @@ class OpenSearchSink:
         self._typeaheads = TypeaheadStores(self._client, prefix, typeahead.folder)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The cluster and the prefix."""
-        # The first question of every job: a wrong address should be told of soon.
-        found = retry_transient(self._client.info, "the cluster does not answer", _FIRST_PATIENCE_S)
+        # The first request of every job: a wrong address should be reported soon.
+        found = retry_transient(self._client.info, "the cluster does not answer", _FIRST_RETRY_S)
         check_cluster(self._client)
         return f"the indices {self._prefix} in cluster {found['cluster_uuid']}"
 
@@ -108,9 +92,9 @@ class OpenSearchSink:
         return self._stamp(alias_name(self._prefix, STAMP))
 
     def generations(self) -> tuple[Generation, ...]:
-        """The generations of which an index is there."""
+        """The generations that have an index."""
         live, previous = (
-            self._behind(alias) for alias in (alias_name(self._prefix, STAMP), previous_alias(self._prefix))
+            self._generation_behind(alias) for alias in (alias_name(self._prefix, STAMP), previous_alias(self._prefix))
         )
         return tuple(self._generation(name, live, previous) for name in sorted(self._indices()))
 
@@ -142,21 +126,21 @@ class OpenSearchSink:
         )
 
     def publish(self, generation: str, replaced: str | None) -> None:
-        """Move all aliases at once."""
+        """Move all aliases in one step."""
         actions: list[dict[str, Any]] = []
         for kind in ALIASED:
             alias = alias_name(self._prefix, kind)
             if replaced is not None:
                 old = index_name(self._prefix, kind, replaced)
                 actions.append({"remove": {"index": old, "alias": alias, "must_exist": True}})
-            # Two first publishers have no predecessor to lose; but of a write index an alias can have only one.
+            # `is_write_index` lets the later of two first publishers fail, which replace nothing.
             new = index_name(self._prefix, kind, generation)
             actions.append({"add": {"index": new, "alias": alias, "is_write_index": True}})
         actions += self._mark_previous(replaced)
 
         def move() -> None:
-            # Each time anew: an earlier try may have taken effect, and a publisher that was overtaken need not wait.
-            if (live := self._behind(alias_name(self._prefix, STAMP))) not in {replaced, generation}:
+            # Checked at each attempt: an earlier one may have succeeded, and a later publisher need not retry.
+            if (live := self._generation_behind(alias_name(self._prefix, STAMP))) not in {replaced, generation}:
                 raise SinkError(f"the generation could not be published: {live or 'none'} is live by now")
             if live != generation:
                 self._client.indices.update_aliases(body={"actions": actions})
@@ -164,11 +148,11 @@ class OpenSearchSink:
         try:
             retry_transient(move, "the generation could not be published")
         except SinkError:
-            # The answer to an earlier try may have been lost: then what it replaced is not there any more.
+            # If the answer to a successful attempt was lost, the replaced aliases do not exist any more.
             live = self.live()
             if live is None or live.generation != generation:
                 raise
-        if_there(
+        none_if_missing(
             lambda: self._client.delete(index=index_name(self._prefix, STAMP, generation), id=RETIRED_ID),
             f"generation {generation} is live, but the mark of its retirement could not be removed",
         )
@@ -184,7 +168,7 @@ class OpenSearchSink:
         return self._options.seconds(sum(files.values()))
 
     def retire(self, generation: str, at: datetime) -> None:
-        """Write the mark beside the stamp."""
+        """Write the mark next to the stamp."""
         index, body = index_name(self._prefix, STAMP, generation), {"stamp": {"retired_at": at.isoformat()}}
         retry_transient(
             lambda: self._client.index(index=index, id=RETIRED_ID, body=body),
@@ -192,15 +176,15 @@ class OpenSearchSink:
         )
 
     def alias_drift(self) -> tuple[str, ...]:
-        """Aliases that lead elsewhere than the stamp's, and a stamp that names another generation."""
+        """Compare all aliases with the stamp's, and the stamp with its index."""
         return alias_drift(self._client, self._prefix)
 
     def repair_aliases(self) -> None:
-        """Move the aliases at once, then write the stamp anew if it was another one's."""
+        """Move the aliases in one step, then replace a stamp that names another generation."""
         repair_aliases(self._client, self._prefix, self._typeaheads.of)
 
     def drop(self, generation: str) -> None:
-        """Delete the indices, as far as they are there; the stamp's last, so that an interruption shows."""
+        """Delete the existing indices; the stamp's last, so that the generation is listed until then."""
         for kind in KINDS:
             self._delete(index_name(self._prefix, kind, generation), generation)
         self._typeaheads.drop(generation)
@@ -213,7 +197,7 @@ class OpenSearchSink:
         return others
 
     def lease(self) -> OpenSearchLease:
-        """An asker for the prefix's lease."""
+        """A handle on the prefix's lease."""
         return OpenSearchLease(self._client, self._prefix)
 
     def close(self) -> None:
@@ -226,12 +210,12 @@ class OpenSearchSink:
     def _copies(self) -> int:
         if self._replicas is not None:
             return self._replicas
-        health = retry_transient(self._client.cluster.health, "the cluster's health could not be asked for")
+        health = retry_transient(self._client.cluster.health, "the cluster's health could not be read")
         return 1 if health["number_of_data_nodes"] > 1 else 0
 
     def _mark_previous(self, replaced: str | None) -> list[dict[str, Any]]:
         """The actions that make the replaced generation the previous one."""
-        alias, before = previous_alias(self._prefix), self._behind(previous_alias(self._prefix))
+        alias, before = previous_alias(self._prefix), self._generation_behind(previous_alias(self._prefix))
         actions: list[dict[str, Any]] = []
         if before is not None and before != replaced:
             actions.append({"remove": {"index": index_name(self._prefix, STAMP, before), "alias": alias}})
@@ -248,15 +232,15 @@ class OpenSearchSink:
     def _stamp(self, index: str) -> Stamp | None:
         failure = f"the stamp {index} cannot be read"
         try:
-            found = if_there(lambda: self._client.get(index=index, id=STAMP_ID), failure)
+            found = none_if_missing(lambda: self._client.get(index=index, id=STAMP_ID), failure)
             return None if found is None else Stamp.from_wire(found["_source"]["stamp"])
         except (ValueError, KeyError) as error:
             raise SinkError(f"{failure}: {type(error).__name__}") from error
 
-    def _behind(self, alias: str) -> str | None:
+    def _generation_behind(self, alias: str) -> str | None:
         """The generation that an alias of a stamp's index leads to."""
         failure = f"the alias {alias} cannot be read"
-        found = if_there(lambda: self._client.indices.get_alias(name=alias), failure)
+        found = none_if_missing(lambda: self._client.indices.get_alias(name=alias), failure)
         if found is not None and len(found) != 1:
             raise SinkError(f"{failure}: it leads to {len(found)} indices")
         return None if found is None else self._generation_of(next(iter(found)))
@@ -277,7 +261,9 @@ class OpenSearchSink:
 
     def _generation(self, name: str, live: str | None, previous: str | None) -> Generation:
         index = index_name(self._prefix, STAMP, name)
-        found = if_there(lambda: self._client.get(index=index, id=RETIRED_ID), f"generation {name} cannot be read")
+        found = none_if_missing(
+            lambda: self._client.get(index=index, id=RETIRED_ID), f"generation {name} cannot be read"
+        )
         try:
             retired_at = None if found is None else datetime.fromisoformat(found["_source"]["stamp"]["retired_at"])
         except (ValueError, KeyError):

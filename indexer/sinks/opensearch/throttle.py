@@ -1,4 +1,4 @@
-"""How many requests may be in flight: half as many after the engine said that it has too much, then slowly more."""
+"""Limits the requests in flight: half as many after the engine reports overload, then slowly more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,53 +6,53 @@ from threading import Condition
 
 
 class Throttle:
-    """Lets a varying number of threads through at a time, never fewer than one."""
+    """A semaphore with a variable limit of at least one."""
 
-    def __init__(self, most: int) -> None:
-        """Begin with all.
+    def __init__(self, highest: int) -> None:
+        """Begin with the highest limit.
 
         Args:
-            most: how many at a time when all goes well.
+            highest: the highest limit.
         """
-        self._most = most
-        self._limit = most
-        self._inside = 0
+        self._highest = highest
+        self._limit = highest
+        self._occupied = 0
         self._round = 0
         self._successes = 0
         self._changed = Condition()
 
     @property
     def limit(self) -> int:
-        """How many may be inside now."""
+        """The current limit."""
         return self._limit
 
     @contextmanager
-    def turn(self) -> Iterator[int]:
-        """Wait for a turn and hold it; yields its round, for `narrow`."""
+    def slot(self) -> Iterator[int]:
+        """Wait for a slot and occupy it; yields the number of its round, for `narrow`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._inside < self._limit)
-            self._inside += 1
-            begun = self._round
+            self._changed.wait_for(lambda: self._occupied < self._limit)
+            self._occupied += 1
+            round_number = self._round
         try:
-            yield begun
+            yield round_number
         finally:
             with self._changed:
-                self._inside -= 1
+                self._occupied -= 1
                 self._changed.notify_all()
 
-    def narrow(self, begun: int) -> None:
-        """Halve the limit, once for all turns that began in the same round: they met the same crowd."""
+    def narrow(self, round_number: int) -> None:
+        """Halve the limit, once for all slots of a round, as they saw the same overload."""
         with self._changed:
-            if begun == self._round:
+            if round_number == self._round:
                 self._round += 1
                 self._limit = max(1, self._limit // 2)
                 self._successes = 0
 
     def widen(self) -> None:
-        """Note that a turn went well; after a few in a row for each that may be inside, one more may."""
+        """Record a success; a few in a row for each slot raise the limit by one."""
         with self._changed:
             self._successes += 1
-            if self._limit < self._most and self._successes >= 4 * self._limit:
+            if self._limit < self._highest and self._successes >= 4 * self._limit:
                 self._limit += 1
                 self._successes = 0
                 self._changed.notify_all()

@@ -1,16 +1,14 @@
-"""The files of a typeahead as documents of a generation: written in chunks, read back whole into a local folder.
+"""The files of a typeahead as documents of a generation: written in chunks, read into a local folder.
 
-A file's chunks are written before anything refers to the file, and each write may be done twice: the same id has the
-same bytes.
+A file's chunks are written before anything refers to the file. Writing is idempotent, as ids are made of checksums.
 """
 
 import logging
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -32,20 +30,20 @@ from index_mappings.typeahead.chunks import (
 )
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.retries import IncompleteError, if_there, retry_transient
+from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
 from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, remove_files, write_named
 
-# Packing one chunk and sending another go on together.
+# One chunk is encoded while another one is sent.
 _CHUNKS_AT_A_TIME: Final = 2
-# Every micro-batch may leave files; looking for them costs a search.
-_LOOK_EVERY_S: Final = 30.0
+# Each micro-batch may leave unneeded files, but finding them costs a search.
+_TIDY_EVERY_S: Final = 30.0
 _MOST_FILES: Final = 10_000
 _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
-    """The file that was compared with its name: the same inode, size and time are the same bytes."""
+class _Verified:
+    """A verified file: while inode, size and time are the same, so are its bytes."""
 
     inode: int
     size: int
@@ -58,27 +56,27 @@ class OpenSearchTypeahead:
     def __init__(
         self, client: OpenSearch, prefix: str, generation: str, directory: Path, grace: float = GRACE_S
     ) -> None:
-        """Name the place, and make the local folder where it is missing.
+        """Create the local folder if it is missing.
 
         Args:
-            client: asks the cluster.
-            prefix: what all index names begin with.
-            generation: whose typeahead it is.
+            client: the client of the cluster.
+            prefix: the prefix of all index names.
+            generation: the generation of the typeahead.
             directory: the local folder, of this generation alone.
-            grace: seconds for which files stay in the cluster when no manifest that is kept names them any more.
+            grace: seconds for which unneeded files stay in the cluster.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.directory = directory
         self._client = client
         self._index = index_name(prefix, TYPEAHEAD, generation)
         self._grace = grace
-        self._checked: dict[Path, _Checked] = {}
-        self._next_look = 0.0
-        # Since when a file in the cluster is needed no more, in seconds of the monotonic clock.
+        self._verified: dict[Path, _Verified] = {}
+        self._next_tidy = 0.0
+        # When a file in the cluster was first seen to be unneeded, in seconds of the monotonic clock.
         self._unneeded: dict[str, float] = {}
 
     def fetch(self, name: str, suffix: str) -> Path:
-        """Return the local path of a file, which is read from the cluster where it is missing or damaged here.
+        """Return the local path of a file, which is read from the cluster if it is missing or damaged locally.
 
         Raises:
             OSError: the local folder can't be used.
@@ -91,16 +89,16 @@ class OpenSearchTypeahead:
         return path
 
     def put(self, path: Path) -> None:
-        """Write a local file's chunks, and return when all are acknowledged."""
+        """Write a local file's chunks, and wait until all are acknowledged."""
         self._unneeded.pop(path.stem, None)
         size = path.stat().st_size
 
-        def write(place: int) -> None:
+        def write(number: int) -> None:
             with path.open("rb") as file:
-                file.seek(place * CHUNK_BYTES)
+                file.seek(number * CHUNK_BYTES)
                 body = chunk_document(path.stem, size, file.read(CHUNK_BYTES))
             retry_transient(
-                lambda: self._client.index(index=self._index, id=chunk_id(path.stem, place), body=body),
+                lambda: self._client.index(index=self._index, id=chunk_id(path.stem, number), body=body),
                 "a chunk of the typeahead could not be written",
             )
 
@@ -108,26 +106,27 @@ class OpenSearchTypeahead:
             list(pool.map(write, range(chunk_count(size))))
 
     def tidy(self, keep: Collection[str]) -> None:
-        """Remove local files, and now and then documents of files that were needed no more for the whole grace.
+        """Remove local files, and from time to time the documents of files that were unneeded for the grace period.
 
-        What can't be removed now stays for the next time: no answer depends on it.
+        A failed removal is logged, and repeated later.
         """
         remove_files(self.directory, keep)
         now = time.monotonic()
-        if now < self._next_look:
+        if now < self._next_tidy:
             return
-        self._next_look = now + min(_LOOK_EVERY_S, self._grace)
+        self._next_tidy = now + min(_TIDY_EVERY_S, self._grace)
         try:
             unneeded = self._stored() - set(keep)
             self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
             due = [name for name, since in self._unneeded.items() if now - since >= self._grace]
             if due:
-                self._remove(due)
+                query = {"terms": {"file": due}}
+                delete_matching(self._client, self._index, query, "files of the typeahead could not be removed")
         except SinkError as error:
-            _LOG.warning("files of the typeahead that are needed no more could not be removed: %s", error)
+            _LOG.warning("unneeded files of the typeahead could not be removed: %s", error)
 
     def damaged(self, manifest_name: str) -> tuple[str, ...]:
-        """The files of a manifest, itself among them, that can't be read back whole from the cluster.
+        """The files of a manifest, including itself, that are missing or damaged in the cluster.
 
         Raises:
             OSError: the local folder can't be used.
@@ -153,14 +152,14 @@ class OpenSearchTypeahead:
     def _is_whole(self, path: Path) -> bool:
         try:
             status = path.stat()
-            identity = _Checked(status.st_ino, status.st_size, status.st_mtime_ns)
-            if self._checked.get(path) == identity:
+            identity = _Verified(status.st_ino, status.st_size, status.st_mtime_ns)
+            if self._verified.get(path) == identity:
                 return True
             if _sum(path) != path.stem:
                 return False
         except FileNotFoundError:
             return False
-        self._checked[path] = identity
+        self._verified[path] = identity
         return True
 
     def _read(self, path: Path) -> None:
@@ -171,22 +170,21 @@ class OpenSearchTypeahead:
         finally:
             part.unlink(missing_ok=True)
 
-    def _copy(self, name: str, part: Path) -> int:
-        """Read a file from the cluster and return its size; ValueError where it is missing or damaged."""
+    def _copy(self, name: str, part: Path) -> None:
+        """Copy a file from the cluster; raises ValueError if it is missing or damaged."""
         with part.open("wb") as file:
             document = self._chunk(name, 0)
             size = file_size(document)
-            for place in range(chunk_count(size)):
-                file.write(chunk_of(document if place == 0 else self._chunk(name, place), name, place, size))
+            for number in range(chunk_count(size)):
+                file.write(chunk_of(document if number == 0 else self._chunk(name, number), name, number, size))
             file.flush()
             os.fsync(file.fileno())
         if _sum(part) != name:
-            raise ValueError("a file of the typeahead is not what its name says")
-        return size
+            raise ValueError("a file of the typeahead is damaged")
 
-    def _chunk(self, name: str, place: int) -> dict[str, Any]:
-        index, document_id = self._index, chunk_id(name, place)
-        found = if_there(
+    def _chunk(self, name: str, number: int) -> dict[str, Any]:
+        index, document_id = self._index, chunk_id(name, number)
+        found = none_if_missing(
             lambda: self._client.get(index=index, id=document_id), "a chunk of the typeahead could not be read"
         )
         if found is None:
@@ -195,41 +193,27 @@ class OpenSearchTypeahead:
         return document
 
     def _stored(self) -> set[str]:
-        """The files that have documents."""
+        """The names of the files in the cluster."""
         body = {"size": 0, "aggs": {"files": {"terms": {"field": "file", "size": _MOST_FILES}}}}
 
         def ask() -> dict[str, Any]:
             self._client.indices.refresh(index=self._index)
-            answer: dict[str, Any] = self._client.search(index=self._index, body=body)
-            if answer["timed_out"] or answer["_shards"]["failed"]:
-                raise IncompleteError
-            return answer
+            return whole(self._client.search(index=self._index, body=body))
 
         answer = retry_transient(ask, "the files of the typeahead could not be listed")
         return {bucket["key"] for bucket in answer["aggregations"]["files"]["buckets"]}
 
-    def _remove(self, names: list[str]) -> None:
-        body = {"query": {"terms": {"file": names}}}
-
-        def ask() -> None:
-            # What is written again meanwhile is a conflict, and stays.
-            answer = self._client.delete_by_query(index=self._index, body=body, params={"conflicts": "proceed"})
-            if answer["failures"] or answer["timed_out"]:
-                raise IncompleteError
-
-        retry_transient(ask, "files of the typeahead could not be removed")
-
 
 class TypeaheadStores:
-    """The stores of a cluster's generations; a folder for each of them below one."""
+    """The stores of a cluster's generations, with a local folder for each."""
 
     def __init__(self, client: OpenSearch, prefix: str, folder: Path | None) -> None:
-        """Make nothing yet.
+        """Prepare; nothing is created.
 
         Args:
-            client: asks the cluster.
-            prefix: what all index names begin with.
-            folder: for all of them; None is one that is gone after `close`.
+            client: the client of the cluster.
+            prefix: the prefix of all index names.
+            folder: contains their folders; None for a temporary one, until `close`.
         """
         self._client = client
         self._prefix = prefix
@@ -254,19 +238,9 @@ class TypeaheadStores:
             shutil.rmtree(self._folder / generation, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove what is for this process only."""
+        """Remove a temporary folder."""
         if self._temporary is not None:
             self._temporary.cleanup()
-
-
-@contextmanager
-def local_files() -> Iterator[None]:
-    """Raise what befalls the local files of a typeahead as what a sink raises."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise SinkError(f"the local files of the typeahead cannot be used: {reason}") from error
 
 
 def _sum(path: Path) -> str:

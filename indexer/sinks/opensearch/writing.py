@@ -1,19 +1,18 @@
-"""Writing a whole OpenSearch generation.
+"""Writes a whole OpenSearch generation.
 
-Nothing shows before it is refreshed, and a generation refreshes only when its writer says so: all of a micro-batch is
-seen at once.
+Automatic refreshes are off, so that readers see all documents of a micro-batch together.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import RequestError
 
-from index_mappings.documents import DOCUMENTS, CategoryDocument, ShopDocument
-from index_mappings.generations import STAMP, STAMP_ID, Stamp, index_name
+from index_mappings.documents import DOCUMENTS
+from index_mappings.generations import STAMP, STAMP_ID, Stamp
 from index_mappings.opensearch import mapping, settings
 from index_mappings.operations import OPERATIONS_ID, Operations
 from index_mappings.typeahead.chunks import TYPEAHEAD
@@ -21,29 +20,53 @@ from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader
 from indexer.sinks.opensearch.merging import merge
 from indexer.sinks.opensearch.reading import OpenSearchReader
-from indexer.sinks.opensearch.retries import PATIENCE_S, IncompleteError, retry_transient
-from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, local_files
+from indexer.sinks.opensearch.retries import RETRY_S, IncompleteError, retry_transient
+from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from indexer.sinks.typeahead.build import TypeaheadBuild
+from indexer.sinks.typeahead.sync import typeahead_errors, with_typeahead
 
-# What the aliases lead to; the typeahead is asked for by the generation of the stamp.
+# The kinds with aliases; services read the typeahead by the generation of the stamp.
 ALIASED: Final = (*DOCUMENTS, STAMP)
 KINDS: Final = (TYPEAHEAD, *ALIASED)
 _GREEN_S: Final = 120.0
-_THERE_ALREADY: Final = "resource_already_exists_exception"
-_LOOK_EVERY_S: Final = 0.2
-_IMPATIENT_S: Final = 3.0
+_EXISTS_ALREADY: Final = "resource_already_exists_exception"
+_POLL_EVERY_S: Final = 0.2
+_BRIEF_RETRY_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a generation's indices are laid out: primary shards of each, and copies of each shard."""
+    """The primary shards of each index of a generation, and the copies of each shard."""
 
     shards: int
     replicas: int
 
 
-class OpenSearchWriter(OpenSearchReader):
-    """The indices of a generation that is being written."""
+class WritableGeneration(OpenSearchReader):
+    """What writers and editors of a generation have in common."""
+
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        """Write the document next to the stamp without a refresh, as it is read by its id."""
+        body = {"stamp": {"operations": operations.as_wire()}}  # the one field that the strict mapping of stamps allows
+        params = {} if wait_for_engine else {"request_timeout": _BRIEF_RETRY_S}
+        retry_transient(
+            lambda: self._client.index(index=self._index(STAMP), id=OPERATIONS_ID, body=body, params=dict(params)),
+            "the operations document could not be written",
+            RETRY_S if wait_for_engine else _BRIEF_RETRY_S,
+        )
+
+    def _refresh(self) -> None:
+        names = ",".join(self._index(kind) for kind in DOCUMENTS)
+
+        def refresh() -> None:
+            if self._client.indices.refresh(index=names)["_shards"]["failed"]:
+                raise IncompleteError
+
+        retry_transient(refresh, "the generation could not be refreshed")
+
+
+class OpenSearchWriter(WritableGeneration):
+    """Writes a new generation."""
 
     def __init__(
         self,
@@ -63,7 +86,7 @@ class OpenSearchWriter(OpenSearchReader):
         self.discard = discard
 
     def create(self, shape: Shape) -> None:
-        """Make the indices; each is gone again if that fails."""
+        """Create the indices, or none of them after a failure."""
         try:
             for kind in KINDS:
                 self._create(kind, shape)
@@ -72,20 +95,16 @@ class OpenSearchWriter(OpenSearchReader):
             raise
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Send the documents, a few requests at a time; those that are refused for good are dead letters."""
-        return self._loader.load(self._index(kind), self._with_typeahead(documents)).written
-
-    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
-        """Replace the document beside the stamp."""
-        write_operations(self._client, self._index(STAMP), operations, patient=patient)
+        """Load the documents; those that are refused for good go to the dead-letter file."""
+        return self._loader.load(self._index(kind), with_typeahead(self._typeahead, kind, documents)).written
 
     def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Make one segment of each kind's documents; `meanwhile` is called while that takes time."""
+        """Merge each kind's index to one segment."""
         merge(self._client, [self._index(kind) for kind in DOCUMENTS], meanwhile)
 
     def seal(self, stamp: Stamp) -> Stamp:
-        """Write the typeahead, then the stamp that leads to it, refresh, and wait until every copy is there."""
-        with local_files(), self._typeahead as typeahead:
+        """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
+        with typeahead_errors(), self._typeahead as typeahead:
             stamp = replace(stamp, typeahead=typeahead.finish())
         retry_transient(
             lambda: self._client.index(
@@ -93,19 +112,9 @@ class OpenSearchWriter(OpenSearchReader):
             ),
             "the stamp could not be written",
         )
-        refresh(self._client, self._prefix, self._generation)
+        self._refresh()
         self._wait_until_whole()
         return stamp
-
-    def _with_typeahead(self, documents: Iterable[object]) -> Iterator[object]:
-        """The same documents, of which the typeahead takes its part as they pass."""
-        for document in documents:
-            with local_files():
-                if isinstance(document, ShopDocument):
-                    self._typeahead.add_shop(document)
-                elif isinstance(document, CategoryDocument):
-                    self._typeahead.add_category(document)
-            yield document
 
     def _create(self, kind: str, shape: Shape) -> None:
         body = {
@@ -116,56 +125,25 @@ class OpenSearchWriter(OpenSearchReader):
         try:
             retry_transient(lambda: self._client.indices.create(index=self._index(kind), body=body), failure)
         except SinkError as error:
-            # Nobody else makes an index of this name: the answer to an earlier try was lost.
-            if not isinstance(error.__cause__, RequestError) or error.__cause__.error != _THERE_ALREADY:
+            # No other job creates an index of this name: an earlier attempt succeeded, but its answer was lost.
+            if not isinstance(error.__cause__, RequestError) or error.__cause__.error != _EXISTS_ALREADY:
                 raise
 
     def _wait_until_whole(self) -> None:
-        """Wait for green; a copy that has no node to go to is not waited for, a part without any copy is lost."""
+        """Wait for green health, except for copies without a node; a shard without any copy is lost."""
         names = ",".join(self._index(kind) for kind in KINDS)
-        until = time.monotonic() + _GREEN_S
+        deadline = time.monotonic() + _GREEN_S
         while True:
             health = retry_transient(
                 lambda: self._client.cluster.health(index=names),
-                "the health of the new generation could not be asked for",
+                "the health of the new generation could not be read",
             )
             if health["status"] == "green":
                 return
-            # A copy that went with its node comes back with it, or after a minute elsewhere: by itself, and while live.
+            # A copy of a lost node comes back with the node, or is allocated elsewhere after a minute.
             moving = health["initializing_shards"] + health["relocating_shards"]
-            if health["status"] == "yellow" and (not moving or time.monotonic() > until):
+            if health["status"] == "yellow" and (not moving or time.monotonic() > deadline):
                 return
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise IndexLostError("a part of the new generation has no copy left")
-            time.sleep(_LOOK_EVERY_S)
-
-
-def write_operations(client: OpenSearch, index: str, operations: Operations, *, patient: bool) -> None:
-    """Write an operations document without a refresh: it is read by its id, which sees it at once.
-
-    Raises:
-        SinkError: it could not be written.
-    """
-    body = {"stamp": {"operations": operations.as_wire()}}  # the one field that the strict mapping of stamps knows
-    params = {} if patient else {"request_timeout": _IMPATIENT_S}
-    retry_transient(
-        lambda: client.index(index=index, id=OPERATIONS_ID, body=body, params=dict(params)),
-        "the operations document could not be written",
-        PATIENCE_S if patient else _IMPATIENT_S,
-    )
-
-
-def refresh(client: OpenSearch, prefix: str, generation: str) -> None:
-    """Show what was written to a generation.
-
-    Raises:
-        SinkError: a shard could not do it.
-    """
-    names = ",".join(index_name(prefix, kind, generation) for kind in DOCUMENTS)
-
-    def refreshed() -> None:
-        answer = client.indices.refresh(index=names)
-        if answer["_shards"]["failed"]:
-            raise IncompleteError
-
-    retry_transient(refreshed, "what was written could not be shown")
+            time.sleep(_POLL_EVERY_S)

@@ -1,1 +1,1 @@
-"""Writing the typeahead of a generation: its segments, its manifests, and keeping both up with changes."""
+"""Writes the typeahead of a generation, its segments and manifests, and updates it after changes."""

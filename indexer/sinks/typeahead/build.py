@@ -1,10 +1,8 @@
-"""Building the typeahead of a generation from all its shops and categories, which may come in any order."""
+"""Builds the typeahead of a generation from all its shops and categories, which may come in any order."""
 
-import os
-from contextlib import suppress
 from hashlib import sha256
 from types import TracebackType
-from typing import Final, Self
+from typing import IO, Final, Self
 
 from index_mappings.documents import (
     CategoryDocument,
@@ -16,28 +14,28 @@ from index_mappings.documents import (
 from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from indexer.sinks.protocol import GenerationReader
-from indexer.sinks.typeahead.merging import MOST_NUMBERED, Input, merge
+from indexer.sinks.typeahead.merging import MAX_NUMBERED, Input, merge
 from indexer.sinks.typeahead.reading import open_segment
 from indexer.sinks.typeahead.run import Run
 from indexer.sinks.typeahead.segment_file import write_segment
 from indexer.sinks.typeahead.shops import SegmentShop, segment_shop, stored_segment_shop
-from indexer.sinks.typeahead.store import PART_SUFFIX, TypeaheadStore, write_named
+from indexer.sinks.typeahead.store import TypeaheadStore, write_file
 
-# Shops that are in memory at a time, and letters of their texts and what is shown of them: some 100 MB.
+# The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
 _RUN_SHOPS: Final = 25_000
 _RUN_LETTERS: Final = 10_000_000
 
 
 class TypeaheadBuild:
-    """A typeahead that is being built; a context, at whose end nothing is left of an unfinished one."""
+    """A typeahead that is being built; the context removes the files of an unfinished one."""
 
-    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MOST_NUMBERED) -> None:
-        """Begin without shops.
+    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
+        """Start without shops.
 
         Args:
-            store: where its files go.
-            run_shops: how many shops are sorted in memory at a time.
-            most: how many shops, and how many texts, the segment may have; runs have far fewer.
+            store: the store of its files.
+            run_shops: the maximum number of shops that are sorted in memory.
+            most: the maximum number of shops, and of texts, of the segment; runs have far fewer.
         """
         self._store, self._run_shops, self._most = store, run_shops, most
         self._run = Run()
@@ -53,7 +51,7 @@ class TypeaheadBuild:
         self._drop_runs()
 
     def add_shop(self, shop: ShopDocument) -> None:
-        """Take a public shop in.
+        """Add a public shop.
 
         Raises:
             OSError: the shops so far can't be written.
@@ -61,17 +59,17 @@ class TypeaheadBuild:
         self.add(segment_shop(shop))
 
     def add(self, shop: SegmentShop) -> None:
-        """Take a shop in whose texts are made already. Errors as of `add_shop`."""
+        """Add a shop with its texts. Errors as of `add_shop`."""
         self._run.add(shop)
         if len(self._run) >= self._run_shops or self._run.letters >= _RUN_LETTERS:
             self._end_run()
 
     def add_category(self, category: CategoryDocument) -> None:
-        """Take a category in."""
+        """Add a category."""
         self.add_entry(CategoryEntry.of(category))
 
     def add_entry(self, category: CategoryEntry) -> None:
-        """Take a category in as an engine returns it."""
+        """Add a category as an engine returns it."""
         self._categories.append(category)
 
     def finish(self) -> str:
@@ -81,7 +79,7 @@ class TypeaheadBuild:
             The manifest's name.
 
         Raises:
-            OSError, SinkError: they can't be written, or would hold more than can be numbered.
+            OSError, SinkError: they can't be written, or have too many shops or texts.
         """
         if len(self._run) or not self._runs:
             self._end_run()
@@ -109,28 +107,22 @@ class TypeaheadBuild:
 def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
     """Write and store a manifest. Returns its name. Errors as of `TypeaheadBuild.finish`."""
     data = contents.to_bytes()
-    name = sha256(data).hexdigest()
-    part = store.directory / f"{os.getpid()}-manifest{PART_SUFFIX}"
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        path = write_named(store.directory, part, name, manifest.SUFFIX)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
+
+    def write(file: IO[bytes]) -> str:
+        file.write(data)
+        return sha256(data).hexdigest()
+
+    path = write_file(store.directory, manifest.SUFFIX, write)
     store.put(path)
-    return name
+    return path.stem
 
 
 def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
-    """Build the typeahead of a generation again from its stored shops and categories.
+    """Rebuild the typeahead of a generation from its stored shops and categories.
 
     Args:
-        reader: of the generation.
-        store: where its typeahead is; damaged files are replaced.
+        reader: reads the generation.
+        store: the store of its typeahead; damaged files are replaced.
 
     Returns:
         The name of the manifest that the stamp must name.

@@ -1,7 +1,7 @@
-"""Folding: segments are merged into one by a process of low priority, while commits go on.
+"""Folding: a process of low priority merges segments into one in the background, while commits continue.
 
-The process writes the merged segment into the folder and reports it. It changes nothing else, so killing it leaves
-files only that are tidied away. A later commit adopts the result (`editor`).
+The process writes the merged segment into the folder and reports it. It changes nothing else, so if it is killed, its
+files are removed as unneeded. A later commit adopts the result (`editor`).
 """
 
 import json
@@ -15,25 +15,25 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final, NamedTuple
 
-from index_mappings.typeahead.manifest import MOST_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
+from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.reading import open_segment
 
-# The base is merged as well when so large a part of it is elsewhere or gone.
+# The oldest segment is merged as well when more than one in so many of its shops are removed or newer elsewhere.
 _BASE_PART: Final = 4
 _NICENESS: Final = 19
 _END_S: Final = 5.0
-# What the process imports is what this one has, wherever it was started.
+# The process must import the same code as this one, whatever its working directory.
 _ROOT: Final = str(Path(__file__).parents[3])
 _LOG: Final = logging.getLogger(__name__)
 
 
 class Fold(NamedTuple):
-    """A finished fold.
+    """A finished merge.
 
     Attributes:
-        inputs: the segments that were merged, as they were when it began.
+        inputs: the merged segments, as they were at the start.
         result: the segment of their shops.
     """
 
@@ -42,21 +42,21 @@ class Fold(NamedTuple):
 
 
 class Folding:
-    """The fold of one sink: one at a time, and none outlives it."""
+    """Runs the background merges of one sink, one at a time; `close` ends the current one."""
 
     def __init__(self) -> None:
-        """Begin without one."""
+        """Start without a process."""
         self._process: subprocess.Popen[str] | None = None
         self._directory = Path()
         self._inputs: Covering = ()
 
     @property
     def process_id(self) -> int | None:
-        """The process that folds, also when it has ended and nobody has asked for its result."""
+        """The process of the current merge, until its result is fetched."""
         return None if self._process is None else self._process.pid
 
     def start(self, directory: Path, inputs: Covering) -> None:
-        """Begin to merge segments of a folder, unless a fold is running."""
+        """Start merging segments of a folder, unless a merge is running."""
         if self._process is not None or not inputs:
             return
         job = TypeaheadManifest((inputs,)).to_bytes()
@@ -66,8 +66,8 @@ class Folding:
             file.write(job)
             file.seek(0)
             try:
-                # In a session of its own, so that an interrupt of the terminal is for this process only.
-                self._process = subprocess.Popen(  # noqa: S603 - fixed words and a folder
+                # In its own session, so that an interrupt of the terminal reaches only this process.
+                self._process = subprocess.Popen(  # noqa: S603 - constants and a folder
                     command,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
                     stdin=file,
@@ -77,24 +77,24 @@ class Folding:
                     start_new_session=True,
                 )
             except OSError as error:
-                _LOG.warning("segments of the typeahead can't be folded: %s", error)
+                _LOG.warning("segments of the typeahead can't be merged: %s", error)
                 return
         self._directory, self._inputs = directory, inputs
 
     def finished(self, directory: Path) -> Fold | None:
-        """The fold of a folder that has finished since the last time; the one of another folder is dropped."""
+        """The merge that has finished since the last call; None if there is none, or its folder is another one."""
         process = self._process
         if process is None or process.poll() is None:
             return None
         answer, _ = process.communicate()
         self._process = None
         if process.returncode:
-            _LOG.warning("a fold of the typeahead ended with code %d and is tried again", process.returncode)
+            _LOG.warning("merging segments of the typeahead ended with code %d and is retried", process.returncode)
             return None
         return Fold(self._inputs, SegmentUse(*json.loads(answer))) if directory == self._directory else None
 
     def close(self) -> None:
-        """End the process, if there is one."""
+        """Terminate the process, if there is one."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -107,14 +107,14 @@ class Folding:
 
 
 def foldable(covering: Covering, small_shops: int) -> Covering:
-    """The segments of a covering that should be merged into one, neighbours; none where that gains nothing.
+    """The consecutive segments of a covering that should be merged into one; empty if none should.
 
     Args:
-        covering: the only one of a manifest.
+        covering: the only covering of a manifest.
         small_shops: commits rewrite the last segment while it has fewer shops.
     """
-    # Where there are as many as may be, the last one is rewritten although it is large.
-    is_settled = covering[-1].shops >= small_shops and len(covering) < MOST_SEGMENTS
+    # With the maximum number of segments, commits rewrite the last one although it is large.
+    is_settled = covering[-1].shops >= small_shops and len(covering) < MAX_SEGMENTS
     settled = covering if is_settled else covering[:-1]
     if not settled:
         return ()
@@ -130,7 +130,7 @@ def _removed(use: SegmentUse) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Merge the segments of the manifest that is read from standard input, and report the result as JSON.
+    """Merge the segments of a manifest that is read from standard input, and print the result as JSON.
 
     Args:
         arguments: the folder of the segments, and the manifest's name.

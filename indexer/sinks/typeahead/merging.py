@@ -1,7 +1,7 @@
-"""Merging segments: several in, one out that equals the segment made of the same shops directly.
+"""Merges segments into one that equals the segment built of the same shops directly.
 
-It goes through the texts of all inputs block by block, so that memory holds a few bytes for each shop and each text,
-and never the texts themselves. Sorting a block is merging in truth: Python's sort finds the runs that its inputs are.
+The texts of all inputs are read block by block, so that memory holds a few bytes for each shop and each text, and never
+all texts. Blocks are concatenated and sorted, which is a merge, because Python's sort detects sorted runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +17,9 @@ from index_mappings.typeahead.manifest import SegmentUse
 from index_mappings.typeahead.segment import ARRAYS, KEY, LACKING, LEADING, POSTING_BITS
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.arrays import (
+    ABOVE,
+    BELOW,
+    MARKS,
     NO_POSTING,
     Bools,
     Ints,
@@ -33,33 +36,29 @@ from indexer.sinks.typeahead.reading import Segment, live_shops
 from indexer.sinks.typeahead.rounds import Block, rest_reader, rounds, text_reader
 from indexer.sinks.typeahead.segment_file import Spill, write_segment
 
-# Shops and texts are numbered by the bits of an int32 that the marks of a posting leave.
-MOST_NUMBERED: Final = 1 << 31 - POSTING_BITS
-_MARKS: Final = (1 << POSTING_BITS) - 1
-# A posting within a number that sorts by the number of the text above it.
-_ABOVE: Final = 32
-_BELOW: Final = 0xFFFF_FFFF
+# The maximum number of shops and of texts: they are numbered by the bits of an int32 above a posting's marks.
+MAX_NUMBERED: Final = 1 << 31 - POSTING_BITS
 
 
 class Input(NamedTuple):
     """A segment to be merged.
 
     Attributes:
-        segment: it.
-        removed: a bitmap of the numbers that are left out, as in a manifest.
+        segment: the segment.
+        removed: a bitmap of the shops that are left out, as in a manifest.
     """
 
     segment: Segment
     removed: bytes = b""
 
 
-def merge(directory: Path, inputs: Sequence[Input], most: int = MOST_NUMBERED) -> SegmentUse:
-    """Write the segment of all shops of some segments.
+def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) -> SegmentUse:
+    """Write the segment of all current shops of some segments.
 
     Args:
-        directory: where it is written; what does not fit into memory is there meanwhile, without a name.
+        directory: the folder of the result, and of unnamed temporary files.
         inputs: one or more; no shop is current in two of them.
-        most: how many shops, and how many texts, a segment may have.
+        most: the maximum number of shops, and of texts, of a segment.
 
     Raises:
         OSError: it can't be written.
@@ -82,20 +81,13 @@ class _MergedTexts:
     """The texts of a merge.
 
     Attributes:
-        numbers: of each input the new number of each text; GONE where no current shop has it.
+        numbers: for each input the new number of each text; GONE if no current shop has it.
     """
 
     def __init__(
         self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill], most: int
     ) -> None:
-        """Prepare.
-
-        Args:
-            sources: arrays of each input.
-            shops: of each input the new number of each shop.
-            spill: begins an array in a file.
-            most: how many texts there may be.
-        """
+        # For each input its arrays, and the new number of each shop.
         self._sources, self._shops, self._spill, self._most = sources, shops, spill, most
         self.numbers = [np.full(len(arrays["firsts"]), GONE, np.int32) for arrays in sources]
         self._best_key: Ints = np.zeros(0, np.int32)
@@ -134,14 +126,10 @@ class _MergedTexts:
         }
 
     def _round(self, blocks: list[Block], before: int) -> tuple[list[str], Longs, Ints, Ints]:
-        """Merge the blocks of one round, and note the new numbers of their texts.
-
-        Args:
-            blocks: these.
-            before: how many texts came in earlier rounds.
+        """Merge the blocks of one round, and store the new numbers of their texts, of which `before` came earlier.
 
         Returns:
-            The texts, their first characters, their postings, and where those of each text begin.
+            The texts, their first characters, their postings, and the heads of each text's postings.
         """
         current = [self._current(block) for block in blocks]
         texts = [text for block, (has, _, _) in zip(blocks, current, strict=True) for text in _chosen(block.texts, has)]
@@ -149,9 +137,9 @@ class _MergedTexts:
             self._sources[block.source]["firsts"][block.low : block.high][has]
             for block, (has, _, _) in zip(blocks, current, strict=True)
         ]
-        order, ordered, fresh = _sorted(texts)
+        order, ordered, is_new = _sorted(texts)
         numbers = np.empty(len(texts), np.int32)
-        numbers[order] = np.cumsum(fresh) - 1
+        numbers[order] = np.cumsum(is_new) - 1
         keyed: list[Longs] = []
         start = 0
         for block, (has, owners, postings) in zip(blocks, current, strict=True):
@@ -160,14 +148,14 @@ class _MergedTexts:
             own[has] = numbers[start:end]
             start = end
             self.numbers[block.source][block.low : block.high] = np.where(has, own + np.int32(before), own)
-            keyed.append(own[owners].astype(np.int64) << _ABOVE | postings)
+            keyed.append(own[owners].astype(np.int64) << ABOVE | postings)
         sorted_postings = np.sort(np.concatenate(keyed))
-        merged = _chosen(ordered, fresh)
-        heads = heads_of(np.bincount(sorted_postings >> _ABOVE, minlength=len(merged)))
-        return merged, np.concatenate(firsts)[order][fresh], (sorted_postings & _BELOW).astype(np.int32), heads
+        merged = _chosen(ordered, is_new)
+        heads = heads_of(np.bincount(sorted_postings >> ABOVE, minlength=len(merged)))
+        return merged, np.concatenate(firsts)[order][is_new], (sorted_postings & BELOW).astype(np.int32), heads
 
     def _current(self, block: Block) -> tuple[Bools, Longs, Longs]:
-        """Of a block whether each text has a current shop, and of each current posting the text's place, and itself."""
+        """For each text of a block whether it has a current shop; the text of each current posting; these postings."""
         arrays = self._sources[block.source]
         heads = arrays["heads"][block.low : block.high + 1]
         postings = arrays["postings"][heads[0] : heads[-1]]
@@ -176,27 +164,27 @@ class _MergedTexts:
         owners = np.repeat(np.arange(len(block.texts)), np.diff(heads))[current]
         has = np.zeros(len(block.texts), np.bool_)
         has[owners] = True
-        return has, owners, shops[current].astype(np.int64) << POSTING_BITS | postings[current] & _MARKS
+        return has, owners, shops[current].astype(np.int64) << POSTING_BITS | postings[current] & MARKS
 
     def _merged_rests(self, lacking: int) -> dict[str, Items | Spill]:
         name = f"rests_{lacking}"
         firsts = self._spill(f"firsts_{lacking}")
         found: list[Ints] = [np.zeros(0, np.int32)]
-        # The last one is for GONE.
+        # The last item is for GONE.
         is_key = np.append(self._best_key != NO_POSTING, np.False_)
         readers = [rest_reader(arrays, lacking) for arrays in self._sources]
         for blocks in rounds([len(arrays[name]) for arrays in self._sources], readers):
             numbers = [self.numbers[block.source][self._of(block, name)] for block in blocks]
-            # A text may have been a key of shops only that are gone.
+            # A text may have been a key of removed shops only.
             keys = [is_key[own] for own in numbers]
             rests = [rest for block, key in zip(blocks, keys, strict=True) for rest in _chosen(block.texts, key)]
-            order, _, fresh = _sorted(rests)
+            order, _, is_new = _sorted(rests)
             own_firsts = [self._of(block, f"firsts_{lacking}")[key] for block, key in zip(blocks, keys, strict=True)]
             chosen = np.concatenate([own[key] for own, key in zip(numbers, keys, strict=True)])[order]
-            # Keys of one rest are in the order of their numbers, each once.
-            keyed = np.unique((np.cumsum(fresh) - 1) << _ABOVE | chosen)
-            firsts.append(np.concatenate(own_firsts)[order][fresh][keyed >> _ABOVE])
-            found.append((keyed & _BELOW).astype(np.int32))
+            # Distinct keys, those with the same rest in the order of their numbers.
+            keyed = np.unique((np.cumsum(is_new) - 1) << ABOVE | chosen)
+            firsts.append(np.concatenate(own_firsts)[order][is_new][keyed >> ABOVE])
+            found.append((keyed & BELOW).astype(np.int32))
         merged = np.concatenate(found)
         return {name: merged, f"firsts_{lacking}": firsts, f"best_{lacking}": best_tree(self._best_key[merged])}
 
@@ -205,7 +193,7 @@ class _MergedTexts:
 
 
 def _check_number(what: str, number: int, most: int) -> None:
-    """Refuse what could not be numbered, before a number runs over and the service refuses the segment."""
+    """Refuse a segment that is too large, before a number overflows and the service refuses the segment."""
     if number > most:
         raise SinkError(
             f"the typeahead would have more than {most:,} {what}, which is all that a segment can number: leave "
@@ -214,12 +202,12 @@ def _check_number(what: str, number: int, most: int) -> None:
 
 
 def _sorted(texts: list[str]) -> tuple[list[int], list[str], Bools]:
-    """Sort texts. Returns their places in order, they themselves, and whether each differs from the one before."""
+    """Sort texts. Returns their indices in order, the sorted texts, and whether each differs from the previous one."""
     order = sorted(range(len(texts)), key=texts.__getitem__)
     ordered = list(map(texts.__getitem__, order))
-    fresh = np.ones(len(ordered), np.bool_)
-    fresh[1:] = np.fromiter(map(ne, ordered, islice(ordered, 1, None)), np.bool_, max(0, len(ordered) - 1))
-    return order, ordered, fresh
+    is_new = np.ones(len(ordered), np.bool_)
+    is_new[1:] = np.fromiter(map(ne, ordered, islice(ordered, 1, None)), np.bool_, max(0, len(ordered) - 1))
+    return order, ordered, is_new
 
 
 def _chosen(texts: list[str], flags: Bools) -> list[str]:

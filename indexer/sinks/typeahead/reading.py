@@ -1,10 +1,10 @@
-"""Reading segments and manifests back: for whoever writes the next ones, and for comparing them with the index."""
+"""Reads segments and manifests, for writing the next ones and for comparing them with the index."""
 
 import mmap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Final
 
@@ -18,36 +18,36 @@ from indexer.sinks.typeahead.arrays import Bools, Items, unpack_bits
 from indexer.sinks.typeahead.segment_file import Contents
 from indexer.sinks.typeahead.store import TypeaheadStore
 
-# Files whose hash need not be computed again: those of a few manifests.
+# The number of files whose check is cached: those of a few manifests.
 _CHECKED: Final = 32
 
 
 class Segment:
-    """A segment whose arrays are in memory or mapped into it."""
+    """A segment whose arrays are in memory or memory-mapped."""
 
     def __init__(self, contents: Contents) -> None:
-        """Take what was read or made."""
+        """Open contents that were read or built."""
         self.contents = contents
         arrays = contents.arrays
-        # Single items of these are read far faster than an array's.
+        # Memoryviews, because reading a single item of one is far faster than of an array.
         self._by_id, self._id_ends = arrays["by_id"].data, arrays["id_ends"].data
         self._ids = arrays["ids"].data
         self._shown_ends, self._shown = arrays["shown_ends"].data, arrays["shown"].data
 
     def number(self, shop_id: str) -> int | None:
-        """The number of a shop; None where the segment has none of this id."""
-        wanted = shop_id.encode()
-        place = bisect_left(self._by_id, wanted, key=self._id)
-        if place < len(self._by_id) and self._id(number := self._by_id[place]) == wanted:
+        """The number of a shop; None if the segment has no shop of this id."""
+        encoded = shop_id.encode()
+        position = bisect_left(self._by_id, encoded, key=self._id)
+        if position < len(self._by_id) and self._id(number := self._by_id[position]) == encoded:
             return number
         return None
 
     def shown(self, after: str, end: str | None, removed: bytes) -> Iterator[Shown]:
-        """What suggestions show of the shops after one id up to another, without those that are removed.
+        """The suggestions' fields of the shops in a range of ids, without removed shops.
 
         Args:
-            after: the shops after this id.
-            end: and up to this one; None for all that follow.
+            after: the id before the range.
+            end: the last id of the range; None for no end.
             removed: a bitmap, as in a manifest.
         """
         first = bisect_right(self._by_id, after.encode(), key=self._id)
@@ -68,10 +68,10 @@ class Segment:
 
 
 def open_segment(path: Path) -> Segment:
-    """Map a segment's file into memory.
+    """Map a segment's file into memory, and check its hash.
 
     Raises:
-        OSError, ValueError: it is missing, or not what its name says.
+        OSError, ValueError: it is missing or damaged.
     """
     with path.open("rb") as file:
         found = path.stat()
@@ -85,11 +85,6 @@ def open_segment(path: Path) -> Segment:
     return Segment(Contents(header.shops, header.countries, header.categories, arrays))
 
 
-def fetch_segment(store: TypeaheadStore, name: str) -> Segment:
-    """Open a segment of a store. Errors as of the store and of `open_segment`."""
-    return open_segment(store.fetch(name, segment.SUFFIX))
-
-
 def fetch_manifest(store: TypeaheadStore, name: str) -> TypeaheadManifest:
     """Read a manifest of a store.
 
@@ -100,19 +95,19 @@ def fetch_manifest(store: TypeaheadStore, name: str) -> TypeaheadManifest:
 
 
 def is_removed(removed: bytes, number: int) -> bool:
-    """Whether a bitmap of a manifest has the bit of a number."""
+    """Whether a number is in a bitmap of a manifest."""
     byte = number >> 3
     return byte < len(removed) and bool(removed[byte] >> (number & 7) & 1)
 
 
 def live_shops(shops: int, removed: bytes) -> Bools:
-    """Of each number whether its shop is still current."""
+    """For each number whether its shop is still current."""
     return ~unpack_bits(np.frombuffer(removed, np.uint8), shops)
 
 
 @lru_cache(maxsize=_CHECKED)
 def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
-    """Compare a file with its name; a file that is another one is checked again.
+    """Compare a file's hash with its name; the other arguments make the cache miss for a changed file.
 
     Raises:
         OSError, ValueError: it can't be read, or is damaged.
@@ -124,15 +119,12 @@ def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
 
 def file_hash(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
-    found = sha256()
     with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            found.update(chunk)
-    return found.hexdigest()
+        return file_digest(file, "sha256").hexdigest()
 
 
 def damaged_files(store: TypeaheadStore, manifest_name: str) -> tuple[str, ...]:
-    """The files of a manifest, itself among them, that are missing or not what their names say; reads all of them.
+    """The files of a manifest, itself included, that are missing or damaged; reads all of them.
 
     Raises:
         SinkError: the store failed.

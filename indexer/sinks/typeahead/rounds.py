@@ -1,4 +1,4 @@
-"""Going through sorted texts of several segments together, some of each at a time, so that few are in memory."""
+"""Reads the sorted texts of several segments in parallel, in rounds, so that few are in memory."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,10 +9,10 @@ import numpy as np
 
 from indexer.sinks.typeahead.arrays import Items, heads_of, spans
 
-# Texts that are in memory, of all inputs together.
-_MOST_TEXTS: Final = 100_000
+# The maximum number of texts in memory, of all inputs together.
+_MAX_TEXTS: Final = 100_000
 
-# Reads the texts from one place up to another.
+# Reads the texts of a half-open range of positions.
 Reader = Callable[[int, int], list[str]]
 
 
@@ -21,8 +21,8 @@ class Block(NamedTuple):
 
     Attributes:
         source: number of the input.
-        low, high: their places in it.
-        texts: they themselves.
+        low, high: their positions in it.
+        texts: the texts.
     """
 
     source: int
@@ -31,23 +31,23 @@ class Block(NamedTuple):
     texts: list[str]
 
 
-def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MOST_TEXTS) -> Iterator[list[Block]]:
-    """Read sorted texts so that equal ones come in one round, and no text comes before a smaller one's round.
+def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TEXTS) -> Iterator[list[Block]]:
+    """Read sorted texts in rounds of ascending texts; equal texts are in the same round.
 
     Args:
-        counts: of each input, how many texts it has.
-        readers: of each input.
-        most: how many texts are in memory at a time, unless more are equal.
+        counts: the number of texts of each input.
+        readers: the reader of each input.
+        most: the maximum number of texts in memory, unless more are equal.
 
     Yields:
-        The next block of each input that has one.
+        The blocks of a round, one for each input that has texts in it.
     """
-    inputs = [_Waiting(source, count, readers[source]) for source, count in enumerate(counts)]
+    inputs = [_Pending(source, count, readers[source]) for source, count in enumerate(counts)]
     step = max(1, most // max(1, len(inputs)))
     while True:
         for entry in inputs:
             entry.fill(step)
-        # Nothing is known yet of what follows the last text of an input that is not read to its end.
+        # Inputs that are not read to the end may continue with any text from their last one on.
         bound = min((entry.texts[-1] for entry in inputs if not entry.is_read), default=None)
         blocks = [block for entry in inputs if (block := entry.take(bound)).texts]
         if blocks:
@@ -60,8 +60,8 @@ def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MOST_T
                     entry.fill(len(entry.texts) + step)
 
 
-class _Waiting:
-    """Texts of one input that were read and have not been in a round yet."""
+class _Pending:
+    """Texts of one input that were read and not returned yet."""
 
     def __init__(self, source: int, count: int, read: Reader) -> None:
         self._source, self._count, self._read = source, count, read
@@ -70,17 +70,17 @@ class _Waiting:
 
     @property
     def is_read(self) -> bool:
-        """Whether no more follow."""
+        """Whether all texts of the input were read."""
         return self._low + len(self.texts) == self._count
 
-    def fill(self, wanted: int) -> None:
-        """Read until so many wait, or all that there are."""
-        begin, end = self._low + len(self.texts), min(self._count, self._low + wanted)
+    def fill(self, size: int) -> None:
+        """Read until `size` texts are pending, or the input ends."""
+        begin, end = self._low + len(self.texts), min(self._count, self._low + size)
         if begin < end:
             self.texts += self._read(begin, end)
 
     def take(self, bound: str | None) -> Block:
-        """Take those below a text; None for all."""
+        """Remove and return the texts below a bound; all for None."""
         cut = len(self.texts) if bound is None else bisect_left(self.texts, bound)
         block = Block(self._source, self._low, self._low + cut, self.texts[:cut])
         self._low += cut
@@ -100,15 +100,15 @@ def text_reader(arrays: Mapping[str, Items]) -> Reader:
 
 
 def rest_reader(arrays: Mapping[str, Items], lacking: int) -> Reader:
-    """A reader of what is left of a segment's keys without the character at a place, in the order of that."""
+    """A reader of a segment's keys without the character at a position, in their own order."""
     offsets, letters, numbers = arrays["offsets"], arrays["letters"], arrays[f"rests_{lacking}"]
 
     def read(low: int, high: int) -> list[str]:
         found = numbers[low:high]
         starts = offsets[found]
         heads = heads_of(offsets[found + 1] - starts)
-        places = np.delete(spans(starts, np.diff(heads)), heads[:-1] + lacking)
-        return _texts(letters[places], heads - np.arange(len(heads), dtype=np.int32))
+        indices = np.delete(spans(starts, np.diff(heads)), heads[:-1] + lacking)
+        return _texts(letters[indices], heads - np.arange(len(heads), dtype=np.int32))
 
     return read
 

@@ -1,8 +1,7 @@
-"""A segment made of shops directly, in memory: a part of a build, or a micro-batch of changes."""
+"""Builds a segment of shops in memory: a part of a build, or a micro-batch of changes."""
 
 from array import array
 from itertools import chain
-from typing import Final
 
 import numpy as np
 
@@ -10,6 +9,8 @@ from index_mappings.documents import ANY_MARKET, WORLDWIDE
 from index_mappings.tiers import ONE_TYPO_MIN
 from index_mappings.typeahead.segment import ARRAYS, KEY, LACKING, LEADING, POSTING_BITS
 from indexer.sinks.typeahead.arrays import (
+    ABOVE,
+    BELOW,
     NO_POSTING,
     Bools,
     Ints,
@@ -27,16 +28,16 @@ from indexer.sinks.typeahead.arrays import (
 from indexer.sinks.typeahead.segment_file import Contents
 from indexer.sinks.typeahead.shops import SegmentShop
 
-# A posting within a number that sorts by what is above it.
-_ABOVE: Final = 32
-_MARKS: Final = (1 << POSTING_BITS) - 1
-
 
 class Run:
-    """Shops that come in any order, each once."""
+    """Shops in any order, each once.
+
+    Attributes:
+        letters: the number of characters of all texts and of bytes of all suggestions.
+    """
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without shops."""
         self._shops: list[tuple[float, str, bytes, tuple[str, ...], tuple[str, ...]]] = []
         self._codes: dict[str, int] = {}
         self._occurring, self._marks, self._counts = array("i"), array("b"), array("i")
@@ -46,7 +47,7 @@ class Run:
         return len(self._shops)
 
     def add(self, shop: SegmentShop) -> None:
-        """Take a shop in."""
+        """Add a shop."""
         codes = self._codes
         self._shops.append((shop.popularity, shop.id, shop.shown, shop.markets, shop.categories))
         self._occurring.extend([codes.setdefault(text, len(codes)) for text in shop.texts])
@@ -57,8 +58,8 @@ class Run:
     def contents(self) -> Contents:
         """The segment of these shops."""
         shops = self._shops
-        order = sorted(range(len(shops)), key=lambda place: (-shops[place][0], shops[place][1]))
-        ranked = [shops[place] for place in order]
+        order = sorted(range(len(shops)), key=lambda index: (-shops[index][0], shops[index][1]))
+        ranked = [shops[index] for index in order]
         numbers = np.empty(len(order), np.int64)
         numbers[order] = np.arange(len(order))
         owners = np.repeat(numbers, np.asarray(self._counts))
@@ -69,20 +70,15 @@ class Run:
         return Contents(len(ranked), countries, categories, typed)
 
     def _texts(self, owners: Longs, shops: int) -> dict[str, Items]:
-        """The arrays of texts.
-
-        Args:
-            owners: the shop's number of each text's occurrence, in the order in which they came.
-            shops: how many there are.
-        """
+        """The arrays of texts; `owners` are the shops' numbers of all occurrences of texts, as they were added."""
         texts = sorted(self._codes)
-        places = np.empty(len(texts), np.int64)
-        places[[self._codes[text] for text in texts]] = np.arange(len(texts))
-        occurring = places[np.asarray(self._occurring)]
+        numbers = np.empty(len(texts), np.int64)
+        numbers[[self._codes[text] for text in texts]] = np.arange(len(texts))
+        occurring = numbers[np.asarray(self._occurring)]
         marks = np.asarray(self._marks)
-        by_text = np.sort(occurring << _ABOVE | owners << POSTING_BITS | marks)
-        by_shop = np.sort(owners << _ABOVE | occurring << POSTING_BITS | marks)
-        postings = (by_text & 0xFFFF_FFFF).astype(np.int32)
+        by_text = np.sort(occurring << ABOVE | owners << POSTING_BITS | marks)
+        by_shop = np.sort(owners << ABOVE | occurring << POSTING_BITS | marks)
+        postings = (by_text & BELOW).astype(np.int32)
         heads = heads_of(np.bincount(occurring, minlength=len(texts)))
         best_key = best_postings(postings, heads, KEY)
         letters, offsets = letters_of(texts), heads_of(lengths_of(texts))
@@ -93,17 +89,17 @@ class Run:
             "heads": heads,
             "postings": postings,
             "own_heads": heads_of(np.bincount(owners, minlength=shops)),
-            "own": (by_shop & 0xFFFF_FFFF).astype(np.int32),
+            "own": (by_shop & BELOW).astype(np.int32),
             "best_leading": best_tree(best_postings(postings, heads, LEADING)),
             "best_key": best_tree(best_key),
         }
         keys = np.flatnonzero((best_key != NO_POSTING) & (np.diff(offsets) >= ONE_TYPO_MIN)).tolist()
         for lacking in LACKING:
             rests = [text[:lacking] + text[lacking + 1 :] for text in map(texts.__getitem__, keys)]
-            # Keys are ascending, and sorting leaves those of one rest in order.
+            # Keys are ascending, and the sort is stable, so keys with the same rest stay in order.
             order = sorted(range(len(keys)), key=rests.__getitem__)
-            sequence = np.array([keys[place] for place in order], np.int32)
-            sorted_rests = [rests[place] for place in order]
+            sequence = np.array([keys[index] for index in order], np.int32)
+            sorted_rests = [rests[index] for index in order]
             arrays[f"rests_{lacking}"] = sequence
             arrays[f"firsts_{lacking}"] = firsts_of(letters_of(sorted_rests), heads_of(lengths_of(sorted_rests)))
             arrays[f"best_{lacking}"] = best_tree(best_key[sequence])
@@ -112,9 +108,9 @@ class Run:
 
 def _markets(listed: list[tuple[str, ...]]) -> tuple[tuple[str, ...], dict[str, Items]]:
     """The bitmaps of markets, and the countries of their rows."""
-    distinct = {markets: place for place, markets in enumerate(dict.fromkeys(listed))}
+    distinct = {markets: kind for kind, markets in enumerate(dict.fromkeys(listed))}
     kinds = np.fromiter(map(distinct.__getitem__, listed), np.int64, len(listed))
-    # Where it sells everywhere, a country that it names besides says nothing.
+    # Countries of a shop that sells everywhere need no row.
     named = set(chain.from_iterable(markets for markets in distinct if WORLDWIDE not in markets))
     countries = ("", *sorted(named - {ANY_MARKET}))
     rows: dict[str, list[Ints]] = {"markets": [], "known": []}
@@ -128,7 +124,7 @@ def _markets(listed: list[tuple[str, ...]]) -> tuple[tuple[str, ...], dict[str, 
 
 
 def _categories(listed: list[tuple[str, ...]]) -> tuple[tuple[str, ...], dict[str, Items]]:
-    """Which categories each shop carries and the other way round, and their slugs."""
+    """The categories of each shop, the shops of each category, and the slugs."""
     slugs = tuple(sorted(set(chain.from_iterable(listed))))
     numbers = {slug: number for number, slug in enumerate(slugs)}
     own = [sorted({numbers[slug] for slug in carried}) for carried in listed]
@@ -145,7 +141,7 @@ def _categories(listed: list[tuple[str, ...]]) -> tuple[tuple[str, ...], dict[st
 
 
 def _columns(ranked: list[tuple[float, str, bytes, tuple[str, ...], tuple[str, ...]]]) -> dict[str, Items]:
-    """What there is one of for each shop."""
+    """The arrays with one value for each shop."""
     shown = [shop[2] for shop in ranked]
     ids = [shop[1].encode("ascii") for shop in ranked]
     return {

@@ -1,7 +1,5 @@
-"""Writing the file of a segment: its arrays in order, its header, and the name that follows from its bytes."""
+"""Writes the file of a segment: its arrays in order, its header, and the name, which is its hash."""
 
-import itertools
-import os
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -14,21 +12,20 @@ import numpy as np
 from index_mappings.typeahead.manifest import SegmentUse
 from index_mappings.typeahead.segment import ALIGNMENT, ARRAYS, SUFFIX, Header, Part, header_bytes
 from indexer.sinks.typeahead.arrays import Items
-from indexer.sinks.typeahead.store import PART_SUFFIX, write_named
+from indexer.sinks.typeahead.store import write_file
 
 _COPY_BYTES: Final = 1 << 20
-_COUNTER: Final = itertools.count()
 
 
 class Spill:
-    """An array that grows in a file instead of in memory. The file has no name and ends with the object."""
+    """An array that grows in an unnamed temporary file instead of in memory; the context closes the file."""
 
     def __init__(self, directory: Path, dtype: str) -> None:
-        """Begin an empty array.
+        """Start with an empty array.
 
         Args:
-            directory: of the file.
-            dtype: of its items.
+            directory: the folder of the file.
+            dtype: numpy's name of the items' type.
         """
         self._dtype = np.dtype(dtype)
         self._file: IO[bytes] = TemporaryFile(dir=directory)  # noqa: SIM115 - closed by the context
@@ -46,26 +43,26 @@ class Spill:
         return self._bytes // self._dtype.itemsize
 
     def append(self, items: Items) -> None:
-        """Add items at the end."""
+        """Append items."""
         data = np.ascontiguousarray(items, self._dtype).data
         self._file.write(data)
         self._bytes += data.nbytes
 
     def chunks(self) -> Iterator[bytes]:
-        """Read all of it, some bytes at a time."""
+        """The bytes of the array in blocks."""
         self._file.seek(0)
         while chunk := self._file.read(_COPY_BYTES):
             yield chunk
 
 
 class Contents(NamedTuple):
-    """All that a segment consists of.
+    """The contents of a segment.
 
     Attributes:
-        shops: how many.
+        shops: the number of shops.
         countries: of the rows of `markets` and `known`, the first of which is "".
         categories: slugs, by number.
-        arrays: by the names of ARRAYS.
+        arrays: the arrays of ARRAYS, by name.
     """
 
     shops: int
@@ -81,32 +78,27 @@ def write_segment(
     categories: tuple[str, ...],
     arrays: Mapping[str, Items | Spill],
 ) -> SegmentUse:
-    """Write a segment into a folder, whole or not at all; it is durable then.
+    """Write a durable segment into a folder, completely or not at all.
 
     Args:
         directory: the folder.
-        shops: how many it holds.
+        shops: the number of shops.
         countries: of the rows of `markets` and `known`.
         categories: slugs, by number.
-        arrays: those of ARRAYS, by name.
+        arrays: the arrays of ARRAYS, by name.
 
     Raises:
         OSError: it can't be written.
     """
-    part = directory / f"{os.getpid()}-{next(_COUNTER)}{PART_SUFFIX}"
-    try:
-        with part.open("wb") as file:
-            writing = _Hashed(file)
-            parts = {name: writing.array(arrays[name], dtype) for name, dtype in ARRAYS.items()}
-            writing.write(header_bytes(Header(shops, countries, categories, parts), writing.size))
-            file.flush()
-            os.fsync(file.fileno())
-        name = writing.digest()
-        write_named(directory, part, name, SUFFIX)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return SegmentUse(name, writing.size, shops)
+
+    def write(file: IO[bytes]) -> str:
+        hashed = _Hashed(file)
+        parts = {name: hashed.array(arrays[name], dtype) for name, dtype in ARRAYS.items()}
+        hashed.write(header_bytes(Header(shops, countries, categories, parts), hashed.size))
+        return hashed.digest()
+
+    path = write_file(directory, SUFFIX, write)
+    return SegmentUse(path.stem, path.stat().st_size, shops)
 
 
 class _Hashed:

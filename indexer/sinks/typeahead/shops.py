@@ -1,4 +1,4 @@
-"""What a segment holds of a shop, whether the shop comes as a document or from an index."""
+"""The data of a shop in a segment, from its document or from its stored part in an index."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -11,12 +11,12 @@ from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, W
 
 
 class SegmentShop(NamedTuple):
-    """What a segment holds of a shop.
+    """The data of a shop in a segment.
 
     Attributes:
         id: its id, ASCII.
-        popularity: 0 where the source states none, as in M1.
-        shown: JSON of what a suggestion shows.
+        popularity: 0 if the source states none, as in M1.
+        shown: JSON of the suggestion's fields.
         markets: as in its document.
         categories: slugs.
         texts: each text by which it is found, with its marks.
@@ -31,12 +31,12 @@ class SegmentShop(NamedTuple):
 
 
 def segment_shop(shop: ShopDocument) -> SegmentShop:
-    """What a segment holds of a shop that was projected."""
+    """The data of a shop from its document."""
     return _segment_shop(shown_part(shop), shop.markets, shop.categories, marked_texts(shop))
 
 
 def stored_segment_shop(stored: Mapping[str, Any]) -> SegmentShop:
-    """The same from the stored part of a shop, which has no forms: they are made again."""
+    """The data of a shop from its stored part, which has no forms; these are computed again."""
     domain, categories = stored["domain"], tuple(stored["categories"])
     shown = (stored["id"], stored["name"], domain, categories[0], stored["popularity"])
     forms = shop_forms(stored["name"], stored["aliases"], domain)
@@ -63,6 +63,6 @@ def _add(marks: dict[str, int], mark: int, texts: Iterable[str]) -> None:
 def _segment_shop(
     shown: Shown, markets: tuple[str, ...], categories: tuple[str, ...], texts: dict[str, int]
 ) -> SegmentShop:
-    # A popularity of -0.0 is 0, as in `rank_key`.
+    # Adding 0.0 changes -0.0 to 0.0, as in `rank_key`.
     popularity = (shown[4] or 0.0) + 0.0
     return SegmentShop(shown[0], popularity, orjson.dumps(shown), markets, categories, texts)

@@ -1,96 +1,121 @@
-"""Where the files of one generation's typeahead are: a local folder, and for a server of indices its documents."""
+"""Storage of the files of a generation's typeahead: a local folder, and with OpenSearch also documents of an index."""
 
+import itertools
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import IO, Final, Protocol
 
 from index_mappings.typeahead import manifest, segment
 
-# A file that is being written; it gets its name when it is whole.
+# The suffix of a file that is being written; it is renamed when it is complete.
 PART_SUFFIX: Final = ".part"
-# Files younger than this may belong to a writer that has not referred to them yet.
+# Younger files may belong to a writer whose manifest does not name them yet.
 GRACE_S: Final = 60.0
 _SUFFIXES: Final = (segment.SUFFIX, manifest.SUFFIX, PART_SUFFIX)
+_COUNTER: Final = itertools.count()
 
 
 class TypeaheadStore(Protocol):
-    """The files of one generation's typeahead. Every method may raise OSError or SinkError."""
+    """The files of a generation's typeahead. Every method may raise OSError or SinkError."""
 
     @property
     def directory(self) -> Path:
-        """The local folder of the files, each by its name and suffix; it exists."""
+        """The local folder of the files, which exists; the path of a file is its name and suffix."""
 
     def fetch(self, name: str, suffix: str) -> Path:
-        """Return the local path of a file after making sure that it is there and whole.
+        """Return the local path of a file, which is fetched if necessary.
 
         Args:
             name: SHA-256 of its bytes, in hexadecimal.
-            suffix: of its kind, with the dot.
+            suffix: the suffix of its kind, with the dot.
 
         Raises:
             OSError, ValueError: it is missing or damaged.
         """
 
     def put(self, path: Path) -> None:
-        """Make a file of `directory` durable where readers find it; after that a stamp may lead to it."""
+        """Make a file of `directory` durable where readers find it, so that a stamp may refer to it."""
 
-    def tidy(self, keep: Collection[str]) -> None:
-        """Remove the files that no reader can still need.
+    def tidy(self, needed: Collection[str]) -> None:
+        """Remove files, except those younger than GRACE_S.
 
         Args:
-            keep: names, without suffixes, of what must stay; whatever is younger than GRACE_S stays too.
+            needed: names, without suffixes, of the files to retain.
         """
 
 
 class LocalStore:
-    """The folder itself is where readers find the files: the embedded engine's store."""
+    """The store of the embedded engine, whose readers use the local folder itself."""
 
     def __init__(self, directory: Path) -> None:
-        """Name the folder, and make it where it is missing."""
+        """Create the folder if it is missing."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
 
     def fetch(self, name: str, suffix: str) -> Path:
-        """Find a file. Whoever reads it compares its bytes with its name."""
+        """Return the path of a file, whose reader checks its hash."""
         path = self.directory / f"{name}{suffix}"
         path.stat()
         return path
 
     def put(self, path: Path) -> None:
-        """Do nothing: a file gets its name when it is durable."""
+        """Do nothing, because a named file is durable."""
 
-    def tidy(self, keep: Collection[str]) -> None:
+    def tidy(self, needed: Collection[str]) -> None:
         """Remove files of the folder."""
-        remove_files(self.directory, keep)
+        remove_files(self.directory, needed)
 
 
-def remove_files(directory: Path, keep: Collection[str], grace: float = GRACE_S) -> None:
-    """Remove segments, manifests and what killed writers left in a folder.
+def remove_files(directory: Path, needed: Collection[str], grace: float = GRACE_S) -> None:
+    """Remove segments, manifests and temporary files of killed writers.
 
     Args:
         directory: the folder.
-        keep: names, without suffixes, of what must stay.
-        grace: files younger than so many seconds stay as well.
+        needed: names, without suffixes, of the files to retain.
+        grace: files younger than so many seconds are retained as well.
     """
     newest = time.time() - grace
     for path in directory.iterdir():
-        if path.suffix in _SUFFIXES and path.stem not in keep:
-            with suppress(OSError):  # another one may have removed it
+        if path.suffix in _SUFFIXES and path.stem not in needed:
+            with suppress(OSError):  # another process may have removed it
                 if path.stat().st_mtime <= newest:
                     path.unlink()
 
 
-def write_named(directory: Path, part: Path, name: str, suffix: str) -> Path:
-    """Give a whole and synchronized file its name, so that it survives a loss of power.
+def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], str]) -> Path:
+    """Write a durable file, completely or not at all.
 
     Args:
         directory: its folder.
-        part: what it is called so far.
+        suffix: the suffix of its kind.
+        write: writes its content and returns its name, the SHA-256 of the content.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    part = directory / f"{os.getpid()}-{next(_COUNTER)}{PART_SUFFIX}"
+    try:
+        with part.open("wb") as file:
+            name = write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        return write_named(directory, part, name, suffix)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_named(directory: Path, part: Path, name: str, suffix: str) -> Path:
+    """Rename a complete and synchronized file to its final name, so that it survives a loss of power.
+
+    Args:
+        directory: its folder.
+        part: its temporary path.
         name: SHA-256 of its bytes.
-        suffix: of its kind.
+        suffix: the suffix of its kind.
     """
     path = directory / f"{name}{suffix}"
     part.replace(path)

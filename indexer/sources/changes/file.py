@@ -1,8 +1,7 @@
-"""A file of changes that others append to, followed from a place that is kept with what was applied (G3).
+"""Follows a file of changes that others append to, from a position that is stored with the applied changes (G3).
 
-Only whole lines are read: one without its line feed is being written. A file that was replaced or cut short is read
-from its beginning, which does no harm, as versions decide; what nobody had read of the former one is gone, and found
-again by a full build.
+Only whole lines are read: a line without its line feed is still being written. A file that was replaced or truncated is
+read from its beginning, which is safe, as versions decide; unread lines of the former file are lost until a full build.
 """
 
 import hashlib
@@ -20,23 +19,23 @@ from indexer.sources.lines import MAX_LINE, LineCutter
 from indexer.sources.protocol import ChangeBatch
 
 _LOG: Final = logging.getLogger(__name__)
-# Longer than any line, so that each call gets on.
+# Longer than any line, so that each call makes progress.
 _BLOCK: Final = 4 * 1024 * 1024
-_SEEN: Final = 1_024
-# What is gone through to count the lines that wait: a larger backlog is told as one of so many lines.
-_COUNTED: Final = 64 * 1024 * 1024
+_MARK_BYTES: Final = 1_024
+# Bytes in which unread lines are counted; the lines of a larger backlog are not counted to the end.
+_BACKLOG_BYTES: Final = 64 * 1024 * 1024
 
 _Count = Annotated[int, Field(ge=0)]
 
 
 class _Position(BaseModel):
-    """A place in the file.
+    """A position in the file.
 
     Attributes:
         offset: the bytes before it.
         line: the lines before it.
         skipping: whether it is within a line that is too long and was refused.
-        mark: of the first and the last bytes before it, by which the file is known again.
+        mark: a digest of the first and the last bytes before it, which identifies the file.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -48,14 +47,14 @@ class _Position(BaseModel):
 
 
 class ChangeFile:
-    """A growing NDJSON file of changes, which need not be there yet.
+    """A growing NDJSON file of changes, which need not exist yet.
 
     Args:
         path: the file.
-        lenient: pass over unknown fields.
+        lenient: ignore unknown fields.
 
     Raises:
-        CatalogueError: it is gzipped, so that nobody can append to it.
+        CatalogueError: it is gzipped, so that nothing can be appended.
     """
 
     kind: Final = "file"
@@ -66,7 +65,7 @@ class ChangeFile:
             raise CatalogueError(f"{path.name} is gzipped and cannot be followed: write the changes as plain NDJSON")
         self._path = path
         self._lenient = lenient
-        self._told: str | None = None
+        self._warned_of: str | None = None
 
     @property
     def name(self) -> str:
@@ -78,38 +77,38 @@ class ChangeFile:
         """The file."""
         return self._path
 
-    def read(self, position: str | None, most: int) -> ChangeBatch:
-        """The next changes; none while the file is not there.
+    def read(self, position: str | None, limit: int) -> ChangeBatch:
+        """The next changes; none while the file does not exist.
 
         Raises:
-            CatalogueError: it cannot be read, or is no file.
+            CatalogueError: it cannot be read, or is not a regular file.
         """
         try:
-            # Asked before it is opened: a pipe would be waited for.
+            # Checked before opening, which would block on a pipe.
             if not stat.S_ISREG(self._path.stat().st_mode):
                 raise CatalogueError(f"{self._path} is no regular file: follow a pipe by standard input")
             with self._path.open("rb") as file:
-                return self._read(file, position, most)
+                return self._read(file, position, limit)
         except FileNotFoundError:
             return ChangeBatch((), (), position, more=False)
         except OSError as error:
             raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
 
-    def whereabouts(self, position: str | None) -> str | None:
-        """Lines and bytes before it."""
-        place = None if position is None else _parsed(position)
-        return None if place is None else f"line {place.line}, byte {place.offset}"
+    def describe_position(self, position: str | None) -> str | None:
+        """The lines and bytes before it."""
+        found = None if position is None else _parsed(position)
+        return None if found is None else f"line {found.line}, byte {found.offset}"
 
-    def waiting(self, position: str | None) -> int | None:
-        """The whole lines behind it; of a large backlog only the first ones are counted."""
-        place = None if position is None else _parsed(position)
-        lines, left = 0, _COUNTED
+    def backlog(self, position: str | None) -> int | None:
+        """The whole lines after it; only the first ones of a large backlog are counted."""
+        found = None if position is None else _parsed(position)
+        lines, remaining = 0, _BACKLOG_BYTES
         try:
             with self._path.open("rb") as file:
-                file.seek(0 if place is None else place.offset)
-                while left > 0 and (block := file.read(min(left, _BLOCK))):
+                file.seek(0 if found is None else found.offset)
+                while remaining > 0 and (block := file.read(min(remaining, _BLOCK))):
                     lines += block.count(b"\n")
-                    left -= len(block)
+                    remaining -= len(block)
         except FileNotFoundError:
             return 0
         except OSError as error:
@@ -117,41 +116,41 @@ class ChangeFile:
         return lines
 
     def close(self) -> None:
-        """Nothing is held open between two reads."""
+        """Do nothing: the file is closed after each read."""
 
-    def _read(self, file: BinaryIO, position: str | None, most: int) -> ChangeBatch:
-        begun, first, last = self._found_again(file, position)
-        cutter = LineCutter(begun.line, skipping=begun.skipping)
-        file.seek(begun.offset)
+    def _read(self, file: BinaryIO, position: str | None, limit: int) -> ChangeBatch:
+        start, first, last = self._resume(file, position)
+        cutter = LineCutter(start.line, skipping=start.skipping)
+        file.seek(start.offset)
         block = file.read(_BLOCK)
         cutter.feed(block)
-        changes, refused = gather(cutter, lambda: False, self.name, most, lenient=self._lenient)
+        changes, refused = gather(cutter, lambda: False, self.name, limit, lenient=self._lenient)
         if not cutter.more and len(block) == _BLOCK:
             cutter.feed(file.read(MAX_LINE + 1))
-        # The mark is of the bytes that were read, not of those that may have taken their place meanwhile.
+        # The mark is made of the bytes that were read: those in the file may have been replaced meanwhile.
         consumed = block[: cutter.consumed]
-        now = _Position(
-            offset=begun.offset + len(consumed),
+        end = _Position(
+            offset=start.offset + len(consumed),
             line=cutter.number,
             skipping=cutter.skipping,
-            mark=_mark((first + consumed[:_SEEN])[:_SEEN], (last + consumed[-_SEEN:])[-_SEEN:]),
+            mark=_mark((first + consumed[:_MARK_BYTES])[:_MARK_BYTES], (last + consumed[-_MARK_BYTES:])[-_MARK_BYTES:]),
         )
-        return ChangeBatch(changes, refused, now.model_dump_json() if now.offset else None, cutter.more)
+        return ChangeBatch(changes, refused, end.model_dump_json() if end.offset else None, cutter.more)
 
-    def _found_again(self, file: BinaryIO, position: str | None) -> tuple[_Position, bytes, bytes]:
-        """The place with the first and the last bytes before it; the beginning when this is not its file."""
+    def _resume(self, file: BinaryIO, position: str | None) -> tuple[_Position, bytes, bytes]:
+        """The position with the first and last bytes before it; the beginning if the position is of another file."""
         if position is not None:
-            place = _parsed(position)
-            if place is not None and place.offset <= os.fstat(file.fileno()).st_size:
-                seen = min(place.offset, _SEEN)
-                first = file.read(seen)
-                file.seek(place.offset - seen)
-                last = file.read(seen)
-                if _mark(first, last) == place.mark:
-                    return place, first, last
-            if position != self._told:
+            found = _parsed(position)
+            if found is not None and found.offset <= os.fstat(file.fileno()).st_size:
+                size = min(found.offset, _MARK_BYTES)
+                first = file.read(size)
+                file.seek(found.offset - size)
+                last = file.read(size)
+                if _mark(first, last) == found.mark:
+                    return found, first, last
+            if position != self._warned_of:
                 _LOG.warning("%s is not the file that was read before: it is read from its beginning", self.name)
-            self._told = position
+            self._warned_of = position
         return _Position(offset=0, line=0, skipping=False, mark=_mark(b"", b"")), b"", b""
 
 

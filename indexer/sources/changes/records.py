@@ -1,38 +1,35 @@
-"""One line of a change stream, read into a change or refused with the reasons.
+"""Reads a line of a change stream into a change, or refuses it with reasons.
 
-No reason repeats a value: a change may be about a shop under review (V1).
+No reason repeats a value, as the shop may not be public (V1).
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, Protocol, cast
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.timestamps import microseconds
 from indexer.records.related import RECORDS
-from indexer.records.shop import Record, Timestamp, reasons
+from indexer.records.shop import Record, StrictModel, Timestamp, reasons
 from indexer.sources.changes.keys import MAX_KEY, reduced_key
 from indexer.sources.lines import Line, LineCutter
 from indexer.sources.protocol import NO_ORDER, UPDATED_AT, VERSION, Change, Order, RefusedChange, order_of
 
-# What a batch holds in memory, however long its lines are.
-_MAX_BATCH: Final = 4 * 1024 * 1024
+_MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
 
 
-def _known(kind: str) -> str:
+def _known_type(kind: str) -> str:
     if kind not in RECORDS:
         raise ValueError(f"must be one of {', '.join(RECORDS)}")
     return kind
 
 
-class StatedChange(BaseModel):
-    """A line as it states itself; what fits together is seen after."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
+class StatedChange(StrictModel):
+    """The fields of a line; whether they fit together is validated later."""
 
     op: Literal["upsert", "delete"]
-    type: Annotated[str, AfterValidator(_known)]
+    type: Annotated[str, AfterValidator(_known_type)]
     record: dict[str, Any] | None = None
     key: Annotated[str, Field(max_length=MAX_KEY)] | None = None
     version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
@@ -43,77 +40,72 @@ class StatedChange(BaseModel):
 Fault = tuple[str | None, str]
 
 
-class _Keyed(Protocol):
-    @property
-    def key(self) -> str: ...
-
-
-class _WrongError(Exception):
-    """What is wrong with a change: fields (None for the line as a whole) and reasons."""
-
-    def __init__(self, *found: Fault) -> None:
+class _InvalidChangeError(Exception):
+    def __init__(self, *faults: Fault) -> None:
         super().__init__()
-        self.found = found
+        self.faults = faults
 
 
-def read_change(text: bytes, place: str, *, lenient: bool = False) -> Change | RefusedChange:
+def read_change(text: bytes, location: str, *, lenient: bool = False) -> Change | RefusedChange:
     """Read one line.
 
     Args:
         text: the line.
-        place: where it stands.
-        lenient: pass over unknown fields of the change and of its record.
+        location: of the line, for reports.
+        lenient: ignore unknown fields of the change and of its record.
     """
     try:
-        return _read(text, place, lenient=lenient)
-    except _WrongError as error:
-        return refuse(text, place, *(reason if field is None else f"{field} {reason}" for field, reason in error.found))
+        return _read(text, location, lenient=lenient)
+    except _InvalidChangeError as error:
+        return refuse(
+            text, location, *(reason if field is None else f"{field} {reason}" for field, reason in error.faults)
+        )
 
 
 def change_faults(text: bytes, *, lenient: bool = False) -> tuple[Fault, ...]:
-    """What is wrong with one line; empty where it can be applied. Arguments as for `read_change`."""
+    """What is wrong with one line; empty if it can be applied. Arguments as for `read_change`."""
     try:
         _read(text, "", lenient=lenient)
-    except _WrongError as error:
-        return error.found
+    except _InvalidChangeError as error:
+        return error.faults
     return ()
 
 
-def _read(text: bytes, place: str, *, lenient: bool) -> Change:
+def _read(text: bytes, location: str, *, lenient: bool) -> Change:
     stated = _stated(text, lenient=lenient)
     record = None if stated.record is None else _record(stated.type, stated.record, lenient=lenient)
-    key = _key(stated.type, stated.key or "") if record is None else cast("_Keyed", record).key
-    return Change(stated.type, key, _order(stated, record), record, place)
+    key = _key(stated.type, stated.key or "") if record is None else record.key
+    return Change(stated.type, key, _order(stated, record), record, location)
 
 
-def refuse(text: bytes, place: str, *found: str) -> RefusedChange:
-    """A line that cannot be applied; bytes that are not UTF-8 stay to be seen as escapes."""
-    return RefusedChange(place, found, text.decode(errors="backslashreplace"))
+def refuse(text: bytes, location: str, *messages: str) -> RefusedChange:
+    """A line that cannot be applied; bytes that are not UTF-8 are stored as escapes."""
+    return RefusedChange(location, messages, text.decode(errors="backslashreplace"))
 
 
 def gather(
-    cutter: LineCutter, refill: Callable[[], bool], name: str, most: int, *, lenient: bool
+    cutter: LineCutter, refill: Callable[[], bool], name: str, limit: int, *, lenient: bool
 ) -> tuple[tuple[Change, ...], tuple[RefusedChange, ...]]:
-    """Consume lines until there are no more of them, or enough of them or of their bytes.
+    """Consume lines until none is available, or a bound on their number or their bytes is reached.
 
     Args:
-        cutter: gives the lines.
-        refill: feeds it with what is there; whether there was anything.
-        name: what reports call the source.
-        most: the lines to consume at most; a blank one is one too.
+        cutter: cuts the lines.
+        refill: feeds the cutter with available bytes; returns whether there were any.
+        name: the name of the source in reports.
+        limit: the highest number of lines, including blank ones.
         lenient: as for `read_change`.
     """
     changes: list[Change] = []
     refused: list[RefusedChange] = []
-    lines, enough = 0, cutter.consumed + _MAX_BATCH
-    while lines < most and cutter.consumed < enough:
+    lines, end = 0, cutter.consumed + _MAX_BATCH_BYTES
+    while lines < limit and cutter.consumed < end:
         line = cutter.cut()
         if line is None:
             if not refill():
                 break
             continue
         lines += 1
-        change = None if line.blank else _placed(line, name, cutter.longest, lenient=lenient)
+        change = None if line.blank else _change_of(line, name, cutter.longest, lenient=lenient)
         if isinstance(change, Change):
             changes.append(change)
         elif change is not None:
@@ -121,31 +113,31 @@ def gather(
     return tuple(changes), tuple(refused)
 
 
-def _placed(line: Line, name: str, longest: int, *, lenient: bool) -> Change | RefusedChange:
-    place = f"{name}:{line.number}"
+def _change_of(line: Line, name: str, longest: int, *, lenient: bool) -> Change | RefusedChange:
+    location = f"{name}:{line.number}"
     if line.too_long:
-        return refuse(line.text, place, f"the line is longer than {longest} bytes")
-    return read_change(line.text, place, lenient=lenient)
+        return refuse(line.text, location, f"the line is longer than {longest} bytes")
+    return read_change(line.text, location, lenient=lenient)
 
 
 def _stated(text: bytes, *, lenient: bool) -> StatedChange:
     try:
         value = strict_loads(text)
         if not isinstance(value, dict):
-            raise _WrongError((None, "the line must be an object"))
+            raise _InvalidChangeError((None, "the line must be an object"))
         stated = StatedChange.model_validate(value, extra="ignore" if lenient else None)
     except NotStrictJsonError as error:
-        raise _WrongError((None, f"the line {error}")) from None
+        raise _InvalidChangeError((None, f"the line {error}")) from None
     except ValidationError as error:
-        raise _WrongError(*reasons(error)) from None
-    wanted, other = ("record", "key") if stated.op == "upsert" else ("key", "record")
-    found: list[Fault] = [(wanted, "is missing")] if getattr(stated, wanted) is None else []
+        raise _InvalidChangeError(*reasons(error)) from None
+    required, other = ("record", "key") if stated.op == "upsert" else ("key", "record")
+    faults: list[Fault] = [(required, "is missing")] if getattr(stated, required) is None else []
     if getattr(stated, other) is not None:
-        found.append((other, f"must not be given with {stated.op}"))
+        faults.append((other, f"must not be given with {stated.op}"))
     if stated.op == "upsert" and stated.updated_at is not None:
-        found.append(("updated_at", "must stand in the record of an upsert"))
-    if found:
-        raise _WrongError(*found)
+        faults.append(("updated_at", "must be in the record of an upsert"))
+    if faults:
+        raise _InvalidChangeError(*faults)
     return stated
 
 
@@ -153,26 +145,26 @@ def _record(kind: str, value: dict[str, Any], *, lenient: bool) -> Record:
     try:
         return RECORDS[kind].model_validate(value, extra="ignore" if lenient else None)
     except ValidationError as error:
-        found = [("record" if field == "record" else f"record.{field}", reason) for field, reason in reasons(error)]
-        raise _WrongError(*found) from None
+        faults = [("record" if field == "record" else f"record.{field}", reason) for field, reason in reasons(error)]
+        raise _InvalidChangeError(*faults) from None
 
 
 def _key(kind: str, key: str) -> str:
     try:
         return reduced_key(kind, key)
     except ValueError as error:
-        raise _WrongError(("key", str(error))) from None
+        raise _InvalidChangeError(("key", str(error))) from None
 
 
 def _order(stated: StatedChange, record: Record | None) -> Order:
     own = None if record is None else record.version
     if stated.version is not None:
         if own not in (None, stated.version):
-            raise _WrongError(("version", "must be the same in the change and in its record"))
+            raise _InvalidChangeError(("version", "must be the same in the change and in its record"))
         return Order(VERSION, stated.version)
     order = NO_ORDER if record is None else order_of(record)
     if stated.updated_at is not None:
         order = Order(UPDATED_AT, microseconds(stated.updated_at))
     if order == NO_ORDER:
-        raise _WrongError((None, "the change needs a version or an updated_at"))
+        raise _InvalidChangeError((None, "the change needs a version or an updated_at"))
     return order

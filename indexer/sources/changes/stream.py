@@ -1,6 +1,6 @@
-"""Changes from standard input or another pipe, taken as they come.
+"""Changes from standard input or another pipe.
 
-A bounded queue of blocks stands between: when it is full the producer waits, and memory does not grow.
+A thread reads blocks into a bounded queue: while it is full, the producer blocks and memory does not grow.
 """
 
 import os
@@ -19,15 +19,15 @@ _BLOCKS: Final = 64
 
 
 class ChangeStream:
-    """A stream of changes, which knows no place to go on from: what was read is read.
+    """A stream of changes without positions: nothing is read twice.
 
-    Its descriptor is read by a thread of its own, from where it stands; bytes that the caller's buffer took before are
-    not seen. A last line without its line feed is a line.
+    A thread reads the descriptor itself; bytes that the caller's buffer already holds are not read. A last line without
+    its line feed counts as a line.
 
     Args:
-        stream: with a file descriptor; the caller closes it.
-        name: what reports call it.
-        lenient: pass over unknown fields.
+        stream: a stream with a file descriptor; the caller closes it.
+        name: the name in reports.
+        lenient: ignore unknown fields.
     """
 
     kind: Final = "stdin"
@@ -39,57 +39,57 @@ class ChangeStream:
         self._blocks: queue.Queue[bytes | OSError] = queue.Queue(_BLOCKS)
         self._eof = False
         self._failure: OSError | None = None
-        # A descriptor of its own: a thread that holds the lock of sys.stdin would break the interpreter's end.
+        # A duplicate: a thread that holds the lock of sys.stdin would break the interpreter's shutdown.
         self._descriptor = os.dup(stream.fileno())
-        self._woken, self._wake = os.pipe()
+        self._stop_reader, self._stop_writer = os.pipe()
         self._reader = threading.Thread(target=self._fill, name=f"changes of {name}", daemon=True)
         self._reader.start()
 
     @property
     def name(self) -> str:
-        """As it was given."""
+        """The name in reports."""
         return self._name
 
     @property
     def ended(self) -> bool:
-        """Whether the stream was closed and everything of it was read."""
+        """Whether the stream was closed and read to its end."""
         return self._eof and not self._cutter.more
 
-    def read(self, position: str | None, most: int) -> ChangeBatch:  # noqa: ARG002 - a stream has no positions
-        """The changes that are there.
+    def read(self, position: str | None, limit: int) -> ChangeBatch:  # noqa: ARG002 - a stream has no positions
+        """The changes that are available.
 
         Raises:
-            CatalogueError: the stream broke; all changes before were given.
+            CatalogueError: reading failed; all changes before that were returned.
         """
-        changes, refused = gather(self._cutter, self._pull, self._name, most, lenient=self._lenient)
+        changes, refused = gather(self._cutter, self._pull, self._name, limit, lenient=self._lenient)
         while not self._cutter.more and self._pull():
             pass
         if self._failure is not None and not (changes or refused or self._cutter.more):
             raise CatalogueError(f"{self._name} cannot be read: {self._failure.strerror}") from self._failure
         return ChangeBatch(changes, refused, None, self._cutter.more)
 
-    def whereabouts(self, position: str | None) -> str | None:  # noqa: ARG002 - a stream has no positions
-        """None: it knows no places."""
+    def describe_position(self, position: str | None) -> str | None:  # noqa: ARG002 - a stream has no positions
+        """None: a stream has no positions."""
         return None
 
-    def waiting(self, position: str | None) -> int | None:  # noqa: ARG002 - a stream has no positions
-        """None: what stands in the pipe is not counted."""
+    def backlog(self, position: str | None) -> int | None:  # noqa: ARG002 - a stream has no positions
+        """None: the changes in the pipe are not counted."""
         return None
 
     def close(self) -> None:
-        """End the thread and let go of the descriptor; what was not read is lost. A second call does nothing."""
-        if self._wake < 0:
+        """End the thread and close the descriptor; unread changes are lost. A second call does nothing."""
+        if self._stop_writer < 0:
             return
-        os.close(self._wake)
-        self._wake = -1
+        os.close(self._stop_writer)
+        self._stop_writer = -1
         while not self._blocks.empty():
             self._blocks.get_nowait()
         self._reader.join()
         os.close(self._descriptor)
-        os.close(self._woken)
+        os.close(self._stop_reader)
 
     def _pull(self) -> bool:
-        """Hand a block that is there to the cutter; whether there was one."""
+        """Feed an available block to the cutter; returns whether there was one."""
         try:
             block = self._blocks.get_nowait()
         except queue.Empty:
@@ -106,8 +106,8 @@ class ChangeStream:
     def _fill(self) -> None:
         ready = select.poll()
         ready.register(self._descriptor, select.POLLIN)
-        ready.register(self._woken, select.POLLIN)
-        while self._woken not in dict(ready.poll()):
+        ready.register(self._stop_reader, select.POLLIN)
+        while self._stop_reader not in dict(ready.poll()):
             try:
                 block = os.read(self._descriptor, _BLOCK)
             except OSError as error:

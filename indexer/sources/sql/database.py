@@ -1,6 +1,6 @@
-"""The operator's database: opened for reading only, in transactions that see one moment (G3).
+"""Opens the operator's database for reading only, in transactions that see one snapshot (G3).
 
-No error repeats what a driver said: its text may hold a row's values, and those may be of a shop under review (V1).
+No error repeats a driver's message, which may hold values of rows of shops that are not public (V1).
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from indexer.records.problems import CatalogueError
 CONNECT_BOUND_S: Final = 10
 BUSY_BOUND_S: Final = 30
 
-# In which a transaction sees the database as of its first statement. SQLite needs none: its transactions are so.
+# The isolation level at which a transaction sees the database as of its first statement; SQLite has no other.
 _SNAPSHOT_LEVELS: Final = {
     "postgresql": "REPEATABLE READ",
     "mysql": "REPEATABLE READ",
@@ -28,8 +28,8 @@ _SNAPSHOT_LEVELS: Final = {
 _CONNECT_REASONS: Final = (
     ("password authentication failed", "the user or the password is refused"),
     ("no password supplied", "it asks for a password"),
-    ("no pg_hba.conf entry", "it takes no connections of this user from here"),
-    ("Connection refused", "nothing listens there"),
+    ("no pg_hba.conf entry", "it accepts no connections of this user from this host"),
+    ("Connection refused", "nothing listens on that port"),
     ("not known", "the host's name is not known"),
     ("resolve host", "the host's name is not known"),
     ("timeout", "it does not answer in time"),
@@ -39,8 +39,8 @@ _CONNECT_REASONS: Final = (
     ("unable to open database file", "the file cannot be opened"),
 )
 _SQLSTATES: Final = {
-    "25P03": "the server ends transactions that idle: see idle_in_transaction_session_timeout",
-    "40001": "what was to be read changed meanwhile",
+    "25P03": "the server ends idle transactions: see idle_in_transaction_session_timeout",
+    "40001": "the rows changed during the transaction",
     "42501": "the user may not read it",
     "42703": "a column is gone",
     "42P01": "a table is gone",
@@ -49,28 +49,28 @@ _SQLSTATES: Final = {
 }
 
 
-def open_engine(address: str, *, keep: bool = False) -> Engine:
-    """An engine; nothing is connected yet.
+def open_engine(address: str, *, pooled: bool = False) -> Engine:
+    """Create an engine; it connects when it is used first.
 
     Args:
-        address: a URL as SQLAlchemy has them, such as `postgresql://reader@host/database` or `sqlite:///shops.db`.
-        keep: whether a connection is kept between two transactions; `dispose()` then ends it.
+        address: a SQLAlchemy URL, such as `postgresql://reader@host/database` or `sqlite:///shops.db`.
+        pooled: whether a connection stays open between transactions, until `dispose()`.
 
     Raises:
-        CatalogueError: the URL is none, its driver is not installed, or a SQLite file is not there.
+        CatalogueError: the URL is invalid, its driver is not installed, or a SQLite file does not exist.
     """
     try:
         url = make_url(address)
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
-        pool: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1} if keep else {"poolclass": NullPool}
+        pool: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1} if pooled else {"poolclass": NullPool}
         engine = create_engine(
-            url, connect_args=_connect_args(url), hide_parameters=True, pool_pre_ping=keep, **pool
+            url, connect_args=_connect_args(url), hide_parameters=True, pool_pre_ping=pooled, **pool
         ).execution_options(**_transaction_options(url))
     except (NoSuchModuleError, ImportError):
         raise CatalogueError("no driver is installed for the scheme of the catalogue's database URL") from None
     except (ArgumentError, ValueError):
-        raise CatalogueError("the catalogue's database URL is none: write scheme://user@host/database") from None
+        raise CatalogueError("the catalogue's database URL is invalid: write scheme://user@host/database") from None
     if url.get_backend_name() == "sqlite":
         _check_file(url)
         event.listen(engine, "connect", _prepare_sqlite)
@@ -79,7 +79,7 @@ def open_engine(address: str, *, keep: bool = False) -> Engine:
 
 
 def begin_reading(engine: Engine) -> Connection:
-    """A connection whose transaction is open; the first statement fixes what it sees. Closing it ends both.
+    """A connection with an open transaction, whose first statement fixes its snapshot.
 
     Raises:
         CatalogueError: the database can't be reached.
@@ -88,14 +88,14 @@ def begin_reading(engine: Engine) -> Connection:
         connection = engine.connect()
     except SQLAlchemyError as error:
         text = str(getattr(error, "orig", ""))
-        reason = next((words for said, words in _CONNECT_REASONS if said in text), type(error).__name__)
-        # Not chained: the driver's own text may be printed with a traceback.
+        reason = next((reason for fragment, reason in _CONNECT_REASONS if fragment in text), type(error).__name__)
+        # Not chained: a traceback would print the driver's message.
         raise CatalogueError(f"the catalogue's database cannot be reached: {reason}") from None
     try:
-        with told("the catalogue's database cannot be read"):
+        with driver_errors("the catalogue's database cannot be read"):
             connection.begin()
             if engine.dialect.name == "postgresql":
-                # Times are read as text (psycopg knows no infinity), so their form must not be the server's choice.
+                # Times are read as text (psycopg knows no infinity), so their format must not depend on the server.
                 connection.exec_driver_sql("SET LOCAL timezone = 'UTC'")
                 connection.exec_driver_sql("SET LOCAL datestyle = 'ISO, YMD'")
     except CatalogueError:
@@ -105,18 +105,18 @@ def begin_reading(engine: Engine) -> Connection:
 
 
 def end_reading(connection: Connection) -> None:
-    """End the transaction and its connection, whatever state they are in."""
+    """End the transaction and close its connection, also after an error."""
     try:
         connection.rollback()
     except SQLAlchemyError:
-        # Else the pool would try the same, and log what the driver says.
+        # Otherwise the pool would try the same, and log the driver's message.
         connection.invalidate()
     connection.close()
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Yields a connection of `begin_reading` and closes it."""
+    """Yield a connection of `begin_reading` and close it afterwards."""
     connection = begin_reading(engine)
     try:
         yield connection
@@ -125,12 +125,12 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Turns the database's errors into a CatalogueError of ours that begins with `what`."""
+def driver_errors(message: str) -> Iterator[None]:
+    """Raise errors of the database as a CatalogueError that begins with `message`."""
     try:
         yield
     except SQLAlchemyError as error:
-        raise CatalogueError(f"{what}: {_reason(error)}") from None
+        raise CatalogueError(f"{message}: {_reason(error)}") from None
 
 
 def _reason(error: SQLAlchemyError) -> str:
@@ -148,9 +148,9 @@ def _connect_args(url: URL) -> dict[str, object]:
     if url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query:
         return {"connect_timeout": CONNECT_BOUND_S}
     if url.get_backend_name() == "sqlite":
-        # One thread at a time uses a connection, but not always the one that opened it.
-        bound = {} if "timeout" in url.query else {"timeout": BUSY_BOUND_S}
-        return {"check_same_thread": False, **bound}
+        # A connection may be used by another thread than the one that opened it, but by one thread at a time.
+        timeout = {} if "timeout" in url.query else {"timeout": BUSY_BOUND_S}
+        return {"check_same_thread": False, **timeout}
     return {}
 
 
@@ -161,7 +161,7 @@ def _transaction_options(url: URL) -> dict[str, object]:
 
 
 def _check_file(url: URL) -> None:
-    # Opening a file that is not there would make an empty one.
+    # Opening a missing file would create an empty one.
     if not url.database or url.database == ":memory:":
         raise CatalogueError("a SQLite catalogue is a file: write sqlite:///path/to/file")
     if not url.database.startswith("file:") and not Path(url.database).is_file():
@@ -169,7 +169,7 @@ def _check_file(url: URL) -> None:
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's connection
-    # Python's driver opens transactions only before it writes, and would fail a whole page for one bad text.
+    # Python's driver begins transactions only before writes, and would fail a whole page because of one invalid text.
     connection.isolation_level = None
     connection.text_factory = _lenient_text
     connection.execute("PRAGMA query_only = ON")

@@ -1,7 +1,7 @@
 """The mapping file: which tables and columns of an operator's database hold which records.
 
-Without one, tables and columns are named like types and fields. It holds names only, never SQL: whatever needs an
-expression or a condition is a view of the operator's own (docs/sql-source.md).
+Without one, tables and columns are named like types and fields. It holds names only, never SQL: for an expression or a
+condition, the operator creates a view (docs/sql-source.md).
 """
 
 import tomllib
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
+from indexer.records.shop import StrictModel
 
 OVERLAP_VERSIONS: Final = 1_000
 OVERLAP_SECONDS: Final = 60
-_A_YEAR: Final = 366 * 86_400
-_LARGEST: Final = 64 * 1024
+_MAX_BYTES: Final = 64 * 1024
 
 _NAME = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _KEYS: Final = "table, columns, version, deleted, overlap"
@@ -35,19 +35,17 @@ _REASONS: Final = {
 }
 
 
-class TableMapping(BaseModel):
-    """Where the records of one type stand.
+class TableMapping(StrictModel):
+    """The table and columns that hold the records of one type.
 
     Attributes:
-        table: the name of a table or view, with its schema before a dot where it has one; None for the type's name.
+        table: the name of a table or view, with its schema before a dot if it has one; None for the type's name.
         columns: the columns of the fields whose column has another name.
-        version: the column that grows with every change of the table, so that changes can be followed.
-        deleted: the column that says of a row that its record is gone: true, or a time.
-        overlap: how far behind the highest version following reads again: versions, or seconds of a time. None for
+        version: the column that grows with every change of the table, by which changes are followed.
+        deleted: the column that marks the record of a row as deleted: true, or a time.
+        overlap: how far below the highest version rows are read again: versions, or seconds of a time. None for
             OVERLAP_VERSIONS or OVERLAP_SECONDS.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     table: Annotated[_NAME, Field(pattern=r"^[^.\x00-\x1f\x7f]+(\.[^.\x00-\x1f\x7f]+)?$")] | None = None
     columns: dict[str, _NAME] = Field(default_factory=dict)
@@ -56,7 +54,7 @@ class TableMapping(BaseModel):
     overlap: Annotated[int, Field(ge=0, le=2**53)] | None = None
 
     @model_validator(mode="after")
-    def _overlaps_what_it_follows(self) -> Self:
+    def _has_version_for_overlap(self) -> Self:
         if self.overlap is not None and self.version is None:
             raise ValueError("has an overlap but no version column to follow")
         return self
@@ -69,15 +67,15 @@ def load_mapping(path: Path) -> Mapping[str, TableMapping]:
     """The types that a mapping file names; exactly these are read.
 
     Raises:
-        CatalogueError: it can't be read, is no TOML, or says something unknown; the text names the place.
+        CatalogueError: it can't be read, is not TOML, or has unknown keys; the message names the key.
     """
     try:
         with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+            content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > _LARGEST:
-        raise CatalogueError(f"{path} is longer than {_LARGEST} bytes: that is no mapping file")
+    if len(content) > _MAX_BYTES:
+        raise CatalogueError(f"{path} is longer than {_MAX_BYTES} bytes: that is no mapping file")
     try:
         stated = tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
@@ -112,9 +110,9 @@ def _unknown_fields(mapping: Mapping[str, TableMapping]) -> list[str]:
 def _faults(error: ValidationError) -> list[str]:
     faults = []
     for detail in error.errors(include_url=False, include_input=False):
-        place = ".".join(str(part) if str(part).isidentifier() else ascii(part) for part in detail["loc"])
+        key = ".".join(str(part) if str(part).isidentifier() else ascii(part) for part in detail["loc"])
         if detail["type"] == "value_error":
-            faults.append(f"{place} {detail['ctx']['error']}")
+            faults.append(f"{key} {detail['ctx']['error']}")
         else:
-            faults.append(f"{place} {_REASONS.get(detail['type'], 'has the wrong form')}")
+            faults.append(f"{key} {_REASONS.get(detail['type'], 'has the wrong form')}")
     return faults

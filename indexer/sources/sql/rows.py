@@ -1,11 +1,11 @@
-"""A row of a table becomes the object that a line of NDJSON would hold, and is then judged by the same model.
+"""Converts a row of a table to the object of an NDJSON line, which is validated by the same model.
 
-What is wrong is told by field, never by value (V1).
+Problems are reported by field, never by value (V1).
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,30 +13,19 @@ from enum import Enum
 from typing import Any, Final, get_args, get_origin
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import BaseModel, ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from indexer.records.related import RECORDS
+from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import Record, reasons
 from indexer.sources.lines import MAX_LINE
 
-KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "shops": ("id",),
-    "coupons": ("id",),
-    "offers": ("id",),
-    "shipping": ("shop_id",),
-    "trust": ("shop_id", "kind"),
-    "affiliate_programs": ("shop_id", "network"),
-    "redirects": ("from_domain", "to_domain"),
-    "resource_accounts": ("provider", "account"),
-    "categories": ("slug",),
-}
-# What databases write where a column is of a type for times: without a zone, or with the one that was asked for.
+# A time as databases write it: without a time zone, or in UTC, which was requested.
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(?:\+00)?")
 
 
 class RowRefusedError(Exception):
-    """The row is no record; `reasons` are pairs of a field, or None for the row as a whole, and what is wrong."""
+    """The row is no valid record; `reasons` are pairs of a field (None for the row as a whole) and what is wrong."""
 
     def __init__(self, *reasons: tuple[str | None, str]) -> None:
         super().__init__(f"{len(reasons)} reasons")
@@ -44,12 +33,12 @@ class RowRefusedError(Exception):
 
 
 class Form(Enum):
-    """What a field takes."""
+    """The kind of value that a field takes."""
 
     TEXT = "a text"
     NUMBER = "a number"
-    SWITCH = "true or false"
-    MOMENT = "a moment"
+    BOOLEAN = "true or false"
+    TIMESTAMP = "a time"
     STRUCTURE = "a list or an object"
     TEXT_OR_LIST = "a text or a list"
 
@@ -60,10 +49,10 @@ class Column:
 
     Attributes:
         name: the column's name.
-        field: the field's.
-        form: what the field takes.
-        holds_json: whether the column's type is JSON, whose text was selected.
-        holds_time: whether the column's type is for times.
+        field: the field's name.
+        form: the kind of value that the field takes.
+        holds_json: whether the column's type is JSON, which is selected as text.
+        holds_time: whether the column's type is a timestamp.
     """
 
     name: str
@@ -76,7 +65,7 @@ class Column:
         """The JSON-like value of a field; None for an absent one.
 
         Raises:
-            RowRefusedError: what should be JSON is none.
+            RowRefusedError: the text is not valid JSON, and has to be.
         """
         if isinstance(value, str):
             return self._from_text(value)
@@ -84,7 +73,7 @@ class Column:
             return value
         if isinstance(value, Decimal):
             value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
-        if self.form is Form.SWITCH and value in (0, 1):
+        if self.form is Form.BOOLEAN and value in (0, 1):
             return bool(value)
         if isinstance(value, date):
             return _iso(value)
@@ -99,22 +88,22 @@ class Column:
                 return strict_loads(text.encode("utf-8", "surrogateescape"))
             except NotStrictJsonError as error:
                 raise RowRefusedError((self.field, str(error))) from None
-        if self.holds_time and self.form is Form.MOMENT and (time := _TIME.fullmatch(text)):
+        if self.holds_time and self.form is Form.TIMESTAMP and (time := _TIME.fullmatch(text)):
             return f"{time[1]}T{time[2]}Z"
         return text
 
 
 def form_of(model: type[Record], field: str) -> Form:
-    """What a field of a model takes, by its annotation."""
+    """The kind of value that a field of a model takes, by its annotation."""
     leaves = _leaves(model.model_fields[field].annotation)
     structures: set[type] = {tuple, dict, BaseModel}
     is_structure = bool(leaves & structures)
     if is_structure:
         return Form.TEXT_OR_LIST if str in leaves else Form.STRUCTURE
     if datetime in leaves:
-        return Form.MOMENT
+        return Form.TIMESTAMP
     if bool in leaves:
-        return Form.SWITCH
+        return Form.BOOLEAN
     return Form.NUMBER if leaves & {int, float} else Form.TEXT
 
 
@@ -133,9 +122,9 @@ class RowForm:
 
     Attributes:
         kind: a key of RECORDS.
-        columns: those that are selected first, in this order; a row may be longer.
-        deleted: the place in the row of what says whether its record is gone; None where nothing does.
-        lenient: whether unknown fields within JSON are passed over.
+        columns: the first selected columns, in this order; a row may be longer.
+        deleted: the index in the row of the mark of deletion; None if there is none.
+        lenient: whether unknown fields within JSON are ignored.
     """
 
     kind: str
@@ -144,10 +133,10 @@ class RowForm:
     lenient: bool
 
     def is_deleted(self, row: Sequence[Any]) -> bool:
-        """Whether the row only says that its record is gone.
+        """Whether the row marks its record as deleted.
 
         Raises:
-            RowRefusedError: what it says is neither yes nor no.
+            RowRefusedError: the mark is neither true nor false.
         """
         if self.deleted is None or row[self.deleted] is None:
             return False
@@ -160,37 +149,38 @@ class RowForm:
         """The row's record.
 
         Raises:
-            RowRefusedError: it is none.
+            RowRefusedError: it is not valid.
         """
         return self._validated(RECORDS[self.kind], self._values(row))
 
-    def mark(self, row: Sequence[Any]) -> Record:
-        """Key and version of a row whose record is gone: its other columns may hold anything.
+    def key_record(self, row: Sequence[Any]) -> Record:
+        """Key and version of a row whose record is deleted, whatever its other columns hold.
 
         Raises:
-            RowRefusedError: these are not valid.
+            RowRefusedError: key or version is not valid.
         """
-        model = _MARKS[self.kind]
+        model = KEYS[self.kind]
         return self._validated(model, self._values(row, frozenset(model.model_fields)))
 
     def raw(self, row: Sequence[Any]) -> str:
-        """The row as JSON, whatever it holds: as private as the row."""
-        return json.dumps({column.field: row[place] for place, column in enumerate(self.columns)}, default=str)
+        """The row as JSON, which is as private as the row."""
+        fields = (column.field for column in self.columns)
+        return json.dumps(dict(zip(fields, row, strict=False)), default=str)
 
     def _values(self, row: Sequence[Any], only: frozenset[str] | None = None) -> dict[str, object]:
         if sum(len(part) for part in row if isinstance(part, str)) > MAX_LINE:
             raise RowRefusedError((None, f"the row is longer than {MAX_LINE} characters"))
         faults: list[tuple[str | None, str]] = []
         values: dict[str, object] = {}
-        for place, column in enumerate(self.columns):
+        for column, cell in zip(self.columns, row, strict=False):
             if only is not None and column.field not in only:
                 continue
             try:
-                value = column.read(row[place])
+                value = column.read(cell)
             except RowRefusedError as error:
                 faults.extend(error.reasons)
             else:
-                # NULL is absence: what a field means then is the model's to say.
+                # NULL is an absent field.
                 if value is not None:
                     values[column.field] = value
         if faults:
@@ -204,21 +194,7 @@ class RowForm:
             raise RowRefusedError(*reasons(error)) from None
 
 
-def key_of(kind: str, record: Record) -> str:
-    """The key of a record, or of a mark."""
-    return "/".join(getattr(record, field) for field in KEY_FIELDS[kind])
-
-
-def _mark_model(kind: str) -> type[Record]:
-    fields = RECORDS[kind].model_fields
-    parts: dict[str, Any] = {field: (fields[field].annotation, fields[field]) for field in KEY_FIELDS[kind]}
-    return create_model(f"{kind}_mark", __base__=Record, **parts)
-
-
 def _iso(value: date) -> str:
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     return value.isoformat()
-
-
-_MARKS: Final = {kind: _mark_model(kind) for kind in RECORDS}

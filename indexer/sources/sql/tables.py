@@ -1,6 +1,6 @@
-"""The tables of a catalogue as they are in the database, and what is selected from them.
+"""The tables of a catalogue in the database, and the statements that select from them.
 
-Everything that does not fit (a missing table, an unknown column) is told by name before a row is read.
+Whatever does not fit (a missing table, an unknown column) is reported by name before a row is read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from sqlalchemy.dialects.postgresql import DOMAIN
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
 from indexer.sources.sql.mapping import TableMapping
-from indexer.sources.sql.rows import KEY_FIELDS, Column, Form, RowForm, form_of
+from indexer.sources.sql.rows import Column, Form, RowForm, form_of
 from indexer.sources.sql.versions import VersionColumn, version_column
 
 _DEFAULTS: Final = {kind: TableMapping() for kind in RECORDS}
@@ -42,13 +42,13 @@ class SqlTable:
 
     Attributes:
         kind: a key of RECORDS.
-        name: what reports call it.
+        name: its name in reports.
         form: how its rows are read.
-        version: by what its changes are followed; None when they can't be.
-        selected: what is selected, the columns of `form` first.
-        keys: its key's columns.
-        key_places: where these are in a row.
-        version_places: where a record's version and time are in a row.
+        version: the column by which its changes are followed; None if they can't be.
+        selected: the selected expressions, the columns of `form` first.
+        keys: the columns of its key.
+        key_indexes: the indexes of the key's columns in a row.
+        version_indexes: the indexes of a record's version and time in a row.
         source: the table itself.
     """
 
@@ -58,8 +58,8 @@ class SqlTable:
     version: VersionColumn | None
     selected: tuple[ColumnElement[Any], ...]
     keys: tuple[ColumnElement[Any], ...]
-    key_places: tuple[int, ...]
-    version_places: tuple[int, ...]
+    key_indexes: tuple[int, ...]
+    version_indexes: tuple[int, ...]
     source: FromClause
 
     def count(self) -> Select[Any]:
@@ -75,33 +75,37 @@ class SqlTable:
         return select(func.max(version.expression)).select_from(self.source).where(version.usable)
 
     def page(
-        self, version: VersionColumn, low: int | None, top: int, after: Sequence[Any] | None, most: int
+        self, version: VersionColumn, low: int | None, top: int, after: Sequence[Any] | None, limit: int
     ) -> Select[Any]:
-        """Selects rows by version and key; the last column of a row is its version as it was compared.
+        """Selects rows by version and key; the last column of a row is the version that is compared.
 
         Args:
-            version: this table's.
+            version: this table's version column.
             low: the first version; None for all.
             top: the last version.
-            after: version and key of the row before the page, as they were selected; None for the first page.
-            most: how many.
+            after: the selected version and key of the row before the page; None for the first page.
+            limit: the highest number of rows.
         """
         order = (version.expression, *self.keys)
-        wanted = [version.usable, *(key.is_not(None) for key in self.keys), version.expression <= version.bound(top)]
+        conditions = [
+            version.usable,
+            *(key.is_not(None) for key in self.keys),
+            version.expression <= version.bound(top),
+        ]
         if after is not None:
-            # The first clause follows from the second; it is what an index is entered by.
-            wanted += [version.expression >= after[0], _beyond(order, after)]
+            # The first condition follows from the second; it lets the database use an index.
+            conditions += [version.expression >= after[0], _is_after(order, after)]
         elif low is not None:
-            wanted.append(version.expression >= version.bound(low))
-        chosen = select(*self.selected, version.expression).select_from(self.source)
-        return chosen.where(*wanted).order_by(*order).limit(most)
+            conditions.append(version.expression >= version.bound(low))
+        rows = select(*self.selected, version.expression).select_from(self.source)
+        return rows.where(*conditions).order_by(*order).limit(limit)
 
 
-def _beyond(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> ColumnElement[bool]:
-    """Whether a row comes after another one; spelt out, as not every database compares tuples."""
+def _is_after(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> ColumnElement[bool]:
+    """Whether a row comes after another one; written out, as not every database compares tuples."""
     first, *rest = order
     later: ColumnElement[bool] = first > after[0]
-    return or_(later, and_(first == after[0], _beyond(rest, after[1:]))) if rest else later
+    return or_(later, and_(first == after[0], _is_after(rest, after[1:]))) if rest else later
 
 
 def read_tables(
@@ -110,12 +114,12 @@ def read_tables(
     """The tables of a catalogue by type, shops first.
 
     Args:
-        connection: to the database.
-        mapping: what the mapping file says; None for tables of the default names, of which only `shops` must be there.
-        lenient: pass over columns that are no fields.
+        connection: a connection to the database.
+        mapping: the contents of the mapping file; None for the default names, of which only `shops` must exist.
+        lenient: ignore columns that are not fields.
 
     Raises:
-        CatalogueError: with all that does not fit.
+        CatalogueError: the tables do not fit; the message lists all faults.
     """
     inspector = inspect(connection)
     tables: dict[str, SqlTable] = {}
@@ -141,7 +145,7 @@ def _plain(kind: types.TypeEngine[Any]) -> types.TypeEngine[Any]:
 
 
 def _names(kind: str, stated: TableMapping, found: _Types) -> dict[str, str]:
-    """The column of each field; the version column is the field of its own kind."""
+    """The column of each field. The version column holds `updated_at` or `version`, by its type."""
     names = {field: stated.columns.get(field, field) for field in RECORDS[kind].model_fields}
     if stated.version is not None and stated.version not in names.values():
         is_time = isinstance(found.get(stated.version), (types.DateTime, types.String))
@@ -162,8 +166,8 @@ def _misfits(kind: str, stated: TableMapping, found: _Types, *, lenient: bool) -
     if unknown and not lenient:
         faults.append(f"has columns that are no fields ({', '.join(sorted(unknown))}): map them, or use --lenient")
     numbers = (types.Boolean, types.Integer, types.Numeric)
-    gone = None if stated.deleted is None else found.get(stated.deleted)
-    if gone is not None and not isinstance(gone, (*numbers, types.Date, types.DateTime)):
+    mark = None if stated.deleted is None else found.get(stated.deleted)
+    if mark is not None and not isinstance(mark, (*numbers, types.Date, types.DateTime)):
         faults.append(f"has a column {stated.deleted} of another type than a boolean, a number or a time")
     return faults
 
@@ -182,39 +186,40 @@ def _table(
         for field, name in _names(kind, stated, found).items()
         if name in found
     )
-    selected = [_selected(one, found[one.name], dialect) for one in columns]
+    selected = [_selected(field, found[field.name], dialect) for field in columns]
     if stated.deleted is not None:
         is_time = isinstance(found[stated.deleted], (types.Date, types.DateTime))
-        gone: ColumnElement[Any] = column(stated.deleted)
-        selected.append(gone.is_not(None) if is_time else gone)
+        mark: ColumnElement[Any] = column(stated.deleted)
+        selected.append(mark.is_not(None) if is_time else mark)
     form = RowForm(kind, columns, None if stated.deleted is None else len(columns), lenient)
-    places = {one.field: place for place, one in enumerate(columns)}
+    indexes = {field.field: index for index, field in enumerate(columns)}
+    key_indexes = tuple(indexes[field] for field in RECORDS[kind].key_fields)
     return SqlTable(
         kind=kind,
         name=stated.table or kind,
         form=form,
         version=version_column(stated, found, dialect),
         selected=tuple(selected),
-        keys=tuple(column(columns[places[field]].name) for field in KEY_FIELDS[kind]),
-        key_places=tuple(places[field] for field in KEY_FIELDS[kind]),
-        version_places=tuple(places[field] for field in ("version", "updated_at") if field in places),
+        keys=tuple(column(columns[index].name) for index in key_indexes),
+        key_indexes=key_indexes,
+        version_indexes=tuple(indexes[field] for field in ("version", "updated_at") if field in indexes),
         source=source,
     )
 
 
-def _selected(one: Column, kind: types.TypeEngine[Any], dialect: str) -> ColumnElement[Any]:
-    """The column without a type, so that values come as the driver has them; on PostgreSQL as text where that is more.
+def _selected(field: Column, kind: types.TypeEngine[Any], dialect: str) -> ColumnElement[Any]:
+    """The column without a type, so that values are those of the driver; on PostgreSQL some types as text.
 
-    The driver reads JSON less strictly than we do, fails on times beyond the calendar, and does not know arrays of
-    an operator's own types.
+    The driver parses JSON less strictly than we do, fails on times outside the calendar, and does not know arrays of
+    user-defined types.
     """
-    plain: ColumnElement[Any] = column(one.name)
+    plain: ColumnElement[Any] = column(field.name)
     if dialect != "postgresql":
         return plain
-    # No column's name: PostgreSQL would sort by what is selected under a name, not by the column.
-    label = f"{one.field} as text"
+    # The label must not be a column's name: PostgreSQL would sort by the selected expression, not by the column.
+    label = f"{field.field} as text"
     if isinstance(kind, (types.JSON, types.DateTime, types.Date)):
         return cast(plain, Text()).label(label)
-    if isinstance(kind, types.ARRAY) and one.form in (Form.STRUCTURE, Form.TEXT_OR_LIST):
+    if isinstance(kind, types.ARRAY) and field.form in (Form.STRUCTURE, Form.TEXT_OR_LIST):
         return cast(plain, ARRAY(Text())).label(label)
     return plain

@@ -1,6 +1,6 @@
-"""The column by which the changes of a table are followed, as one ascending whole number a row (G3).
+"""The column by which the changes of a table are followed, as one ascending integer for each row (G3).
 
-A position holds such numbers only, no key of a row: it may be written where keys of hidden shops must not be (V1).
+A position holds only such numbers and no keys, as it may be published where keys of hidden shops must not be (V1).
 """
 
 from collections.abc import Mapping
@@ -18,23 +18,23 @@ from indexer.sources.sql.mapping import OVERLAP_SECONDS, OVERLAP_VERSIONS, Table
 
 _SECOND: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Times outside are no change's time (databases know infinity): one of them would hide all later changes.
+# Times outside are ignored (databases know infinity): one of them would hide all later changes.
 _EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class VersionColumn:
-    """What orders the changes of a table.
+    """The column that orders the changes of a table.
 
     Attributes:
         name: the column's name.
-        kind: VERSION for a whole number, UPDATED_AT for a time.
-        expression: what is compared and sorted by.
-        usable: whether a row has such a version; one without can't be followed.
-        overlap: how far behind the newest is read again, as a version or in microseconds.
+        kind: VERSION for an integer, UPDATED_AT for a time.
+        expression: the expression to compare and sort by.
+        usable: whether a row has a valid version; a row without one can't be followed.
+        overlap: how far below the newest version rows are read again, in versions or microseconds.
         texts: whether times are compared as text.
-        zoned: whether times have a zone.
+        zoned: whether times have a time zone.
     """
 
     name: str
@@ -46,11 +46,11 @@ class VersionColumn:
     zoned: bool = False
 
     def bound(self, number: int) -> object:
-        """The value that stands for a number where the database compares."""
+        """The value of a number for comparisons in the database."""
         if self.kind == VERSION:
             return number
         inside = min(max(number, microseconds(_EARLIEST)), microseconds(_LATEST))
-        return _stated(_EPOCH + timedelta(microseconds=inside), texts=self.texts, zoned=self.zoned)
+        return _comparable(_EPOCH + timedelta(microseconds=inside), texts=self.texts, zoned=self.zoned)
 
     def number(self, value: object) -> int:
         """The number of a value that the database selected."""
@@ -63,9 +63,9 @@ class VersionColumn:
         raise CatalogueError(f"the column {self.name} holds versions that are neither numbers nor times")
 
     def floor(self, top: int) -> int:
-        """From where reading begins when `top` was the newest: later by no more than what may still come late.
+        """The first version of the next pass, when `top` was the newest: the overlap below it.
 
-        A clock that was wrong once must not hide what comes after it: no time counts as later than now.
+        A time in the future counts as now, so that one wrong clock does not hide later changes.
         """
         newest = min(top, microseconds(datetime.now(UTC))) if self.kind == UPDATED_AT else top
         return newest - self.overlap
@@ -74,12 +74,12 @@ class VersionColumn:
 def version_column(
     stated: TableMapping, found: Mapping[str, types.TypeEngine[Any]], dialect: str
 ) -> VersionColumn | None:
-    """The column that the mapping names; without one, `updated_at` where it is a time, else None.
+    """The column that the mapping names; without one, `updated_at` if it is a time, else None.
 
-    A whole number is never followed unasked: it may count the changes of one record, and then a small one is not old.
+    An integer is followed only if the mapping names it: it may count the changes of each record, not of the table.
 
     Raises:
-        CatalogueError: the named column is neither a whole number nor a time.
+        CatalogueError: the named column is neither an integer nor a time.
     """
     name = stated.version or stated.columns.get("updated_at", "updated_at")
     kind = found.get(name)
@@ -94,28 +94,28 @@ def version_column(
             f"the version column {name} of the catalogue's database is neither a whole number nor a time"
         )
     number: ColumnElement[Any] = column(name, BigInteger())
-    # SQLite takes a text into a column of numbers, and sorts it after all of them.
+    # SQLite stores texts in columns of numbers, and sorts them after all numbers.
     usable = func.typeof(number) == "integer" if dialect == "sqlite" else number.is_not(None)
     return VersionColumn(name, VERSION, number, usable, OVERLAP_VERSIONS if stated.overlap is None else stated.overlap)
 
 
 def _of_time(name: str, kind: types.TypeEngine[Any], overlap: int, dialect: str) -> VersionColumn:
     if dialect == "sqlite":
-        # It keeps times as texts of several forms: brought to one (UTC, milliseconds) they sort.
+        # It stores times as texts of several formats, which sort when they are converted to one (UTC, milliseconds).
         text = func.strftime("%Y-%m-%dT%H:%M:%f", column(name), type_=Text())
         return VersionColumn(name, UPDATED_AT, text, _within(text, texts=True, zoned=False), overlap, texts=True)
     zoned = bool(getattr(kind, "timezone", False))
-    moment: ColumnElement[Any] = column(name, DateTime(timezone=zoned))
-    return VersionColumn(name, UPDATED_AT, moment, _within(moment, texts=False, zoned=zoned), overlap, zoned=zoned)
+    time: ColumnElement[Any] = column(name, DateTime(timezone=zoned))
+    return VersionColumn(name, UPDATED_AT, time, _within(time, texts=False, zoned=zoned), overlap, zoned=zoned)
 
 
 def _within(expression: ColumnElement[Any], *, texts: bool, zoned: bool) -> ColumnElement[bool]:
-    earliest, latest = (_stated(moment, texts=texts, zoned=zoned) for moment in (_EARLIEST, _LATEST))
+    earliest, latest = (_comparable(time, texts=texts, zoned=zoned) for time in (_EARLIEST, _LATEST))
     return and_(expression >= earliest, expression <= latest)
 
 
-def _stated(moment: datetime, *, texts: bool, zoned: bool) -> object:
-    plain = moment.replace(tzinfo=None)
+def _comparable(time: datetime, *, texts: bool, zoned: bool) -> object:
+    plain = time.replace(tzinfo=None)
     if texts:
         return plain.isoformat(timespec="milliseconds")
-    return moment if zoned else plain
+    return time if zoned else plain

@@ -1,8 +1,10 @@
-"""The OpenAPI 3.1 document, made from the registry (O1)."""
+"""The OpenAPI 3.1 document, generated from the registry of tools (O1)."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
+
+from starlette.requests import Request
 
 from service.errors import (
     BackendUnavailableError,
@@ -17,7 +19,7 @@ from service.errors import (
     VersionUnknownError,
 )
 from service.http.compression import accepts_gzip, compressed
-from service.http.responses import Answer, Asked, Endpoint, json_answer
+from service.http.responses import Answer, Endpoint, json_answer
 from service.rest.openapi.examples import recorded, with_examples
 from service.rest.openapi.inputs import input_schema
 from service.rest.openapi.links import links
@@ -54,7 +56,7 @@ _SUGGEST_PROBLEMS: Final = (
     InvalidInputError, MethodNotAllowedError, QuotaExceededError, InternalError, BackendUnavailableError,
     NotReadyError, OverloadedError,
 )  # fmt: skip
-# The transport's own, and those before a tool; each is a JSON-RPC error.
+# Refusals of the MCP transport and of admission; each is a JSON-RPC error.
 _MCP_REFUSALS: Final = (400, 401, 403, 404, 406, 413, 421, 429, 503)
 
 
@@ -63,7 +65,7 @@ def openapi_document(tools: Sequence[Tool[Any]], *, needs_ops_key: bool = False)
 
     Args:
         tools: the registry.
-        needs_ops_key: whether the operations endpoints need a key here.
+        needs_ops_key: whether the operations endpoints need a key.
     """
     return with_examples(_without_examples(tools, needs_ops_key=needs_ops_key), recorded())
 
@@ -105,12 +107,12 @@ def _without_examples(tools: Sequence[Tool[Any]], *, needs_ops_key: bool) -> dic
 
 
 def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
-    """GET /openapi.json: a constant."""
+    """GET /openapi.json: a constant answer."""
     plain = json_answer(document)
     packed = compressed(plain) or plain
 
-    async def answer(asked: Asked) -> Answer:
-        return packed if accepts_gzip(asked.headers) else plain
+    async def answer(request: Request) -> Answer:
+        return packed if accepts_gzip(request.headers.raw) else plain
 
     return Endpoint(("GET", "HEAD"), answer)
 
@@ -162,7 +164,7 @@ def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
                 "links": links(SUGGEST_SCHEMA, tools),
             },
             "304": {
-                "description": "What the caller has is still right.",
+                "description": "The caller's copy is still current.",
                 "headers": headers(data=True, quota=True) | caching,
             },
             **problems(_SUGGEST_PROBLEMS),
@@ -173,7 +175,7 @@ def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
 def _mcp_operation() -> dict[str, Any]:
     response = {"application/json": {"schema": {"$ref": "#/components/schemas/RpcResponse"}}}
     refused = {"description": "Refused: a JSON-RPC error.", "content": response}
-    # A problem document where not even the message was read.
+    # A problem document if the fault precedes the reading of the message.
     failed = problem(500, InternalError.code)
     return {
         "operationId": "mcp",
@@ -206,7 +208,7 @@ def _mcp_operation() -> dict[str, Any]:
 
 
 def _not_found(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
-    """Every tool states a 404 (I42); one that looks nothing up has it for a path that is not exactly its own."""
+    """The 404 of a path that is not exactly the tool's, for tools without a 404 of their own (I42)."""
     has_one = any(error.status == HTTPStatus.NOT_FOUND for error in own_errors(tool))
     return () if has_one else (RouteNotFoundError,)
 

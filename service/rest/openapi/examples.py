@@ -1,6 +1,6 @@
-"""Examples of the OpenAPI document: calls of the sample catalogue and what was really answered.
+"""Examples of the OpenAPI document: recorded calls of a service on the sample catalogue.
 
-`make examples` writes them anew, by calling the service; nothing in them was written by hand.
+`make examples` records them again; nothing in them is written by hand.
 """
 
 import json
@@ -23,12 +23,12 @@ class Exchange:
 
     Attributes:
         operation: the operationId.
-        name: the same for no two with one status and media type of an operation.
-        summary: what is special about it.
-        asked: the body, or the parameters of a query; None where the operation takes nothing, or was asked wrongly.
-        status: of HTTP.
-        media_type: of the answer.
-        answer: its JSON value, or its text.
+        name: unique among the exchanges of an operation with one status and media type.
+        summary: what the example shows.
+        asked: the body, or the query parameters; None where the operation has no input, or the input was malformed.
+        status: the HTTP status.
+        media_type: the media type of the answer.
+        answer: the answer's JSON value, or its text.
     """
 
     operation: str
@@ -41,22 +41,24 @@ class Exchange:
 
 
 def recorded() -> tuple[Exchange, ...]:
-    """All exchanges that the package carries."""
+    """All exchanges in the package's file."""
     return tuple(Exchange(**each) for each in json.loads(files(__package__).joinpath(FILE).read_bytes()))
 
 
 def with_examples(document: Schema, exchanges: Iterable[Exchange]) -> Schema:
-    """The document with the exchanges of its operations in their places.
+    """A copy of the document with examples.
 
     Args:
         document: an OpenAPI document without examples of requests and answers.
-        exchanges: those of operations that the document does not have are left out, so that the service starts, and can
-            record new ones, after an operation was taken away.
+        exchanges: the examples. Those of unknown operations are ignored, so that the service still starts, and can
+            record new ones, after an operation was removed.
     """
-    of_operation = {name: tuple(own) for name, own in groupby(sorted(exchanges, key=_operation_of), key=_operation_of)}
+    by_operation = {
+        name: tuple(group) for name, group in groupby(sorted(exchanges, key=_operation_of), key=_operation_of)
+    }
     paths = {
         path: {
-            method: _shown(operation, of_operation.get(operation["operationId"], ()))
+            method: _with_examples(operation, by_operation.get(operation["operationId"], ()))
             for method, operation in on.items()
         }
         for path, on in document["paths"].items()
@@ -68,20 +70,22 @@ def _operation_of(exchange: Exchange) -> str:
     return exchange.operation
 
 
-def _shown(operation: Schema, exchanges: tuple[Exchange, ...]) -> Schema:
-    shown = {
+def _with_examples(operation: Schema, exchanges: tuple[Exchange, ...]) -> Schema:
+    result = {
         **operation,
-        "responses": {status: _response(status, told, exchanges) for status, told in operation["responses"].items()},
+        "responses": {
+            status: _response(status, response, exchanges) for status, response in operation["responses"].items()
+        },
     }
-    good = [exchange for exchange in exchanges if exchange.status == _SUCCESS]
+    successes = [exchange for exchange in exchanges if exchange.status == _SUCCESS]
     if "requestBody" in operation:
-        asked = {each.name: {"summary": each.summary, "value": each.asked} for each in good}
+        examples = {each.name: {"summary": each.summary, "value": each.asked} for each in successes}
         body = operation["requestBody"]
-        content = {**body["content"], _JSON: {**body["content"][_JSON], "examples": asked}}
-        shown["requestBody"] = {**body, "content": content}
+        content = {**body["content"], _JSON: {**body["content"][_JSON], "examples": examples}}
+        result["requestBody"] = {**body, "content": content}
     if "parameters" in operation:
-        shown["parameters"] = [_parameter(parameter, good) for parameter in operation["parameters"]]
-    return shown
+        result["parameters"] = [_parameter(parameter, successes) for parameter in operation["parameters"]]
+    return result
 
 
 def _parameter(parameter: Schema, exchanges: list[Exchange]) -> Schema:
@@ -93,27 +97,27 @@ def _parameter(parameter: Schema, exchanges: list[Exchange]) -> Schema:
     return {**parameter, "examples": values} if values else parameter
 
 
-def _response(status: str, told: Schema, exchanges: tuple[Exchange, ...]) -> Schema:
-    if "content" not in told:
-        return told
+def _response(status: str, response: Schema, exchanges: tuple[Exchange, ...]) -> Schema:
+    if "content" not in response:
+        return response
     content = {
         media_type: {**part, "examples": examples} if examples else part
-        for media_type, part in told["content"].items()
+        for media_type, part in response["content"].items()
         for examples in [_examples(exchanges, int(status), media_type)]
     }
-    return {**told, "content": content}
+    return {**response, "content": content}
 
 
 def _examples(exchanges: tuple[Exchange, ...], status: int, media_type: str) -> Schema:
     return {
-        each.name: {"summary": each.summary, **_asked(each), "value": each.answer}
+        each.name: {"summary": each.summary, **_input_of(each), "value": each.answer}
         for each in exchanges
         if (each.status, each.media_type) == (status, media_type)
     }
 
 
-def _asked(exchange: Exchange) -> Schema:
-    """What an error was the answer to; what a good answer was one to stands beside it under the same name."""
+def _input_of(exchange: Exchange) -> Schema:
+    """The input of an error as a description; the input of a success is an example of the request."""
     if exchange.status == _SUCCESS or exchange.asked is None:
         return {}
     return {"description": f"Asked with `{json.dumps(exchange.asked, ensure_ascii=False)}`."}

@@ -1,6 +1,6 @@
-"""The links of the OpenAPI document: which answers hold what another tool asks for.
+"""The links of the OpenAPI document, from values in an answer to request fields of other tools.
 
-They are found in the schemas, so that a new tool is linked without a word about it.
+They are derived from the schemas, so a new tool needs no declaration.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,8 @@ from service.tools.request import NoShopRequest
 from service.tools.schema import Schema
 from service.tools.tool import Tool
 
-# By what an object is known, the request field that takes it, and the property to hand over.
-_HANDLES: Final = (
+# The properties that identify a kind of object, the request field that takes it, and the property with its value.
+_LINKED: Final = (
     (frozenset({"id", "domain"}), "shop_domain", "id"),
     (frozenset({"slug", "count"}), "category", "slug"),
     (frozenset({"offer_id"}), "offer_id", "offer_id"),
@@ -22,11 +22,11 @@ def links(answer: Schema, tools: Sequence[Tool[Any]]) -> Schema:
     """The links of an answer.
 
     Args:
-        answer: its schema.
-        tools: those that may be called next.
+        answer: the schema of the answer.
+        tools: the tools that may be linked.
     """
     found: dict[str, str] = {}
-    for field, pointer in _handed_over(answer, ""):
+    for field, pointer in _linked_values(answer, ""):
         found.setdefault(field, pointer)
     return {
         f"{tool.name}_by_{field}": {
@@ -44,13 +44,13 @@ def _takes(tool: Tool[Any], field: str) -> bool:
     return field in tool.request.model_fields and not ignored
 
 
-def _handed_over(schema: Schema, pointer: str) -> Iterator[tuple[str, str]]:
-    """Request fields with JSON pointers to their values, the outermost first."""
+def _linked_values(schema: Schema, pointer: str) -> Iterator[tuple[str, str]]:
+    """Request fields with JSON pointers to their values, outermost first."""
     properties: dict[str, Schema] = schema.get("properties", {})
-    for known_by, field, handle in _HANDLES:
-        if known_by <= properties.keys():
-            yield field, f"{pointer}/{handle}"
+    for identifying, field, value in _LINKED:
+        if identifying <= properties.keys():
+            yield field, f"{pointer}/{value}"
     for name, part in properties.items():
-        yield from _handed_over(part, f"{pointer}/{name}")
+        yield from _linked_values(part, f"{pointer}/{name}")
     if "items" in schema:
-        yield from _handed_over(schema["items"], f"{pointer}/0")
+        yield from _linked_values(schema["items"], f"{pointer}/0")

@@ -1,4 +1,4 @@
-"""The operations endpoints as OpenAPI describes them: the state by its models, the metrics as text."""
+"""The operations endpoints in the OpenAPI document."""
 
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from service.rest.openapi.parts import headers, problems
 Schema = dict[str, Any]
 
 _KEY_REQUIRED: Final[list[Schema]] = [{"opsKey": []}]
-_KEPT: Final = "Where an operations key is configured it is required; elsewhere the call counts as a read."
+_ACCESS: Final = "Where an operations key is configured it is required; elsewhere the call counts as a read."
 _REFUSALS: Final = (OpsKeyRequiredError, MethodNotAllowedError, QuotaExceededError, InternalError)
 
 OPS_SECURITY_SCHEMES: Final[Schema] = {
@@ -33,12 +33,12 @@ def operations_paths(*, needs_key: bool) -> Schema:
     """The paths of the operations endpoints.
 
     Args:
-        needs_key: whether the operator has configured an operations key.
+        needs_key: whether an operations key is configured.
     """
     state = (
-        "Shop counts and freshness, catalogue sizes, flags, consumers and resource accounts. A part that is away says "
-        f"so with its reason, and the answer is still a 200. The body's JSON Schema ({SCHEMA_ID}) is also the file "
-        "docs/ops-state.schema.json of the project."
+        "Shop counts and freshness, catalogue sizes, flags, consumers and resource accounts. A part that is "
+        "unavailable is reported with its reason, and the status is still 200. The body's JSON Schema "
+        f"({SCHEMA_ID}) is also the file docs/ops-state.schema.json of the project."
     )
     resources = (
         "The operator's accounts with outside providers, in the Prometheus text format, or OpenMetrics where the "
@@ -68,17 +68,17 @@ def operations_paths(*, needs_key: bool) -> Schema:
 
 
 def operations_components() -> Schema:
-    """The schemas that they refer to, by name."""
+    """The schemas to which these paths refer, by name."""
     return ops_state_components()
 
 
-def _operation(name: str, summary: str, about: str, content: Schema, *errors: type[ServiceError]) -> Schema:
+def _operation(name: str, summary: str, description: str, content: Schema, *errors: type[ServiceError]) -> Schema:
     return {
         "get": {
             "operationId": name,
             "tags": ["operations"],
             "summary": summary,
-            "description": f"{about} {_KEPT}",
+            "description": f"{description} {_ACCESS}",
             "responses": {
                 "200": {"description": "The answer.", "headers": headers(quota=True), "content": content},
                 **problems((*_REFUSALS, *errors)),

@@ -1,4 +1,4 @@
-"""The parts of the OpenAPI document that come from no tool: problems, headers, /suggest and the probes."""
+"""The parts of the OpenAPI document that do not come from a tool: problems, headers, /suggest and the probes."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -35,7 +35,7 @@ PROBLEM_SCHEMA: Final[Schema] = {
     "description": "A problem document (RFC 9457). It never repeats what was sent.",
     "properties": {
         "type": {"type": "string", "format": "uri", "description": "A stable URI of the code."},
-        "title": {"type": "string", "description": "The same words for every case of the code."},
+        "title": {"type": "string", "description": "The same text for every case of the code."},
         "status": {"type": "integer", "description": "The HTTP status."},
         "detail": {"type": "string", "description": "What is wrong in this case, and what to do."},
         "code": {"type": "string", "enum": _codes(), "description": "What programs go by."},
@@ -87,7 +87,7 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "name": "limit",
         "in": "query",
         "description": "How many shops, and how many categories, to return at most.",
-        # Empty is absent (R3).
+        # An empty value counts as absent (R3).
         "schema": {
             "anyOf": [
                 {"type": "integer", "minimum": 1, "maximum": MAX_SUGGESTIONS},
@@ -100,7 +100,7 @@ SUGGEST_PARAMETERS: Final[list[Schema]] = [
         "name": "country",
         "in": "query",
         "description": "Keep shops that sell in this country (ISO 3166-1 alpha-2), or do not state their markets. "
-        "Those that are known to sell there come first where a name is only begun.",
+        "Among names that only begin with q, shops that are known to sell there come first.",
         "schema": {"type": "string", "pattern": "^([A-Za-z]{2})?$"},
     },
 ]
@@ -134,7 +134,7 @@ READY_SCHEMA: Final[Schema] = _object(
             "properties": {
                 "name": _TEXT,
                 "status": {"enum": ["ok", "degraded"]},
-                "reason": {"type": "string", "description": "Why it is degraded, in plain words; absent when ok."},
+                "reason": {"type": "string", "description": "Why it is degraded, in plain language; absent when ok."},
             },
             "required": ["name", "status"],
             "additionalProperties": False,
@@ -176,9 +176,9 @@ RPC_RESPONSE_SCHEMA: Final[Schema] = {
 
 QUOTA_HEADERS: Final[Schema] = {
     "ratelimit-policy": {"schema": _TEXT, "description": 'The quota: "reads";q=120;w=60 is 120 in 60 seconds.'},
-    "ratelimit": {"schema": _TEXT, "description": 'What is left of it: "reads";r=119;t=12, more after 12 seconds.'},
+    "ratelimit": {"schema": _TEXT, "description": 'The remainder: "reads";r=119;t=12, more after 12 seconds.'},
 }
-# Stated where a call needs one: on the other operations, where a token only raises the quotas, pages would show a lock.
+# Stated only where a token is required: elsewhere it only raises the quotas, but pages would show a lock.
 SECURITY_SCHEMES: Final[Schema] = {
     "token": {
         "type": "apiKey",
@@ -191,19 +191,19 @@ TOKEN_REQUIRED: Final[list[Schema]] = [{"token": []}]
 
 _DESCRIPTIONS: Final = {
     400: "The input is not valid.",
-    401: "The call has no token, or no operations key, that counts.",
+    401: "The call has no valid token or operations key.",
     404: "There is no such thing in the directory.",
     405: "The path does not answer this method.",
     413: "The body is over 64 KiB.",
     415: "The body is not declared as JSON.",
     429: "The caller's quota is used up; wait as long as Retry-After says.",
     500: "The service failed.",
-    503: "Not now; wait as long as Retry-After says.",
+    503: "The service can't answer now; wait as long as Retry-After says.",
 }
 
 
 def headers(*, data: bool = False, quota: bool = False) -> Schema:
-    """The headers of an answer, with those that tell its data, and what is left of the quota."""
+    """The headers of an answer, optionally with those of its data and of the quota."""
     names = [*ANSWER_HEADERS, *(DATA_HEADERS if data else ()), *(QUOTA_HEADERS if quota else ())]
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
@@ -212,8 +212,8 @@ def problem(status: int, *codes: str) -> Schema:
     """An error response.
 
     Args:
-        status: of HTTP.
-        codes: all that the operation can give with it.
+        status: the HTTP status.
+        codes: all codes that the operation can return with it.
     """
     extra: Schema = {}
     match status:
@@ -227,18 +227,18 @@ def problem(status: int, *codes: str) -> Schema:
         "allOf": [{"$ref": "#/components/schemas/Problem"}],
         "properties": {"status": {"const": status}, "code": {"enum": list(codes)}},
     }
-    named = ", ".join(f"`{code}`" for code in codes)
+    code_list = ", ".join(f"`{code}`" for code in codes)
     return {
-        "description": f"{_DESCRIPTIONS[status]} {'Code' if len(codes) == 1 else 'Codes'}: {named}.",
+        "description": f"{_DESCRIPTIONS[status]} {'Code' if len(codes) == 1 else 'Codes'}: {code_list}.",
         "headers": {**headers(), **extra},
         "content": {"application/problem+json": {"schema": schema}},
     }
 
 
 def problems(errors: Iterable[type[ServiceError]]) -> Schema:
-    """The error responses of an operation, by status, from all the errors that it can give."""
-    found = sorted(errors, key=lambda error: error.status)
+    """The error responses of an operation by status, from all errors that it can return."""
+    by_status = sorted(errors, key=lambda error: error.status)
     return {
         str(status): problem(status, *(error.code for error in of_status))
-        for status, of_status in groupby(found, key=lambda error: error.status)
+        for status, of_status in groupby(by_status, key=lambda error: error.status)
     }

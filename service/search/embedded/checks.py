@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import Final
 
 from index_mappings.integrity import FileSum
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.search.failures import GenerationDamaged
 
 # In bytes per second: it takes some half percent of a core, and reads 1.5 GB in six minutes.
@@ -53,7 +53,7 @@ class FileChecks:
     not name the file, whose content may have been merged into another one.
     """
 
-    def __init__(self, metrics: Metrics = NOTHING_MEASURED, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(self, metrics: Metrics = NO_METRICS, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
         """Check nothing yet.
 
         Args:

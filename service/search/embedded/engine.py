@@ -14,7 +14,7 @@ from tantivy import Order
 
 from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import current
 from service.search.clauses import MATCH_ALL, Clause
 from service.search.embedded.checks import FileChecks
@@ -40,7 +40,7 @@ _INLINE_HITS: Final = 100
 class EmbeddedBackend(PlannedBackend):
     """Search in an index directory that `shop-directory index build` wrote."""
 
-    def __init__(self, root: Path, category_cap: int = 50, metrics: Metrics = NOTHING_MEASURED) -> None:
+    def __init__(self, root: Path, category_cap: int = 50, metrics: Metrics = NO_METRICS) -> None:
         engine = TantivyEngine(root, FileChecks(metrics))
         super().__init__(GuardedEngine(engine, "tantivy", metrics), category_cap, metrics)
 
@@ -132,7 +132,7 @@ def _is_short(request: SearchRequest) -> bool:
 
 def _raise_if_abandoned() -> None:
     """Stop between two searches if the request has ended: a running search cannot be interrupted."""
-    if (request := current()) is not None and request.pointless:
+    if (request := current()) is not None and request.abandoned:
         raise BackendUnavailable("the request of this search has ended")
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import RUN_STEP, runs_field
-from index_mappings.parts import SHORT_MAX, runs, short_field
+from index_mappings.embedded import TRIGRAM_STEP, trigrams_field
+from index_mappings.ngrams import SHORT_MAX, short_field, trigrams
 from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -118,14 +118,14 @@ def _has_term(index: OpenIndex, clause: Prefix) -> bool:
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:
-    parts = runs(clause.text)
+    parts = trigrams(clause.text)
     if not parts:
         return _term(index, short_field(clause.field), clause.text)
-    column = runs_field(clause.field)
+    column = trigrams_field(clause.field)
     terms = [_term(index, column, run) for run in parts]
     if len(terms) == 1 or None in terms:
         return terms[0] if len(terms) == 1 else None
-    return Query.phrase_query(index.schema, column, [(RUN_STEP * index, run) for index, run in enumerate(parts)])
+    return Query.phrase_query(index.schema, column, [(TRIGRAM_STEP * index, run) for index, run in enumerate(parts)])
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:

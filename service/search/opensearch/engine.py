@@ -13,8 +13,8 @@ from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, Tran
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from index_mappings.generations import Stamp, index_name
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
-from service.runtime.request_context import time_left
+from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.request_context import remaining_seconds
 from service.search.engine import Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded_engine import GuardedEngine
@@ -26,7 +26,7 @@ from service.search.plan import Plan
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations
 from service.search.typeahead.fetching import TypeaheadFetcher
-from service.search.typeahead.folder import DEFAULT_PLACE, FolderLocation
+from service.search.typeahead.folder import DEFAULT_FOLDER, FolderLocation
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class OpenSearchBackend(PlannedBackend):
         prefix: str,
         category_cap: int = 50,
         timeout: float = 1.5,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
         *,
         access: ClusterAccess = OPEN_ACCESS,
-        location: FolderLocation = DEFAULT_PLACE,
+        location: FolderLocation = DEFAULT_FOLDER,
     ) -> None:
         """Connect lazily.
 
@@ -69,10 +69,10 @@ class OpenSearchEngine:
     """Runs plans on a cluster.
 
     Attributes:
-        shards_share: the fraction of a request's time that a shard may take, so that shards time out before the client.
+        shard_time_share: the fraction of the request timeout that a shard may take, so that it ends before the client.
     """
 
-    shards_share = 0.9
+    shard_time_share = 0.9
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class OpenSearchEngine:
         timeout: float,
         access: ClusterAccess = OPEN_ACCESS,
         *,
-        location: FolderLocation = DEFAULT_PLACE,
-        metrics: Metrics = NOTHING_MEASURED,
+        location: FolderLocation = DEFAULT_FOLDER,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self._prefix = prefix
         self._timeout = timeout
@@ -131,7 +131,7 @@ class OpenSearchEngine:
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
         """Run searches in one request."""
         seconds = self._time_left()
-        timeout_ms = _milliseconds(self.shards_share * seconds)
+        timeout_ms = _milliseconds(self.shard_time_share * seconds)
         indices = [index_name(self._prefix, request.plan.kind, stamp.generation) for request in requests]
         bodies = [search_body(request, timeout_ms=timeout_ms) for request in requests]
         if len(requests) == 1:
@@ -190,7 +190,7 @@ class OpenSearchEngine:
 
     def _time_left(self) -> float:
         """Seconds that a request may take from now on."""
-        seconds = time_left(self._timeout)
+        seconds = remaining_seconds(self._timeout)
         if seconds <= 0:
             raise BackendUnavailable("no time was left for a request to the engine")
         return seconds

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
 from index_mappings.typeahead.manifest import TypeaheadManifest
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.search.failures import TypeaheadUnavailable
 from service.search.typeahead.fetching import TypeaheadFetcher
 
@@ -22,7 +22,7 @@ UNUSABLE: Final = (
 class FetchedTypeaheads:
     """Opens the typeaheads of stamps."""
 
-    def __init__(self, fetcher: TypeaheadFetcher, metrics: Metrics = NOTHING_MEASURED) -> None:
+    def __init__(self, fetcher: TypeaheadFetcher, metrics: Metrics = NO_METRICS) -> None:
         """Open nothing yet.
 
         Args:

@@ -27,10 +27,10 @@ from service.search.protocol import (
     FindQuery,
     Found,
     Generations,
-    Suggested,
     SuggestedShop,
     Suggestion,
     SuggestQuery,
+    SuggestResult,
     TypeaheadState,
     WordCount,
 )
@@ -38,7 +38,7 @@ from service.search.reference.shop_details import ReferenceShopDetails
 from service.search.reference.tiers import find_tier, overlap_tier, suggested_shops, typo_tier, word_tier
 
 
-class PlainCategories(CategoryTable):
+class ReferenceCategories(CategoryTable):
     """A category table that scans every word of every category for every query."""
 
     def slugs_of(self, word: str) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class ReferenceBackend(ReferenceShopDetails):
         self.stamp = stamp
         self._operations = operations
         categories = documents.get("categories", ())
-        self._table = PlainCategories(category_from_stored(stored_part(category)) for category in categories)
+        self._table = ReferenceCategories(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
 
     async def snapshot(self) -> "ReferenceBackend":
@@ -138,12 +138,12 @@ class ReferenceBackend(ReferenceShopDetails):
             word_counts=tuple(map(WordCount, as_typed(query.text, counted), counts)) if several and not shops else None,
         )
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10)."""
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         slugs = {word: frozenset(self._table.slugs_of(word)) for word in forms.words}
         ranked = suggested_shops(self._shops, forms, slugs, query.country)
-        return Suggested(
+        return SuggestResult(
             categories=self._table.suggested(forms, query.limit),
             shops=tuple(Suggestion(_suggested(shop), tier) for tier, shop in ranked[: query.limit]),
         )

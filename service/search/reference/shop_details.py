@@ -13,9 +13,8 @@ from index_mappings.documents import (
     shop_from_stored,
     stored_part,
 )
-from index_mappings.forms import whole_names
+from index_mappings.forms import stated_names, whole_names
 from index_mappings.hosts import domain_parts
-from index_mappings.stated_names import stated_names
 from service.search.protocol import OFFER_WINDOW
 from service.search.related_records import CouponQuery, Coupons, Facts, MergeEffects, Offer
 

@@ -1,1 +1,1 @@
-"""The typeahead in the process: segments of sorted texts, and what they answer to suggest requests (M9, M10)."""
+"""The in-process typeahead: segments of sorted texts, which answer suggest requests (M9, M10)."""

@@ -1,4 +1,4 @@
-"""Compiles the machine code of the typeahead, so that no process that serves has to: takes some seconds."""
+"""Compiles the typeahead's kernel in advance, which takes half a minute, so that serving processes need not."""
 
 from service.search.typeahead.compiled import load_kernel
 

@@ -1,4 +1,4 @@
-"""That no array of a segment points outside another one: the machine code reads them without looking (E3)."""
+"""Checks that no array of a segment points outside another one, because the kernel checks no bounds (E3)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,11 +17,11 @@ def check_bounds(header: Header, parts: Parts) -> None:
     """Check all arrays of a segment.
 
     Args:
-        header: the segment's.
+        header: the segment's header.
         parts: its arrays by name.
 
     Raises:
-        ValueError: naming the array that is damaged.
+        ValueError: the header or an array, which the message names, is damaged.
     """
     shops, texts = header.shops, len(parts["firsts"])
     categories, countries = len(header.categories), len(header.countries)
@@ -66,13 +66,13 @@ def check_bounds(header: Header, parts: Parts) -> None:
 
 
 def _check_heads(name: str, heads: np.ndarray[Any, Any], lists: int, items: int) -> None:
-    """That each of so many lists begins where the one before ends, and the last one ends with the items."""
+    """Check that the heads ascend from 0 to the number of items, one for each list and one for the end."""
     if len(heads) != lists + 1 or heads[0] != 0 or heads[-1] != items or bool((heads[1:] < heads[:-1]).any()):
         raise _damaged(name)
 
 
 def _check_values(name: str, values: np.ndarray[Any, Any], least: int, end: int) -> None:
-    """That all values are from `least` up and below `end`."""
+    """Check that all values are at least `least` and less than `end`."""
     if len(values) and (int(values.min()) < least or int(values.max()) >= end):
         raise _damaged(name)
 

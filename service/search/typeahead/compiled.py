@@ -1,7 +1,7 @@
-"""The compiled kernel, made once at installation and used from wherever numba caches.
+"""Loads the compiled kernel from numba's cache; the installation compiles it once.
 
-numba caches alongside the source, or in the folder of NUMBA_CACHE_DIR where a process cannot write there, as in a
-read-only container. Such a folder begins empty, and compiling takes half a minute of a processor. So what the
+numba's cache is next to the source, or in NUMBA_CACHE_DIR if the process cannot write there, as in a read-only
+container. That folder is empty at first, and compiling takes half a minute of processor time, so the code that the
 installation compiled is copied there first.
 """
 
@@ -11,37 +11,47 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any, Final
 
-from service.search.typeahead.kernel.suggest import suggest
-from service.search.typeahead.segments import compile_kernel
+import numpy as np
 
-# Where numba caches the code of modules in a folder that it can write to.
+from service.search.typeahead.kernel.arrays import ARRAYS, NOTHING, read_only
+from service.search.typeahead.kernel.suggest import ANY_COUNTRY, suggest
+
+# Where the installation has the code: numba's cache of modules in a writable folder.
 _INSTALLED: Final = Path(__file__).with_name("kernel") / "__pycache__"
-# The code first: numba takes an index for granted once it is there.
+# The code comes before the index, because numba expects all code that an index lists.
 _KINDS: Final = ("*.nbc", "*.nbi")
-# The function that is called from Python, of which alone numba caches code.
+# The only function whose code numba caches, because only it is called from Python.
 _ENTRY: Final[Any] = suggest
 
 
 def load_kernel(installed: Path = _INSTALLED) -> None:
-    """Make the machine code available: from numba's cache, from the installation, or by compiling it.
+    """Load the machine code from numba's cache or the installation, or compile it.
 
     Args:
-        installed: the folder in which the installation has it. Code for another processor, or of another source, is not
-            used by numba.
+        installed: the folder of the installation's code. numba ignores code for another processor or of another source.
     """
     cache = Path(_ENTRY.stats.cache_path)
     if cache != installed and not any(cache.glob("*.nbi")):
-        # Whatever fails here, the code can still be compiled.
+        # If this fails, the code is compiled instead.
         with suppress(OSError):
             _copy(installed, cache)
     compile_kernel()
+
+
+def compile_kernel() -> None:
+    """Compile the machine code in half a minute, or load it from numba's cache in a fifth of a second."""
+    items, longs = read_only(np.zeros(2, np.int32)), read_only(np.zeros(1, np.int64))
+    extents = np.zeros(2 * len(ARRAYS), np.int64)
+    # Only the types of the arguments matter. The texts are empty, so nothing is looked up.
+    extents[2 * ARRAYS.index("own_heads") + 1] = 1
+    suggest(items, longs, read_only(extents), longs[:0], NOTHING, NOTHING, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, 0)
 
 
 def _copy(installed: Path, cache: Path) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     for kind in _KINDS:
         for path in installed.glob(kind):
-            # Several processes may start at the same time: a file is there whole or not at all.
-            fresh = cache / f"{path.name}.{os.getpid()}.new"
-            copyfile(path, fresh)
-            fresh.replace(cache / path.name)
+            # Several processes may start at the same time, so each file is renamed once it is complete.
+            partial = cache / f"{path.name}.{os.getpid()}.new"
+            copyfile(path, partial)
+            partial.replace(cache / path.name)

@@ -1,4 +1,4 @@
-"""Why the files of a typeahead could not be had, in words for operators: what is wrong, and what to do about it.
+"""Messages for operators about files of a typeahead that are unavailable: what is wrong, and what to do about it.
 
 /ready shows these texts, so they name no host, no path and no error text of a client.
 """
@@ -22,40 +22,40 @@ DAMAGED: Final = (
 )
 MISSING: Final = "files are missing from the index. Run shop-directory index verify --repair, or build the index again"
 NOT_ALLOWED: Final = "the service's user may not read the index of its files. Give its role the right"
-AWAY: Final = "the search engine does not answer while its files are fetched"
+ENGINE_UNAVAILABLE: Final = "the search engine does not answer while its files are fetched"
 
 _NO_INDEX: Final = "index_not_found_exception"
-_NO_ROOM: Final = frozenset((ENOSPC, EDQUOT, EFBIG))
-_NO_RIGHT: Final = frozenset((EACCES, EPERM, EROFS))
+_NO_SPACE: Final = frozenset((ENOSPC, EDQUOT, EFBIG))
+_NO_PERMISSION: Final = frozenset((EACCES, EPERM, EROFS))
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Raise what the disk, the cluster or a check raises as what it means.
+def translate_failures() -> Iterator[None]:
+    """Translate errors of the disk, the cluster and the checks.
 
     Raises:
-        GenerationGone: the index is not there.
-        TypeaheadUnavailable: anything else.
+        GenerationGone: the index does not exist.
+        TypeaheadUnavailable: any other failure, with its message.
     """
     try:
         yield
     except NotFoundError as error:
         if error.error == _NO_INDEX:
-            raise GenerationGone("the typeahead's index is no longer there") from error
+            raise GenerationGone("the typeahead's index no longer exists") from error
         raise TypeaheadUnavailable(MISSING) from error
     except AuthorizationException as error:
         raise TypeaheadUnavailable(NOT_ALLOWED) from error
     except OpenSearchException as error:
-        raise TypeaheadUnavailable(AWAY) from error
+        raise TypeaheadUnavailable(ENGINE_UNAVAILABLE) from error
     except ValueError as error:
         raise TypeaheadUnavailable(DAMAGED) from error
     except OSError as error:
-        raise TypeaheadUnavailable(_of_disk(error)) from error
+        raise TypeaheadUnavailable(_disk_message(error)) from error
 
 
-def _of_disk(error: OSError) -> str:
-    if error.errno in _NO_ROOM:
+def _disk_message(error: OSError) -> str:
+    if error.errno in _NO_SPACE:
         return FULL
-    if error.errno in _NO_RIGHT:
+    if error.errno in _NO_PERMISSION:
         return READ_ONLY
     return f"the folder for its files cannot be used ({errorcode.get(error.errno or 0, 'unknown')})"

@@ -1,7 +1,7 @@
 """Fetches the files of a typeahead from OpenSearch into a folder that the processes of a machine share.
 
-A file comes in chunks, two at a time over all files; what the cluster has no room for now is asked for again, later and
-later. Only whole files count: what is missing or damaged is an error, and never a shorter answer (E3).
+Files are fetched in chunks, two at a time over all files; requests that the cluster rejects for lack of capacity are
+retried with growing pauses. A missing or damaged file is an error, never a shorter answer (E3).
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import random
 import ssl
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -26,24 +26,23 @@ from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_count, chunk_id, ch
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.manifest import TypeaheadManifest, is_name, manifest_path
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import detached_from_request
 from service.search.failures import BackendUnavailable, TypeaheadUnavailable
-from service.search.typeahead.fetch_failures import explained
-from service.search.typeahead.folder import TypeaheadFolder
-from service.search.typeahead.needed import NeededManifests
+from service.search.typeahead.fetch_failures import translate_failures
+from service.search.typeahead.folder import NeededManifests, TypeaheadFolder
 
 # Categories and bitmaps: some 3 MB for a million shops.
-_MOST_MANIFEST_BYTES: Final = 64 * 1024**2
-_CHUNKS_AT_A_TIME: Final = 2
+_MAX_MANIFEST_BYTES: Final = 64 * 1024**2
+_PARALLEL_CHUNKS: Final = 2
 _CHUNK_SECONDS: Final = 30.0
-_PATIENCE_SECONDS: Final = 15.0
-_LONGEST_PAUSE_SECONDS: Final = 2.0
-_LOCK_LOOK_SECONDS: Final = 0.1
-_LOCK_PATIENCE_SECONDS: Final = 60.0
-# Services that see an announcement in the same second do not all begin in it.
-_SPREAD_SECONDS: Final = 1.0
-_PASSING: Final = frozenset(
+_RETRY_SECONDS: Final = 15.0
+_MAX_PAUSE_SECONDS: Final = 2.0
+_LOCK_POLL_SECONDS: Final = 0.1
+_LOCK_TIMEOUT_SECONDS: Final = 60.0
+# A random delay, so that services that see an announcement in the same second do not all start together.
+_MAX_JITTER_SECONDS: Final = 1.0
+_TRANSIENT_STATUSES: Final = frozenset(
     (
         HTTPStatus.TOO_MANY_REQUESTS,
         HTTPStatus.BAD_GATEWAY,
@@ -55,7 +54,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class TypeaheadFetcher:
-    """Makes sure that the files of typeaheads are in a folder. Used by one event loop."""
+    """Fetches files of typeaheads that are not in the folder yet. Used by one event loop."""
 
     def __init__(
         self,
@@ -63,48 +62,48 @@ class TypeaheadFetcher:
         prefix: str,
         folder: Path,
         most_bytes: int,
-        metrics: Metrics = NOTHING_MEASURED,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
-        """Note where files come from and go to; nothing is asked yet.
+        """Prepare; nothing is requested yet.
 
         Args:
-            client: asks the cluster; it belongs to the caller.
-            prefix: what all index names begin with.
-            folder: private to this user; processes may share it.
-            most_bytes: what the files of one typeahead may take together.
-            metrics: count what is fetched.
+            client: a client of the cluster; the caller closes it.
+            prefix: the prefix of all index names.
+            folder: the folder for the files, private to this user; processes may share it.
+            most_bytes: the maximum size of all files of one typeahead.
+            metrics: counts fetched files.
         """
         self._client = client
         self._prefix = prefix
         self._folder = TypeaheadFolder(folder)
         self._most_bytes = most_bytes
         self._metrics = metrics
-        self._slots = asyncio.Semaphore(_CHUNKS_AT_A_TIME)
+        self._slots = asyncio.Semaphore(_PARALLEL_CHUNKS)
         self._needed = NeededManifests()
         self._background: dict[str, asyncio.Task[None]] = {}
         self._fetched_ahead = ""
 
     @property
     def directory(self) -> Path:
-        """Where the files are."""
+        """The folder of the files."""
         return self._folder.path
 
     async def fetch(self, generation: str, name: str) -> TypeaheadManifest:
-        """Make sure that all files of one covering are there, and have those of the preferred one fetched.
+        """Fetch the missing files of one covering, and in the background those of the preferred one.
 
         Args:
-            generation: whose typeahead it is.
-            name: of its manifest.
+            generation: the generation of the typeahead.
+            name: the name of its manifest.
 
         Raises:
-            GenerationGone: the generation is not there (any more).
-            TypeaheadUnavailable: the files could not be had; the text says why.
+            GenerationGone: the generation does not exist (any more).
+            TypeaheadUnavailable: the files are unavailable; the message says why.
         """
-        with explained():
+        with translate_failures():
             manifest = await self._manifest(generation, name)
-            self._needed.note(generation, name, manifest)
+            self._needed.add(generation, name, manifest)
             missing = [self._missing(manifest, number) for number in range(len(manifest.coverings))]
-            # The first, preferred one where it costs no more than another.
+            # The preferred covering is the first one; it wins a tie.
             least = min(missing, key=lambda files: sum(files.values()))
             await self._files(generation, least)
         if missing[0] is not least:
@@ -114,21 +113,21 @@ class TypeaheadFetcher:
         return manifest
 
     def fetch_ahead(self, announcement: Announcement) -> None:
-        """Have the files of an announced typeahead fetched in the background; a failure is tried again when called."""
+        """Fetch the files of an announced typeahead in the background; after a failure, the next call tries again."""
         if announcement.typeahead not in {self._fetched_ahead, *self._background}:
             self._start(announcement.typeahead, self._fetch_ahead(announcement))
 
     async def remove_damaged(self, manifest: TypeaheadManifest) -> None:
-        """Remove files of a typeahead that are not what their names say, so that they are fetched again.
+        """Remove files of a typeahead whose hash differs from their name, so that they are fetched again.
 
         Raises:
-            TypeaheadUnavailable: they can't be removed, or read.
+            TypeaheadUnavailable: a file can't be removed, or read.
         """
-        with explained():
+        with translate_failures():
             await asyncio.to_thread(self._folder.remove_damaged, manifest.files(), SEGMENT)
 
     async def close(self) -> None:
-        """End what is fetched in the background."""
+        """Cancel the fetches in the background."""
         tasks = tuple(self._background.values())
         for task in tasks:
             task.cancel()
@@ -137,10 +136,10 @@ class TypeaheadFetcher:
     def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         async def logged() -> None:
             try:
-                with explained():
+                with translate_failures():
                     await work
             except BackendUnavailable as error:
-                # Nobody waits for it: whoever needs the files fetches them, and is told of the failure.
+                # No request waits for these files; one that needs them fetches them, and reports the failure.
                 _LOG.info("files of a typeahead could not be fetched ahead: %s", error)
             finally:
                 del self._background[name]
@@ -152,7 +151,7 @@ class TypeaheadFetcher:
             self._background[name] = asyncio.create_task(logged())
 
     async def _fetch_ahead(self, announcement: Announcement) -> None:
-        await asyncio.sleep(random.uniform(0, _SPREAD_SECONDS))  # noqa: S311 - not a secret
+        await asyncio.sleep(random.uniform(0, _MAX_JITTER_SECONDS))  # noqa: S311 - not a secret
         manifest = await self._manifest(announcement.generation, announcement.typeahead)
         self._needed.announce(announcement.typeahead, manifest)
         await self._files(announcement.generation, self._missing(manifest, 0))
@@ -160,19 +159,19 @@ class TypeaheadFetcher:
         await self._measure_folder()
 
     async def _manifest(self, generation: str, name: str) -> TypeaheadManifest:
-        """The manifest, from the folder or else from the cluster."""
+        """The manifest, from the folder or the cluster."""
         if not is_name(name):
             raise TypeaheadUnavailable("the live generation has none. Build the index again")
         path = manifest_path(self._folder.path, name)
         if self._folder.has(name, MANIFEST):
-            try:
-                return self._checked(TypeaheadManifest.from_bytes(await asyncio.to_thread(path.read_bytes), name))
-            except ValueError:
-                path.unlink(missing_ok=True)
+            with suppress(ValueError):
+                return await self._read_manifest(path)
+            path.unlink(missing_ok=True)
         await self._file(generation, name, MANIFEST, None)
-        return self._checked(TypeaheadManifest.from_bytes(await asyncio.to_thread(path.read_bytes), name))
+        return await self._read_manifest(path)
 
-    def _checked(self, manifest: TypeaheadManifest) -> TypeaheadManifest:
+    async def _read_manifest(self, path: Path) -> TypeaheadManifest:
+        manifest = TypeaheadManifest.from_bytes(await asyncio.to_thread(path.read_bytes), path.stem)
         sizes = manifest.files().values()
         if min(sizes, default=0) < 0 or sum(sizes) > self._most_bytes:
             raise TypeaheadUnavailable(
@@ -183,15 +182,14 @@ class TypeaheadFetcher:
 
     def _missing(self, manifest: TypeaheadManifest, covering: int) -> dict[str, int]:
         """The files of a covering that are not in the folder, with their sizes."""
-        files = {use.name: use.size for use in manifest.coverings[covering]}
-        return {name: size for name, size in files.items() if not self._folder.has(name, SEGMENT, size)}
+        return self._folder.missing({use.name: use.size for use in manifest.coverings[covering]}, SEGMENT)
 
     async def _files(self, generation: str, files: Mapping[str, int]) -> None:
         for name, size in files.items():
             await self._file(generation, name, SEGMENT, size)
 
     async def _file(self, generation: str, name: str, suffix: str, size: int | None) -> None:
-        """Make sure that one file is there: fetched here, or by another process that was faster."""
+        """Fetch one file, unless another process has fetched it meanwhile."""
         async with self._locked(name):
             if self._folder.has(name, suffix, size):
                 return
@@ -207,18 +205,18 @@ class TypeaheadFetcher:
         """Fetch a file whose lock is held, and return its size in bytes."""
         if size is None:
             size = file_size(await self._chunk(index, name, 0))
-            if size > _MOST_MANIFEST_BYTES:
+            if size > _MAX_MANIFEST_BYTES:
                 raise ValueError("the manifest is too large")
         with self._folder.begin(name, suffix, size) as part:
-            places = iter(range(chunk_count(size)))
+            numbers = iter(range(chunk_count(size)))
 
-            async def work() -> None:
-                for place in places:
-                    document = await self._chunk(index, name, place)
-                    data = await asyncio.to_thread(chunk_of, document, name, place, size)
-                    await asyncio.to_thread(part.write, place, data)
+            async def fetch_chunks() -> None:
+                for number in numbers:
+                    document = await self._chunk(index, name, number)
+                    data = await asyncio.to_thread(chunk_of, document, name, number, size)
+                    await asyncio.to_thread(part.write, number, data)
 
-            workers = [asyncio.create_task(work()) for _ in range(_CHUNKS_AT_A_TIME)]
+            workers = [asyncio.create_task(fetch_chunks()) for _ in range(_PARALLEL_CHUNKS)]
             try:
                 await asyncio.gather(*workers)
             finally:
@@ -228,32 +226,32 @@ class TypeaheadFetcher:
             await asyncio.to_thread(part.finish)
         return size
 
-    async def _chunk(self, index: str, name: str, place: int) -> dict[str, Any]:
-        """The document of a chunk, asked for again while that may help."""
+    async def _chunk(self, index: str, name: str, number: int) -> dict[str, Any]:
+        """The document of a chunk; transient failures are retried."""
         retrying = AsyncRetrying(
-            retry=retry_if_exception(_passes),
-            stop=stop_after_delay(_PATIENCE_SECONDS),
-            wait=wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE_SECONDS),
+            retry=retry_if_exception(_is_transient),
+            stop=stop_after_delay(_RETRY_SECONDS),
+            wait=wait_random_exponential(multiplier=0.1, max=_MAX_PAUSE_SECONDS),
             reraise=True,
         )
 
-        async def ask() -> dict[str, Any]:
+        async def get() -> dict[str, Any]:
             params = {"request_timeout": _CHUNK_SECONDS}
             async with self._slots:
-                found = await self._client.get(index=index, id=chunk_id(name, place), params=params)
+                found = await self._client.get(index=index, id=chunk_id(name, number), params=params)
             document: dict[str, Any] = found["_source"]
             return document
 
-        return await retrying(ask)
+        return await retrying(get)
 
     @asynccontextmanager
     async def _locked(self, name: str) -> AsyncIterator[None]:
-        """The right to write a file, waited for while another process or task has it."""
-        until = time.monotonic() + _LOCK_PATIENCE_SECONDS
+        """Hold the lock of a file; waits while another process or task holds it."""
+        deadline = time.monotonic() + _LOCK_TIMEOUT_SECONDS
         while (lock := self._folder.try_lock(name)) is None:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise TypeaheadUnavailable("another process of this machine is still fetching its files")
-            await asyncio.sleep(_LOCK_LOOK_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
+            await asyncio.sleep(_LOCK_POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
         try:
             yield
         finally:
@@ -264,9 +262,9 @@ class TypeaheadFetcher:
         self._metrics.typeahead_folder(usage.files, usage.bytes)
 
 
-def _passes(error: BaseException) -> bool:
+def _is_transient(error: BaseException) -> bool:
     if isinstance(error, NoConnection) and isinstance(error.info, ssl.CertificateError):
         return False
     if isinstance(error, NoConnection):
         return True
-    return isinstance(error, TransportError) and error.status_code in _PASSING
+    return isinstance(error, TransportError) and error.status_code in _TRANSIENT_STATUSES

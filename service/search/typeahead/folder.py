@@ -1,14 +1,14 @@
-"""The folder of a machine in which processes share the files of typeaheads that they fetched.
+"""The folder in which the processes of a machine share fetched files of typeaheads.
 
-A file is written by one process at a time, under another name, and renamed when it is whole and has the SHA-256 that
-its name says. So what has a file's name is that file, unless the disk or somebody else changed it later.
+One process at a time writes a file, under a temporary name, and renames it when it is complete and its SHA-256 is its
+name. So a file with a final name is valid, unless the disk or another program changed it later.
 """
 
 import fcntl
 import os
 import stat
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from errno import EACCES, ENOSPC, EPERM
@@ -20,22 +20,26 @@ from types import TracebackType
 from typing import Final, Self
 
 from index_mappings.typeahead.chunks import CHUNK_BYTES
-from index_mappings.typeahead.manifest import is_name
+from index_mappings.typeahead.manifest import TypeaheadManifest, is_name
 
 _PART: Final = ".part"
 _LOCK: Final = ".lock"
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
-# A process whose stamp is two seconds behind still opens files that others need no more.
+# A process whose stamp is two seconds old still opens files that other processes no longer need.
 GRACE_SECONDS: Final = 30.0
+# Files are needed for the live stamp and the previous one, which still answers, of the live generation and, for a
+# rollback, of the previous one.
+_STAMPS: Final = 2
+_GENERATIONS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class FolderLocation:
-    """Where the files of typeaheads are, and how large they may be.
+    """The folder for the files of typeaheads, and their maximum size.
 
     Attributes:
-        path: the folder; None is one below the system's folder for temporary files.
-        most_bytes: what the files of one typeahead may take together.
+        path: the folder; None for one in the system's folder for temporary files.
+        most_bytes: the maximum size of all files of one typeahead.
     """
 
     path: Path | None = None
@@ -45,39 +49,35 @@ class FolderLocation:
         """The folder for a prefix, private to this user."""
         if self.path is not None:
             return self.path
-        # One level, as others may write in the system's folder: what they make there is not taken.
+        # Only one level below the system's folder: a parent folder that another user made must not be used.
         return Path(gettempdir()) / f"shop-directory-typeahead-{os.geteuid()}-{prefix}"
 
 
-DEFAULT_PLACE: Final = FolderLocation()
+DEFAULT_FOLDER: Final = FolderLocation()
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What lies in a folder: whole files, and their sizes together in bytes."""
+    """The number of complete files in a folder, and their total size in bytes."""
 
     files: int
     bytes: int
 
 
 class TypeaheadFolder:
-    """A folder that only this user writes; its methods block, and raise OSError where the disk does not take part."""
+    """A folder that only this user writes; its methods block, and raise OSError if the disk fails."""
 
     def __init__(self, path: Path) -> None:
-        """Name the folder; it is made when something is written.
-
-        Args:
-            path: the folder, private to this user.
-        """
+        """Prepare; the folder is created before the first write."""
         self.path = path
 
     def has(self, name: str, suffix: str, size: int | None = None) -> bool:
-        """Whether a file is there.
+        """Whether the folder has a file.
 
         Args:
             name: SHA-256 of its bytes, in hexadecimal.
-            suffix: of the file's name.
-            size: in bytes, where it is known; a file of another size does not count.
+            suffix: the suffix of the file's name.
+            size: in bytes, if it is known; a file of another size does not count.
         """
         try:
             found = (self.path / f"{name}{suffix}").stat()
@@ -86,17 +86,17 @@ class TypeaheadFolder:
         return size is None or found.st_size == size
 
     def missing(self, files: Mapping[str, int], suffix: str) -> dict[str, int]:
-        """Those of some files, given with their sizes, that are not there."""
+        """The files, by name with their sizes, that the folder does not have."""
         return {name: size for name, size in files.items() if not self.has(name, suffix, size)}
 
     def try_lock(self, name: str) -> int | None:
-        """Get the right to write a file, until `unlock` or the process's end; None while another process has it."""
+        """Lock a file until `unlock` or the process's end; None while another process holds the lock."""
         self._make()
         path = self.path / f"{name}{_LOCK}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another process may have removed it between the two calls: then nobody else looks at this one.
+            # Another process may have removed the lock file between the two calls; such a lock excludes no process.
             if os.fstat(descriptor).st_ino == path.stat().st_ino:
                 return descriptor
         except (BlockingIOError, FileNotFoundError):
@@ -109,33 +109,33 @@ class TypeaheadFolder:
 
     @staticmethod
     def unlock(descriptor: int) -> None:
-        """Give the right to write a file back."""
+        """Release the lock of a file."""
         os.close(descriptor)
 
     def begin(self, name: str, suffix: str, size: int) -> "PartialFile":
-        """Begin to write a file; its lock must be held.
+        """Start writing a file; its lock must be held.
 
         Raises:
-            OSError: ENOSPC where the disk has no room for it, among others.
+            OSError: for example ENOSPC if the disk has no space for it.
         """
-        there = os.statvfs(self.path)
-        if there.f_bavail * there.f_frsize < size:
+        disk = os.statvfs(self.path)
+        if disk.f_bavail * disk.f_frsize < size:
             raise OSError(ENOSPC, os.strerror(ENOSPC))
         return PartialFile(self.path / f"{name}{suffix}", size)
 
-    def remove_damaged(self, files: Mapping[str, int], suffix: str) -> bool:
-        """Remove those of some files, given with their sizes, that are not what their names say; whether any was."""
-        damaged = [path for name in files if (path := self.path / f"{name}{suffix}").exists() and _sum(path) != name]
-        for path in damaged:
-            path.unlink(missing_ok=True)
-        return bool(damaged)
+    def remove_damaged(self, names: Iterable[str], suffix: str) -> None:
+        """Remove those of some files whose hash differs from their name."""
+        for name in names:
+            path = self.path / f"{name}{suffix}"
+            if path.exists() and _hash(path) != name:
+                path.unlink(missing_ok=True)
 
     def tidy(self, needed: Collection[str], grace: float = GRACE_SECONDS) -> None:
-        """Remove files that nobody needs any more.
+        """Remove files that are no longer needed.
 
         Args:
-            needed: names of files that stay.
-            grace: seconds for which other files stay as well, since they came or were needed.
+            needed: names of the files to retain.
+            grace: other files are retained for so many seconds after they were written or last needed.
         """
         now = time.time()
         with suppress(OSError):
@@ -149,7 +149,7 @@ class TypeaheadFolder:
                         self._remove(path)
 
     def usage(self) -> Usage:
-        """What lies there now; nothing where it can't be read."""
+        """The current usage; zero if the folder can't be read."""
         sizes: list[int] = []
         with suppress(OSError):
             for path in list(self.path.iterdir()):
@@ -173,7 +173,7 @@ class TypeaheadFolder:
     def _make(self) -> None:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = self.path.lstat()
-        # What lies there is mapped and given to machine code: whoever could change it could do anything.
+        # The kernel reads mapped files without bounds checks, so no other user may be able to change them.
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise OSError(EACCES, "the folder belongs to another user")
         if found.st_mode & _OTHERS_MAY_WRITE:
@@ -181,7 +181,7 @@ class TypeaheadFolder:
 
 
 class PartialFile:
-    """A file that is being written; as a context it is gone at the end unless it was finished."""
+    """A file that is being written; the context removes it at the end unless it was finished."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = path
@@ -189,25 +189,25 @@ class PartialFile:
         self._part = path.with_suffix(_PART)
         self._part.unlink(missing_ok=True)  # of a process that was killed
         self._descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        # A thread may still write when the caller gave up: the descriptor must not be another file's by then.
+        # A thread may still write after its caller was cancelled; the descriptor may be another file's by then.
         self._lock = Lock()
         self._open = True
 
-    def write(self, place: int, data: bytes) -> None:
-        """Write the chunk of this place, in any order; nothing once the context has ended."""
-        offset = place * CHUNK_BYTES
+    def write(self, number: int, data: bytes) -> None:
+        """Write the chunk of this number, in any order; does nothing once the context has ended."""
+        offset = number * CHUNK_BYTES
         with self._lock:
             while data and self._open:
                 written = os.pwrite(self._descriptor, data, offset)
                 data, offset = data[written:], offset + written
 
     def finish(self) -> None:
-        """Give it its name.
+        """Rename the file to its final name.
 
         Raises:
-            ValueError: it is not what its name says.
+            ValueError: its size or hash is another one.
         """
-        if self._part.stat().st_size != self._size or _sum(self._part) != self._path.stem:
+        if self._part.stat().st_size != self._size or _hash(self._part) != self._path.stem:
             raise ValueError("a file of the typeahead is not what its name says")
         self._part.replace(self._path)
 
@@ -222,6 +222,35 @@ class PartialFile:
             self._part.unlink(missing_ok=True)
 
 
-def _sum(path: Path) -> str:
+def _hash(path: Path) -> str:
     with path.open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()
+
+
+class NeededManifests:
+    """The manifests of the newest stamps and of what is announced, whose files are retained."""
+
+    def __init__(self) -> None:
+        """Start without manifests."""
+        # By generation and name, the most recently needed one last in both.
+        self._manifests: dict[str, dict[str, TypeaheadManifest]] = {}
+        self._announced: tuple[str, TypeaheadManifest] | None = None
+
+    def add(self, generation: str, name: str, manifest: TypeaheadManifest) -> None:
+        """Add a manifest that is needed now; older stamps and generations than the newest two are dropped."""
+        of_generation = self._manifests.pop(generation, {})
+        of_generation.pop(name, None)
+        of_generation[name] = manifest
+        self._manifests[generation] = dict(list(of_generation.items())[-_STAMPS:])
+        self._manifests = dict(list(self._manifests.items())[-_GENERATIONS:])
+
+    def announce(self, name: str, manifest: TypeaheadManifest) -> None:
+        """Replace the announced manifest, which will be needed next."""
+        self._announced = name, manifest
+
+    def names(self) -> frozenset[str]:
+        """The names of all needed files, manifests included."""
+        manifests = [item for of_generation in self._manifests.values() for item in of_generation.items()]
+        if self._announced is not None:
+            manifests.append(self._announced)
+        return frozenset(name for own_name, manifest in manifests for name in (own_name, *manifest.files()))

@@ -1,13 +1,14 @@
-"""Segments as the service reads them: mapped into memory, checked as a whole, shared by the stamps that name them."""
+"""Opens segments: maps them into memory, checks them, and shares them between the stamps that name them."""
 
 import mmap
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -30,18 +31,17 @@ from service.search.clauses import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.checks import check_bounds
 from service.search.typeahead.kernel import arrays
-from service.search.typeahead.kernel.arrays import Array
+from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.lookup import SAMPLED
 from service.search.typeahead.kernel.ranked import TIER_BITS
 from service.search.typeahead.kernel.request import NEAR
 from service.search.typeahead.kernel.suggest import ANY_COUNTRY, suggest
 
-# How many suggestions of a segment are cached: some 30 MB.
+# The maximum number of cached suggestions of a segment: some 30 MB.
 _CACHED: Final = 49_152
-# A smaller file is read: one that is cut short while it is mapped ends the process when it is looked into.
+# Smaller files are read, because truncating a mapped file kills the process that reads it.
 _MAPPED_BYTES: Final = 16 * 1024**2
 _TIER: Final = (1 << TIER_BITS) - 1
-_A = TypeVar("_A", bound=np.ndarray[Any, Any])
 
 
 class Segment:
@@ -49,16 +49,16 @@ class Segment:
 
     Attributes:
         bytes: its size.
-        shops: how many it holds.
+        shops: its number of shops, removed ones included.
         cache: suggestions by the kernel's entries.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read or map a segment, and check all of it: that it is what its name says, and that no array points outside.
+        """Read or map a segment, and check its hash and the bounds of its arrays.
 
         Raises:
-            OSError: it cannot be read.
-            ValueError: it is damaged, or no segment.
+            OSError: the file cannot be read.
+            ValueError: the file is damaged, or not a segment.
         """
         data = _read(path)
         if sha256(data).hexdigest() != path.stem:
@@ -69,103 +69,59 @@ class Segment:
         self.bytes = len(data)
         self.shops = header.shops
         self.cache: dict[int, Suggestion] = {}
-        self._items = np.frombuffer(data, np.int32, len(data) // 4)
-        self._longs = np.frombuffer(data, np.int64, len(data) // 8)
-        places = [place for name in arrays.ARRAYS for place in _places(header, name)]
-        self._places = read_only(np.array(places, np.int64))
-        sampled = (parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1"))
-        self._samples = read_only(np.concatenate(tuple(sampled)))
+        extents = [bound for name in arrays.ARRAYS for bound in _extent(header, name)]
+        samples = [parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")]
+        self._suggest = partial(
+            suggest,
+            np.frombuffer(data, np.int32, len(data) // 4),
+            np.frombuffer(data, np.int64, len(data) // 8),
+            read_only(np.array(extents, np.int64)),
+            read_only(np.concatenate(samples)),
+        )
         self._parts = parts
         self._countries = {country: number for number, country in enumerate(header.countries)}
         self._slugs = header.categories
         self._categories = {slug: number for number, slug in enumerate(header.categories)}
 
-    def best(  # noqa: PLR0917 - what the machine code is given, in its order
-        self, removed: Array, asked: Array, forms: int, meant: Array, wanted: int, country: str | None, flags: int
+    def best(  # noqa: PLR0917 - the kernel's arguments, in its order
+        self, removed: Array, query: Array, forms: int, meant: Array, limit: int, country: str | None, flags: int
     ) -> list[Suggestion]:
         """The best shops for a suggest request.
 
-        Args:
-            removed: bitmap of the shops that are gone, as int32 words.
-            asked: as of the kernel's `suggest`, like all that follow but the country.
-            forms: see above.
-            meant: see above.
-            wanted: see above.
-            country: an upper-case ISO code, or None.
-            flags: see above.
+        `country` is an upper-case ISO code or None; all other arguments are those of the kernel's `suggest`.
         """
         number = ANY_COUNTRY if country is None else self._countries.get(country, 0)
-        entries = suggest(
-            self._items,
-            self._longs,
-            self._places,
-            self._samples,
-            removed,
-            asked,
-            forms,
-            meant,
-            NOTHING,
-            wanted,
-            number,
-            flags,
-        ).tolist()
+        entries = self._suggest(removed, query, forms, meant, NOTHING, limit, number, flags).tolist()
         cache, read = self.cache, self._suggestion
         return [cache.get(entry) or read(entry) for entry in entries]
 
-    def near(  # noqa: PLR0917 - what the machine code is given, in its order
-        self,
-        removed: Array,
-        asked: Array,
-        forms: int,
-        passing: Array,
-        wanted: int,
-        flags: int,
-        matched: Clause | None,
+    def near(  # noqa: PLR0917 - the kernel's arguments, in its order
+        self, removed: Array, query: Array, forms: int, passing: Array, limit: int, flags: int, matched: Clause | None
     ) -> list[Suggestion]:
-        """The best shops of the tiers 3 and 2 (M6).
+        """The best shops of the tiers 3 and 2 (M6), without those that meet the clause `matched`.
 
-        Args:
-            removed: as of the kernel's `suggest`, like all that follow but the last one.
-            asked: see above.
-            forms: see above.
-            passing: see above.
-            wanted: see above.
-            flags: see above.
-            matched: what no shop may meet; None where any may.
+        All other arguments are those of the kernel's `suggest`.
         """
-        most = wanted
+        most = limit
         while True:
-            entries = suggest(
-                self._items,
-                self._longs,
-                self._places,
-                self._samples,
-                removed,
-                asked,
-                forms,
-                NOTHING,
-                passing,
-                most,
-                ANY_COUNTRY,
-                flags | NEAR,
-            ).tolist()
+            entries = self._suggest(removed, query, forms, NOTHING, passing, most, ANY_COUNTRY, flags | NEAR).tolist()
             found = entries
             if matched is not None:
                 found = [entry for entry in entries if not meets(self._evidence(entry >> TIER_BITS), matched)]
-            if len(found) >= wanted or len(entries) < most:
-                return [self.cache.get(entry) or self._suggestion(entry) for entry in found[:wanted]]
+            if len(found) >= limit or len(entries) < most:
+                return [self.cache.get(entry) or self._suggestion(entry) for entry in found[:limit]]
             most *= 4
 
-    def passing(self, country: str | None, category: str | None, begun: Sequence[str] = ()) -> Array:
-        """Bitmap of shops, in int32 words; empty where it holds all.
+    def passing(self, country: str | None, category: str | None, prefixes: Sequence[str] = ()) -> Array:
+        """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
 
         Args:
-            country: whose filter they pass; None for any.
-            category: a slug that they carry; None for any.
-            begun: texts with which none of their keys begins.
+            country: the country whose filter they pass; None for any.
+            category: the slug of a category that they carry; None for any.
+            prefixes: texts that are prefixes of none of their keys.
         """
         words = -(-self.shops // 32)
-        if country is None and category is None and not begun:
+        if country is None and category is None and not prefixes:
             return NOTHING
         bits = np.full(words, -1, np.int32)
         if country is not None:
@@ -175,12 +131,12 @@ class Segment:
             number = self._categories.get(category)
             heads, carrying = self._parts["category_heads"], self._parts["category_shops"]
             bits &= _bitmap(NOTHING if number is None else carrying[heads[number] : heads[number + 1]], words)
-        for text in begun:
-            bits &= ~_bitmap(self._begun(text), words)
+        for prefix in prefixes:
+            bits &= ~_bitmap(self._shops_with_key_prefix(prefix), words)
         return read_only(bits)
 
-    def _begun(self, text: str) -> Array:
-        """The numbers of the shops with a key that begins with a text, in any order, some repeated."""
+    def _shops_with_key_prefix(self, text: str) -> Array:
+        """The numbers of the shops with a key that begins with a text, in any order, with repeats."""
         heads, postings = self._parts["heads"], self._parts["postings"]
         texts = range(len(heads) - 1)
         first = bisect_left(texts, text, key=self._text)
@@ -190,7 +146,7 @@ class Segment:
         return numbers
 
     def _evidence(self, number: int) -> dict[str, tuple[str, ...]]:
-        """What tells whether a shop matches a query of find_shop, by the fields of its document."""
+        """The values by which clauses match a shop, by the fields of its document."""
         heads = self._parts["own_heads"]
         marked = [
             (self._text(own >> POSTING_BITS), own)
@@ -213,7 +169,7 @@ class Segment:
         return self._parts["letters"][begin:end].tobytes().decode("utf-32-le")
 
     def category(self, slug: str) -> int | None:
-        """The number of a category; None where no shop of this segment carries it."""
+        """The number of a category; None if no shop of this segment carries it."""
         return self._categories.get(slug)
 
     def _suggestion(self, entry: int) -> Suggestion:
@@ -231,33 +187,33 @@ class DamagedSegmentError(ValueError):
     """A segment is damaged.
 
     Attributes:
-        name: of its file.
+        name: the name of its file.
     """
 
     def __init__(self, name: str, reason: ValueError) -> None:
-        """Say which one, and why."""
+        """Join the name and the reason into the message."""
         super().__init__(f"{name}: {reason}")
         self.name = name
 
 
 class SegmentPool:
-    """What the typeaheads of several stamps share: open segments by name, and the newest table of categories.
+    """Open segments by name and the newest table of categories, shared by the typeaheads of several stamps.
 
-    A segment is mapped once however many stamps name it, and closed with the last one.
+    A segment that several stamps name is mapped once, and closed with the last of them.
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without segments."""
         self._open: WeakValueDictionary[str, Segment] = WeakValueDictionary()
         self._table = CategoryTable(())
         self._lock = Lock()
 
     def open(self, directory: Path, name: str) -> Segment:
-        """The segment of a name; may be called from threads.
+        """The segment of a name. Thread-safe.
 
         Raises:
-            OSError: as `Segment`.
-            DamagedSegmentError: it is damaged, or no segment.
+            OSError: the file cannot be read.
+            DamagedSegmentError: the file is damaged, or not a segment.
         """
         with self._lock:
             segment = self._open.get(name)
@@ -270,38 +226,15 @@ class SegmentPool:
             return segment
 
     def categories(self, entries: tuple[CategoryEntry, ...]) -> CategoryTable:
-        """The table of a manifest's categories, made once for stamps that differ in shops only."""
+        """The table of a manifest's categories, shared by stamps that differ in shops only. Thread-safe."""
         with self._lock:
             if self._table.entries != entries:
                 self._table = CategoryTable(entries)
             return self._table
 
 
-def compile_kernel() -> None:
-    """Compile the machine code, or load it from numba's cache: some seconds, or a fifth of one."""
-    items, longs = read_only(np.zeros(2, np.int32)), read_only(np.zeros(1, np.int64))
-    places = np.zeros(2 * len(arrays.ARRAYS), np.int64)
-    # Texts of no characters, so that nothing is looked up; the types are what counts.
-    own_heads = 2 * arrays.ARRAYS.index("own_heads")
-    places[own_heads + 1] = 1
-    suggest(items, longs, read_only(places), longs[:0], NOTHING, NOTHING, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, 0)
-
-
-def read_only(array: _A) -> _A:
-    """The same array, not writable.
-
-    All arrays that the machine code is given are so, as mapped ones must be: it would be compiled once more for others,
-    while a request waits.
-    """
-    array.flags.writeable = False
-    return array
-
-
-NOTHING: Final = read_only(np.zeros(0, np.int32))
-
-
 def _bitmap(numbers: Array, words: int) -> Array:
-    """A bitmap of so many int32 words with these shops in it."""
+    """A bitmap of these shops in so many int32 words."""
     bits = np.zeros(32 * words, np.bool_)
     bits[numbers] = True
     return np.packbits(bits, bitorder="little").view(np.int32)
@@ -319,7 +252,7 @@ def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:
     return np.frombuffer(data, np.dtype(ARRAYS[name]), part.size, part.start)
 
 
-def _places(header: Header, name: str) -> tuple[int, int]:
-    """Where an array begins and ends, in items of its own size."""
+def _extent(header: Header, name: str) -> tuple[int, int]:
+    """The positions at which an array begins and ends, in items of its own size."""
     part, size = header.parts[name], np.dtype(ARRAYS[name]).itemsize
     return part.start // size, part.start // size + part.size

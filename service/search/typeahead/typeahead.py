@@ -1,6 +1,7 @@
-"""What the segments of one stamp answer to suggest requests, together (M9, M10)."""
+"""Answers suggest requests from the segments of one stamp (M9, M10)."""
 
 from collections.abc import Sequence
+from itertools import accumulate, chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -13,15 +14,15 @@ from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadMan
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
 from service.search.plan import Slugs, whole_query_match
-from service.search.protocol import FindQuery, Suggested, SuggestedShop, Suggestion, SuggestQuery
-from service.search.typeahead.kernel.arrays import Array
+from service.search.protocol import FindQuery, SuggestedShop, Suggestion, SuggestQuery, SuggestResult
+from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.request import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
-from service.search.typeahead.segments import NOTHING, Segment, SegmentPool, read_only
+from service.search.typeahead.segments import Segment, SegmentPool
 
 _DID_YOU_MEAN: Final = 3
-# The end of a text. Folding leaves none in a text itself.
+# Terminates a text. Folded texts contain none.
 _END: Final = "\0"
-# How many words are cached with the categories that they say.
+# The maximum number of words that are cached with the categories that they mean.
 _CACHED_WORDS: Final = 4_096
 
 
@@ -29,42 +30,42 @@ class Typeahead:
     """The shops of one generation as of one stamp.
 
     Attributes:
-        categories: all of the stamp.
+        categories: all categories of the stamp.
     """
 
     def __init__(self, segments: Sequence[tuple[Segment, Array]], categories: CategoryTable) -> None:
-        """Put together.
+        """Combine segments and categories.
 
         Args:
-            segments: each with the bitmap of its shops that are gone, as int32 words; each shop is in one of them only.
-            categories: of the stamp.
+            segments: each with the bitmap of its removed shops, as int32 words; each shop is current in one of them.
+            categories: all categories of the stamp.
         """
         self._segments = tuple(segments)
         self.categories = categories
-        # By word: for each segment the numbers of the categories that it says.
-        self._said: dict[str, tuple[list[int], ...]] = {}
+        # By word: for each segment the numbers of the categories that the word means.
+        self._meanings: dict[str, tuple[list[int], ...]] = {}
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories."""
         forms = query_forms(query.text, cut=SUGGEST_CUT)
-        return Suggested(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
+        return SuggestResult(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
 
     def did_you_mean(
-        self, query: FindQuery, kept: QueryForms | None = None, slugs: Slugs = MappingProxyType({})
+        self, query: FindQuery, remainder: QueryForms | None = None, slugs: Slugs = MappingProxyType({})
     ) -> tuple[SuggestedShop, ...]:
-        """Up to three shops of which a whole query is a misspelt name, or a name and something else (M6).
+        """Up to three shops of which a whole query is a misspelt name, or a name with other words (M6).
 
         Args:
-            query: what was searched for.
-            kept: what was left of it and matches some shops, which are not named; None where nothing matches.
-            slugs: the categories that each kept word means.
+            query: the whole query.
+            remainder: the words of it that match some shops, which are left out here; None if nothing matches.
+            slugs: the categories that each word of the remainder means.
         """
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:
             return ()
-        matched = None if kept is None else whole_query_match(kept, slugs)
-        begun = () if kept is None else kept.texts
-        asked, flags = _asked_texts(forms), WITH_DOT if forms.dotted else 0
+        matched = None if remainder is None else whole_query_match(remainder, slugs)
+        prefixes = () if remainder is None else remainder.texts
+        packed, flags = _pack_query(forms), WITH_DOT if forms.dotted else 0
 
         def near(flags: int) -> list[Suggestion]:
             found = [
@@ -72,9 +73,9 @@ class Typeahead:
                 for segment, removed in self._segments
                 for suggestion in segment.near(
                     removed,
-                    asked,
+                    packed,
                     len(forms.texts),
-                    segment.passing(query.country, query.category, begun),
+                    segment.passing(query.country, query.category, prefixes),
                     _DID_YOU_MEAN,
                     flags,
                     matched,
@@ -89,77 +90,78 @@ class Typeahead:
         return tuple(suggestion.shop for suggestion in found[:_DID_YOU_MEAN])
 
     def _best(self, forms: QueryForms, query: SuggestQuery) -> list[Suggestion]:
-        asked = _asked_texts(forms)
+        packed = _pack_query(forms)
         meant = self._meant(forms.words) if len(forms.words) > 1 else None
         short = len(forms.spaced) <= ONE_SHOP_MAX
         flags = (SHORT if short else 0) | (WITH_DOT if forms.dotted else 0) | (0 if forms.words else PUNCTUATION)
-        found = self._asked(asked, len(forms.texts), meant, query, flags)
+        found = self._merged(packed, len(forms.texts), meant, query, flags)
         if not _has_one_typo(found) and _may_have_two_errors(forms):
-            found = self._asked(asked, len(forms.texts), meant, query, flags | TWO_ERRORS)
+            found = self._merged(packed, len(forms.texts), meant, query, flags | TWO_ERRORS)
         return found
 
-    def _asked(
-        self, asked: Array, forms: int, meant: Sequence[Array] | None, query: SuggestQuery, flags: int
+    def _merged(
+        self, packed: Array, forms: int, meant: Sequence[Array] | None, query: SuggestQuery, flags: int
     ) -> list[Suggestion]:
         """The best shops of all segments."""
         limit, country = query.limit, query.country
         if len(self._segments) == 1:
             ((segment, removed),) = self._segments
-            return segment.best(removed, asked, forms, NOTHING if meant is None else meant[0], limit, country, flags)
-        # One more than are wanted, as the first one of a segment may be demoted.
-        wanted = limit + 1 if flags & SHORT else limit
+            return segment.best(removed, packed, forms, NOTHING if meant is None else meant[0], limit, country, flags)
+        # One more than the limit, because the first one of a segment may be demoted.
+        most = limit + 1 if flags & SHORT else limit
         lists = [
-            segment.best(removed, asked, forms, NOTHING if meant is None else meant[number], wanted, country, flags)
+            segment.best(removed, packed, forms, NOTHING if meant is None else meant[number], most, country, flags)
             for number, (segment, removed) in enumerate(self._segments)
         ]
         if flags & SHORT:
             _demote_all_but_one(lists)
         found = [suggestion for some in lists for suggestion in some]
-        # Each list is in order; so are all, as no two shops have one id (M1).
+        # The order is total, as no two shops have one id (M1).
         found.sort(key=Suggestion.order)
         return found[:limit]
 
     def _meant(self, words: Sequence[str]) -> list[Array] | None:
-        """For each segment the categories that the words say, as the kernel takes them; None where none says any."""
-        said = [self._said_by(word) for word in words]
-        if not any(said):
+        """For each segment the categories that the words mean, as of the kernel's `suggest`; None if there are none."""
+        meanings = [self._meanings_of(word) for word in words]
+        if not any(meanings):
             return None
         return [
-            _as_lists([numbers[place] if numbers else [] for numbers in said]) for place in range(len(self._segments))
+            _as_lists([numbers[segment] if numbers else [] for numbers in meanings])
+            for segment in range(len(self._segments))
         ]
 
-    def _said_by(self, word: str) -> tuple[list[int], ...]:
-        """For each segment the numbers of the categories that a word says; empty where it says none."""
+    def _meanings_of(self, word: str) -> tuple[list[int], ...]:
+        """For each segment the numbers of the categories that a word means; empty if it means none."""
         slugs = self.categories.slugs_of(word)
         if not slugs:
             return ()
-        said = self._said.get(word)
-        if said is None:
-            if len(self._said) >= _CACHED_WORDS:
-                self._said.clear()
-            said = self._said[word] = tuple(
+        meanings = self._meanings.get(word)
+        if meanings is None:
+            if len(self._meanings) >= _CACHED_WORDS:
+                self._meanings.clear()
+            meanings = self._meanings[word] = tuple(
                 sorted(number for slug in slugs if (number := segment.category(slug)) is not None)
                 for segment, _ in self._segments
             )
-        return said
+        return meanings
 
 
 def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPool) -> Typeahead:
-    """Open the first covering of a manifest of which all files are there.
+    """Open the first covering of a manifest of which no file is missing.
 
     Args:
-        directory: where the files are.
-        manifest: of the stamp.
-        pool: shares segments with other stamps.
+        directory: the folder of the files.
+        manifest: the stamp's manifest.
+        pool: segments that are shared with other stamps.
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: no covering is there as a whole, or a segment is damaged.
+        ValueError: each covering lacks a file, or a segment is damaged.
     """
     for covering in manifest.coverings:
         if all(segment_path(directory, use.name).is_file() for use in covering):
             return Typeahead(_opened(directory, covering, pool), pool.categories(manifest.categories))
-    raise ValueError("the typeahead is not there as a whole")
+    raise ValueError("files of the typeahead are missing")
 
 
 def _opened(directory: Path, covering: Covering, pool: SegmentPool) -> list[tuple[Segment, Array]]:
@@ -173,33 +175,27 @@ def _opened(directory: Path, covering: Covering, pool: SegmentPool) -> list[tupl
 
 
 def _removed(use: SegmentUse) -> Array:
-    """The bitmap of the shops that are gone, as int32 words."""
+    """The bitmap of the removed shops, as int32 words."""
     removed = bytearray(use.removed)
     return read_only(np.frombuffer(removed + bytes(-len(removed) % 4), np.int32)) if removed else NOTHING
 
 
-def _asked_texts(forms: QueryForms) -> Array:
-    """A query's forms as the kernel takes them, with its words if there are several."""
-    return _packed((*forms.texts, *forms.words) if len(forms.words) > 1 else forms.texts)
-
-
-def _packed(texts: Sequence[str]) -> Array:
-    """Texts as the kernel takes them: code points, each text followed by a zero."""
+def _pack_query(forms: QueryForms) -> Array:
+    """A query's forms, and its words if there are several, as of the kernel's `suggest`."""
+    texts = (*forms.texts, *forms.words) if len(forms.words) > 1 else forms.texts
     if not texts:
         return NOTHING
     return np.frombuffer(f"{_END.join(texts)}{_END}".encode("utf-32-le"), np.int32)
 
 
 def _as_lists(lists: Sequence[Sequence[int]]) -> Array:
-    """A list of lists as one array: where each begins, the end of the last one, then all items."""
-    begins = [len(lists) + 1]
-    for some in lists:
-        begins.append(begins[-1] + len(some))
-    return read_only(np.array([*begins, *(item for some in lists for item in some)], np.int32))
+    """A list of lists as one array: the start of each list, the end of the last one, then all items."""
+    heads = list(accumulate(map(len, lists), initial=len(lists) + 1))
+    return read_only(np.array([*heads, *chain.from_iterable(lists)], np.int32))
 
 
 def _has_one_typo(found: Sequence[Suggestion]) -> bool:
-    """Whether the best of some shops, in order, is of the tier of one typing error, or of a better one."""
+    """Whether the best of some ordered shops is in the tier of one typing error or a better one."""
     return bool(found) and found[0].tier >= SuggestTier.ONE_TYPO
 
 
@@ -208,7 +204,7 @@ def _may_have_two_errors(forms: QueryForms) -> bool:
 
 
 def _demote_all_but_one(lists: Sequence[list[Suggestion]]) -> None:
-    """Leave the best shop alone in the first tier, where each segment may have one (M9)."""
+    """Demote all shops of the best tier but the best one, because each segment may have one there (M9)."""
     first = [some for some in lists if some and some[0].tier == SuggestTier.EQUALS_NAME]
     if len(first) > 1:
         best = min(first, key=lambda some: some[0].order())

@@ -1,9 +1,9 @@
-// The country that answers are for, and the account: a token, which stays in this tab and goes to this service only.
+// The choice of the country, and the account: a token that stays in this tab and is sent to this service only.
 
 import { useToken } from "./api.js";
 import { COUNTRY_CODES } from "./countries.js";
 import { make } from "./elements.js";
-import { countryName } from "./words.js";
+import { countryName } from "./format.js";
 
 const STORED = "shop-directory.token";
 
@@ -21,14 +21,14 @@ export function account(corner, panel, changed) {
 
   function apply() {
     useToken(used);
-    // What needs a token is shown with one only.
+    // Controls that need a token are shown only with one.
     document.documentElement.toggleAttribute("data-token", used !== "");
     corner.textContent = used ? "Account ✓" : "Account";
     corner.ariaLabel = used ? "Account: a token is used" : null;
   }
 
   function use(text) {
-    // A header holds nothing else; the service would never see it.
+    // A header allows no other characters.
     const fits = /^[\x21-\x7e]*$/.test(text.trim());
     const token = fits ? text.trim() : "";
     input.setAttribute("aria-invalid", String(!fits));
@@ -43,7 +43,7 @@ export function account(corner, panel, changed) {
   input.value = used;
   apply();
   input.addEventListener("change", () => use(input.value));
-  // A token that is pasted or filled in is used immediately; one that is typed, when it is whole.
+  // A pasted or filled-in token is used immediately, a typed one on change.
   input.addEventListener("input", () => {
     const grown = input.value.length - length;
     length = input.value.length;
@@ -65,5 +65,5 @@ function store(token) {
   try {
     if (token) sessionStorage.setItem(STORED, token);
     else sessionStorage.removeItem(STORED);
-  } catch { /* then it is used until the page is left */ }
+  } catch { /* without storage, the token is used until the page is left */ }
 }

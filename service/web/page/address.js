@@ -1,30 +1,30 @@
-// The address says what is shown: every view can be linked to, and the history goes through them.
+// The URL of a view: every view can be linked to, and is an entry of the history.
 
-export function placeOf(search = location.search) {
-  const asked = new URLSearchParams(search);
-  const country = (asked.get("country") ?? "").trim().toUpperCase();
-  const query = asked.get("q");
-  const category = asked.get("category") || "";
-  const offset = asked.get("offset") || "0";
-  if (asked.get("shop")) return { view: "shop", shop: asked.get("shop"), country };
-  // What is no number is sent as it is: the service says what is wrong with it.
+export function routeOf(search = location.search) {
+  const params = new URLSearchParams(search);
+  const country = (params.get("country") ?? "").trim().toUpperCase();
+  const query = params.get("q");
+  const category = params.get("category") || "";
+  const offset = params.get("offset") || "0";
+  if (params.get("shop")) return { view: "shop", shop: params.get("shop"), country };
+  // A wrong offset is sent unchanged, as the service reports it.
   const page = { category, country, offset: /^\d{1,9}$/.test(offset) ? Number(offset) : offset };
   if (query?.trim()) return { view: "results", query, ...page };
   if (category) return { view: "category", query: "", ...page };
   return query === null ? { view: "start", country } : { view: "results", query: "", ...page };
 }
 
-export function hrefOf(place) {
-  const asked = new URLSearchParams();
-  if (place.shop) asked.set("shop", place.shop);
-  if (place.query || place.view === "results") asked.set("q", place.query);
-  if (place.category) asked.set("category", place.category);
-  if (place.country) asked.set("country", place.country);
-  if (place.offset) asked.set("offset", place.offset);
-  const search = asked.toString();
+export function hrefOf(route) {
+  const params = new URLSearchParams();
+  if (route.shop) params.set("shop", route.shop);
+  if (route.query || route.view === "results") params.set("q", route.query);
+  if (route.category) params.set("category", route.category);
+  if (route.country) params.set("country", route.country);
+  if (route.offset) params.set("offset", route.offset);
+  const search = params.toString();
   return search ? `?${search}` : "./";
 }
 
-// What a link names a shop by: its domain, unless that could be taken for an id.
-export const shopPlace = (shop, country) =>
+// A link names a shop by its domain, unless the domain could be read as an id.
+export const shopRoute = (shop, country) =>
   ({ view: "shop", shop: shop.domain.includes(".") ? shop.domain : shop.id, country });

@@ -1,7 +1,7 @@
-// Asks the public interface. What goes wrong is a Failure with a kind, and never an empty answer.
+// Calls the public interface. Every error becomes a Failure with a kind, and never an empty answer.
 
 const ROOT = new URL("../", import.meta.url);
-const PATIENCE = 15_000;
+const TIMEOUT = 15_000;
 
 export class Failure extends Error {
   // kind: refused (the service says why), unreachable, late, unreadable, aborted
@@ -16,9 +16,9 @@ export const useToken = (text) => { token = text; };
 export const hasToken = () => token !== "";
 
 export function suggest(text, country, signal) {
-  const asked = new URLSearchParams({ q: text, limit: "6" });
-  if (country) asked.set("country", country);
-  return ask(`suggest?${asked}`, {}, signal);
+  const params = new URLSearchParams({ q: text, limit: "6" });
+  if (country) params.set("country", country);
+  return ask(`suggest?${params}`, {}, signal);
 }
 
 export function call(tool, input, signal) {
@@ -29,7 +29,7 @@ export function call(tool, input, signal) {
 async function ask(path, options, signal) {
   const headers = { accept: "application/json", ...options.headers, ...(token && { "x-api-token": token }) };
   try {
-    const until = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]);
+    const until = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]);
     return await read(await fetch(new URL(path, ROOT), { ...options, headers, signal: until, credentials: "omit" }));
   } catch (error) {
     if (error instanceof Failure) throw error;
@@ -40,7 +40,7 @@ async function ask(path, options, signal) {
 async function read(response) {
   const text = await response.text();
   let answer = null;
-  try { answer = JSON.parse(text); } catch { /* told below */ }
+  try { answer = JSON.parse(text); } catch { /* reported below */ }
   if (response.ok) {
     if (answer === null || typeof answer !== "object") throw new Failure("unreadable");
     return { ...answer, asOf: response.headers.get("x-data-as-of") };

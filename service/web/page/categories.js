@@ -1,4 +1,4 @@
-// The categories that there are, their names, which other answers lack, and their icons.
+// The categories with their names, which other answers lack, and their icons.
 
 import { call } from "./api.js";
 
@@ -14,10 +14,10 @@ export async function categoryList(signal) {
   return answer;
 }
 
-// Asked for once. Where that fails, a slug stands for itself: a name is no reason to show no answer.
-export async function learnNames(signal) {
+// Loads the names once. If that fails, slugs are shown instead.
+export async function loadNames(signal) {
   if (names.size) return;
-  try { await categoryList(signal); } catch { /* the slugs do */ }
+  try { await categoryList(signal); } catch { /* slugs are shown */ }
 }
 
 export const categoryName = (slug) => names.get(slug) ?? slug;
@@ -25,7 +25,7 @@ export const categoryName = (slug) => names.get(slug) ?? slug;
 // The shops of each category, as list_categories counts them.
 export const categoryCounts = () => counts;
 
-// Beginnings of words of a slug, and the lines of their icon on a square of 24.
+// Prefixes of words of a slug, and the path of their icon in a square of 24.
 const ICONS = [
   ["book", "M12 6v14m0-14C9 4 6 4 3 4v14c3 0 6 0 9 2 3-2 6-2 9-2V4c-3 0-6 0-9 2z"],
   ["bicycl|motorcycle", "M6 20a4 4 0 1 0 0-8 4 4 0 0 0 0 8zm12 0a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM6 16l4-8h6l2 8M9 12h8"],

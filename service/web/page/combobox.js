@@ -1,32 +1,32 @@
-// A text field with suggestions below it, after the ARIA pattern: the focus stays in the field, the arrow keys move in
-// the list. A late answer never replaces a newer one.
+// A text field with suggestions below it, by the ARIA combobox pattern: the focus stays in the field, the arrow keys
+// move in the list. A late answer never replaces a newer one.
 
-import { make, said } from "./elements.js";
+import { bdi, make } from "./elements.js";
 import { marked } from "./letters.js";
 
 const PAUSE = 60;
-// A score below it is a typo's or a weaker tier's.
-const BEGUN = 4;
+// The lowest score of a prefix match; typos and weaker tiers have lower ones.
+const PREFIX = 4;
 
-// The groups of an answer of /suggest, each [title, rows]. Categories stand before shops that only a typo found.
+// The groups of an answer of /suggest, each [title, rows]. Categories come before shops that were found as a typo.
 export function suggested({ shops, categories }, typed, counted, readable = String) {
   const part = (name, child) => make("span", { part: name }, child);
   const row = (kind, key, found, name, aside) => {
     const hit = marked(name, typed);
-    return { kind, key, found, nodes: [part("name", hit ?? said(name)), part("aside", (!hit && marked(aside, typed)) || said(aside))] };
+    return { kind, key, found, nodes: [part("name", hit ?? bdi(name)), part("aside", (!hit && marked(aside, typed)) || bdi(aside))] };
   };
   const shop = (found) => row("shop", found.id, found, found.name, readable(found.domain));
   const category = (found) => row("category", found.slug, found, found.category, counted(found.count));
   return [
-    ["Shops", shops.filter(({ score }) => score >= BEGUN).map(shop)],
+    ["Shops", shops.filter(({ score }) => score >= PREFIX).map(shop)],
     ["Categories", categories.map(category)],
-    ["Similar names", shops.filter(({ score }) => score < BEGUN).map(shop)],
+    ["Similar names", shops.filter(({ score }) => score < PREFIX).map(shop)],
   ];
 }
 
-// ask(text, signal) returns groups, choose(row) opens one, report(groups, failure) announces how it went.
+// ask(text, signal) returns groups, choose(row) opens a row, report(groups, failure) announces the outcome.
 export function combobox(field, list, { ask, choose, report }) {
-  let turn = 0;
+  let seq = 0;
   let asking;
   let timer;
   let lastAsked = -PAUSE;
@@ -40,7 +40,7 @@ export function combobox(field, list, { ask, choose, report }) {
   }
 
   function leave() {
-    turn += 1;
+    seq += 1;
     clearTimeout(timer);
     asking?.abort();
     open(false);
@@ -57,8 +57,8 @@ export function combobox(field, list, { ask, choose, report }) {
     element.scrollIntoView({ block: "nearest" });
   }
 
-  // The first key is asked for immediately, further ones after a pause.
-  function ponder() {
+  // The first input is sent immediately, later ones after a pause.
+  function defer() {
     clearTimeout(timer);
     const wait = Math.max(lastAsked + PAUSE, notBefore) - performance.now();
     if (wait <= 0) request();
@@ -67,14 +67,14 @@ export function combobox(field, list, { ask, choose, report }) {
 
   async function request() {
     lastAsked = performance.now();
-    const mine = (turn += 1);
+    const mine = (seq += 1);
     asking?.abort();
     asking = new AbortController();
     try {
       const groups = await ask(field.value, asking.signal);
-      if (mine === turn) show(groups);
+      if (mine === seq) show(groups);
     } catch (failure) {
-      if (mine !== turn) return;
+      if (mine !== seq) return;
       leave();
       report([], failure);
       const wait = (failure.wait || 0) * 1000;
@@ -84,16 +84,16 @@ export function combobox(field, list, { ask, choose, report }) {
   }
 
   function show(groups) {
-    // An option that is active when the answer comes stays active.
-    const held = options[active];
+    // The active option stays active in the new list.
+    const before = options[active];
     options = [];
     list.replaceChildren(...groups.filter(([, rows]) => rows.length).map(group));
     open(options.length > 0);
-    activate(options.findIndex(({ kind, key }) => kind === held?.kind && key === held.key));
+    activate(options.findIndex(({ kind, key }) => kind === before?.kind && key === before.key));
     report(groups);
   }
 
-  function group([title, rows], place) {
+  function group([title, rows], index) {
     const elements = rows.map((row) => {
       const at = options.length;
       const element = make("div", {
@@ -103,8 +103,8 @@ export function combobox(field, list, { ask, choose, report }) {
       options.push({ ...row, element });
       return element;
     });
-    return title ? make("div", { role: "group", "aria-labelledby": `group-${place}` },
-      make("div", { part: "group", id: `group-${place}`, role: "presentation" }, title), elements) : elements[0];
+    return title ? make("div", { role: "group", "aria-labelledby": `group-${index}` },
+      make("div", { part: "group", id: `group-${index}`, role: "presentation" }, title), elements) : elements[0];
   }
 
   function pick(at) {
@@ -124,19 +124,19 @@ export function combobox(field, list, { ask, choose, report }) {
   };
 
   field.addEventListener("keydown", (event) => {
-    // While signs are being composed, the keys belong to the input method.
+    // While characters are composed, the keys belong to the input method.
     if (event.isComposing || event.ctrlKey || event.metaKey || !keys[event.key]) return;
     if (keys[event.key]() !== false) event.preventDefault();
   });
   field.addEventListener("input", () => {
     activate(-1);
-    if (field.value.trim()) return ponder();
+    if (field.value.trim()) return defer();
     leave();
     report([]);
   });
   field.addEventListener("blur", leave);
-  // The field keeps the focus while somebody clicks into the list.
+  // A click into the list does not take the focus from the field.
   list.addEventListener("mousedown", (event) => event.preventDefault());
 
-  return { leave, ponder };
+  return { leave, defer };
 }

@@ -1,15 +1,15 @@
-// The codes of a shop, each with what a checkout has shown of it.
+// The codes of a shop, each with the result of its checkout test.
 
 import { call } from "./api.js";
-import { make, said } from "./elements.js";
+import { bdi, make } from "./elements.js";
 import { reportCode } from "./reports.js";
 import { firstFew } from "./sections.js";
-import { count, countryNames, day, facts, missing, moment, money, told } from "./words.js";
+import { count, countryNames, dateTime, day, facts, missing, money, stated } from "./format.js";
 
 const CODES_SHOWN = 3;
 
-export async function coupons(asked, signal, announce) {
-  const found = await call("list_coupons", asked, signal);
+export async function coupons(input, signal, announce) {
+  const found = await call("list_coupons", input, signal);
   const balance = make("p", { class: "balance small" }, sum(found));
   if (!found.results.length) {
     return found.total_count
@@ -19,7 +19,7 @@ export async function coupons(asked, signal, announce) {
   return ["ok", ...firstFew(found.results.map((coupon) => couponRow(coupon, signal, announce)), CODES_SHOWN), balance];
 }
 
-// How many were found, how many may be used, and why others are left out.
+// The numbers of codes: found, usable, and withheld by reason.
 function sum({ results, total_count: total, withheld }) {
   const reasons = [
     [withheld.expired, "expired"], [withheld.verified_rejected, "rejected in a real checkout"],
@@ -40,10 +40,10 @@ function discount(given) {
 
 function testOf({ verificationStatus: status, lastVerifiedAt: at }) {
   if (status === "verified_applied") {
-    return make("p", { class: "status good" }, "Worked in a real checkout, ", moment(at) ?? "time not stated");
+    return make("p", { class: "status good" }, "Worked in a real checkout, ", dateTime(at) ?? "time not stated");
   }
   return at
-    ? make("p", { class: "status open" }, "Tested without a clear result, ", moment(at))
+    ? make("p", { class: "status open" }, "Tested without a clear result, ", dateTime(at))
     : make("p", { class: "status open" }, "Not tested yet: it may work or not");
 }
 
@@ -66,17 +66,17 @@ function couponRow(coupon, signal, announce) {
     make("div", { class: "ticket" }, make("bdi", {}, code), copy),
     make("div", {},
       make("p", {}, make("span", { class: "name" }, discount(coupon.discount)), " · ",
-        coupon.title ? said(coupon.title) : missing("no title stated")),
+        coupon.title ? bdi(coupon.title) : missing("no title stated")),
       testOf(coupon),
       facts(
         ["Valid", validity(coupon)],
         ["Order of at least", money(coupon.minOrder)],
         ["Valid in", countryNames(coupon.countries)],
-        ["Found at", told(coupon.source)]),
+        ["Found at", stated(coupon.source)]),
       reportCode(coupon, signal, announce)));
 }
 
-// Without a secure connection there is no clipboard to write to; then the code is selected at least.
+// Without a secure connection there is no clipboard; the code is selected instead.
 async function copied(text, element) {
   try {
     await navigator.clipboard.writeText(text);

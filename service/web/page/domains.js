@@ -4,34 +4,34 @@
 function decoded(label) {
   const cut = label.lastIndexOf("-");
   const signs = [...label.slice(0, Math.max(cut, 0))].map((sign) => sign.codePointAt(0));
-  let [next, place, bias] = [128, 0, 72];
+  let [next, index, bias] = [128, 0, 72];
   for (let at = cut + 1; at < label.length;) {
-    const before = place;
+    const before = index;
     for (let weight = 1, k = 36; ; k += 36) {
       const digit = parseInt(label[at], 36);
       const value = digit < 10 ? digit + 26 : digit - 10;
       at += 1;
       if (Number.isNaN(value)) throw new RangeError(label);
-      place += value * weight;
+      index += value * weight;
       const limit = Math.min(26, Math.max(1, k - bias));
       if (value < limit) break;
       weight *= 36 - limit;
     }
     const size = signs.length + 1;
-    let delta = Math.floor((place - before) / (before ? 2 : 700));
+    let delta = Math.floor((index - before) / (before ? 2 : 700));
     delta += Math.floor(delta / size);
     for (bias = 0; delta > 455; bias += 36) delta = Math.floor(delta / 35);
     bias += Math.floor((36 * delta) / (delta + 38));
-    next += Math.floor(place / size);
-    place %= size;
-    signs.splice(place, 0, next);
-    place += 1;
+    next += Math.floor(index / size);
+    index %= size;
+    signs.splice(index, 0, next);
+    index += 1;
   }
   return String.fromCodePoint(...signs);
 }
 
-// A domain as people read it. What the browser would not lead back to the same domain, and labels that mix alphabets
-// whose letters look alike, stay as they are.
+// A domain in Unicode. It stays in ASCII if the browser would not map it back to the same domain, or if a label mixes
+// alphabets whose letters look alike.
 export function readable(domain) {
   try {
     const labels = domain.split(".").map((label) => (label.startsWith("xn--") ? decoded(label.slice(4)) : label));
@@ -43,7 +43,7 @@ export function readable(domain) {
   }
 }
 
-// The address of a shop's own site; null where its domain makes none.
+// The URL of a shop's own site; null if its domain makes none.
 export function siteOf(domain) {
   try {
     const url = new URL(`https://${domain}/`);
@@ -53,5 +53,5 @@ export function siteOf(domain) {
   }
 }
 
-// Nothing of this page goes along: no handle on it, no referrer.
+// The target gets no handle on this page and no referrer.
 export const OUTWARDS = { target: "_blank", rel: "external noopener noreferrer nofollow", referrerpolicy: "no-referrer" };

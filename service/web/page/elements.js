@@ -1,4 +1,4 @@
-// Makes elements. Every text becomes a text node: whatever a shop is called, it is never markup.
+// Makes elements. Every text becomes a text node, so that the name of a shop is never markup.
 
 export function make(name, properties = {}, ...children) {
   const made = document.createElement(name);
@@ -10,5 +10,5 @@ export function make(name, properties = {}, ...children) {
   return made;
 }
 
-// A text from the catalogue: its direction is its own and reaches no neighbour.
-export const said = (text) => make("bdi", {}, String(text));
+// A text from the catalogue, whose direction does not affect its neighbours.
+export const bdi = (text) => make("bdi", {}, String(text));

@@ -1,7 +1,7 @@
-// Each way to fail in a sentence of its own, with a button for another try. A failure is never shown as an empty list.
+// A sentence for each kind of failure, with a button to try again. A failure is never shown as an empty list.
 
 import { make } from "./elements.js";
-import { count } from "./words.js";
+import { count } from "./format.js";
 
 const UNKNOWN = {
   shop_not_found: "There is no such shop in the directory.",
@@ -15,7 +15,7 @@ const BROKEN = {
   unreadable: "The directory’s answer could not be read.",
 };
 
-// Those that are answers: trying again brings the same.
+// These are answers, which a retry would not change.
 const isAnswer = ({ status }) => [400, 401, 404, 413].includes(status);
 
 export const sentence = (failure) => (isAnswer(failure) ? refusal(failure)
@@ -24,9 +24,9 @@ export const sentence = (failure) => (isAnswer(failure) ? refusal(failure)
 function refusal({ status, code }) {
   switch (status) {
     case 401: return code === "token_invalid"
-      ? "This API token does not count: it is unknown, revoked or expired."
+      ? "This API token is invalid: unknown, revoked or expired."
       : "This needs an API token, which the operator issues.";
-    case 404: return UNKNOWN[code] ?? "Nothing is at this place.";
+    case 404: return UNKNOWN[code] ?? "There is nothing here.";
     default: return code === "unknown_category" ? "There is no such category."
       : "The directory can’t answer this question as it was asked.";
   }
@@ -41,7 +41,7 @@ function breakdown({ kind, status, code }) {
     : "The directory can’t look this up at the moment.";
 }
 
-// What the service says about it beyond the sentence; its words, as text. Advice for programs helps nobody here.
+// The service's detail about wrong input. The details of other errors are meant for programs.
 function detail({ status, code, detail: text }) {
   return [400, 413].includes(status) && code !== "unknown_category" && text ? make("p", {}, text) : null;
 }
@@ -57,7 +57,7 @@ export function problem(failure, again, { button = {} } = {}) {
     origin);
 }
 
-// The service says how long to wait; until then the button counts down.
+// The button counts down the time that the service asks to wait.
 function retry(wait, again, properties) {
   const button = make("button", { type: "button", ...properties, onclick: again });
   const until = Date.now() + wait * 1000;

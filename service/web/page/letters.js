@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 
-// The folded letters of a text, each with its place, and whether a word starts there.
+// The folded letters of a text, each with its position, and whether a word starts there.
 function folded(text) {
   const letters = [];
   let [at, start] = [0, true];
@@ -20,7 +20,7 @@ function folded(text) {
   return letters;
 }
 
-// Marks the longest beginning of `wanted` at the start of a word; returns its length.
+// Marks the longest prefix of `wanted` at the start of a word; returns its length.
 function mark(letters, wanted) {
   let [from, most] = [0, 0];
   letters.forEach(({ start }, at) => {
@@ -28,12 +28,12 @@ function mark(letters, wanted) {
     while (start && length < wanted.length && letters[at + length]?.letter === wanted[length].letter) length += 1;
     if (length > most) [from, most] = [at, length];
   });
-  // One letter of several says nothing.
+  // A single letter of a longer text is not marked.
   if (most > 1 || most === wanted.length) for (let at = 0; at < most; at += 1) letters[from + at].hit = true;
   return most;
 }
 
-// The text with its matching letters marked: the whole typed text, else each of its words; null where nothing matches.
+// The text with its matching letters marked: of the whole typed text, else of each of its words; null without a match.
 export function marked(text, typed) {
   const letters = folded(text);
   const wanted = folded(typed);

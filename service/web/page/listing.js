@@ -1,50 +1,50 @@
-// The shops that match a query or belong to a category, page by page, with what they can be narrowed by.
+// The shops that match a query or belong to a category, in pages, with filters.
 
-import { hrefOf, shopPlace } from "./address.js";
+import { hrefOf, shopRoute } from "./address.js";
 import { call, suggest } from "./api.js";
-import { categoryIcon, categoryName, learnNames } from "./categories.js";
+import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { readable } from "./domains.js";
-import { make, said } from "./elements.js";
+import { bdi, make } from "./elements.js";
 import { filters } from "./filters.js";
-import { badge, count, countryName, joined, missing } from "./words.js";
+import { badge, count, countryName, joined, missing } from "./format.js";
 
 const PAGE = 25;
-// The most that one answer holds: where these are all shops, their numbers are known.
+// The maximum of one answer: if there are no more shops, the filters can be counted.
 const MOST = 100;
 const NAMED = 3;
 
-export async function listing(place, signal) {
-  const { query, offset, category, country } = place;
-  const asked = new Map();
-  // One call for each question, however many parts of the view need its answer.
+export async function listing(route, signal) {
+  const { query, offset, category, country } = route;
+  const cache = new Map();
+  // Equal requests share one call.
   const ask = (input) => {
     const key = JSON.stringify(input);
-    if (!asked.has(key)) asked.set(key, call("find_shop", input, signal));
-    return asked.get(key);
+    if (!cache.has(key)) cache.set(key, call("find_shop", input, signal));
+    return cache.get(key);
   };
-  // Without these there are no filters, which is no reason to show no answer.
+  // If these fail, the results are shown without filters.
   const without = (filter) => ask({ query, limit: MOST, category, country, ...filter }).catch(() => null);
   const [found, anyCategory, anyCountry] = await Promise.all([
     ask({ query, limit: offset ? PAGE : MOST, category, country, ...(offset && { offset }) }),
     without({ category: "" }),
     without({ country: "" }),
-    learnNames(signal),
+    loadNames(signal),
   ]);
   const shops = found.results.slice(0, PAGE);
-  const heading = title(place, found.total_count);
+  const heading = title(route, found.total_count);
   const results = shops.length
     ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, country)))
-    : await nothing(place, found, signal);
-  const list = make("div", { class: "found" }, results, paging(place, found.total_count));
-  const aside = anyCategory && anyCountry && filters(place, anyCategory, anyCountry);
+    : await nothing(route, found, signal);
+  const list = make("div", { class: "found" }, results, paging(route, found.total_count));
+  const aside = anyCategory && anyCountry && filters(route, anyCategory, anyCountry);
   return {
-    kind: place.view,
+    kind: route.view,
     title: heading.text,
     asOf: found.asOf,
-    told: `${count(found.total_count, "shop")} found.`,
+    status: `${count(found.total_count, "shop")} found.`,
     nodes: [
       make("h1", { tabindex: "-1" }, heading.nodes),
-      found.total_count ? make("p", { class: "lead" }, extent(place, shops.length, found.total_count)) : null,
+      found.total_count ? make("p", { class: "lead" }, extent(route, shops.length, found.total_count)) : null,
       notice(found),
       shops.length ? meant(found.did_you_mean, country) : null,
       aside ? make("div", { class: "narrowed" }, aside, list) : list,
@@ -55,24 +55,24 @@ export async function listing(place, signal) {
 function title({ query, category }, total) {
   const name = category && categoryName(category);
   if (!query.trim()) {
-    return category ? { text: name, nodes: [categoryIcon(category), said(name)] } : { text: "All shops", nodes: ["All shops"] };
+    return category ? { text: name, nodes: [categoryIcon(category), bdi(name)] } : { text: "All shops", nodes: ["All shops"] };
   }
-  return { text: category ? `${query} in ${name}` : query, nodes: [total ? "Shops for “" : "Nothing found for “", said(query), "”", ...(category ? [" in ", said(name)] : [])] };
+  return { text: category ? `${query} in ${name}` : query, nodes: [total ? "Shops for “" : "Nothing found for “", bdi(query), "”", ...(category ? [" in ", bdi(name)] : [])] };
 }
 
 const within = ({ country }) =>
   (country ? ` that sell in ${countryName(country)}, sell worldwide, or do not state where they sell` : "");
 
-function extent(place, shown, total) {
-  const all = count(total, "shop") + within(place);
-  return shown === 0 || total <= shown ? all : `${place.offset + 1} to ${place.offset + shown} of ${all}`;
+function extent(route, shown, total) {
+  const all = count(total, "shop") + within(route);
+  return shown === 0 || total <= shown ? all : `${route.offset + 1} to ${route.offset + shown} of ${all}`;
 }
 
 function notice({ results, ignored_terms: ignored, category_truncated: cut }) {
   const lines = [];
-  // Where nothing is found, that is said already.
+  // Without results, the heading says it.
   if (ignored.length && results.length) {
-    lines.push(make("p", {}, "No shop matches ", joined(ignored.map((word) => make("q", {}, said(word)))),
+    lines.push(make("p", {}, "No shop matches ", joined(ignored.map((word) => make("q", {}, bdi(word)))),
       ": these are the shops for the other words."));
   }
   if (cut) lines.push(make("p", {}, "A word fits so many categories that only a part of the shops is shown."));
@@ -81,7 +81,7 @@ function notice({ results, ignored_terms: ignored, category_truncated: cut }) {
 
 function meant(shops, country) {
   if (!shops.length) return null;
-  const links = shops.map((shop) => make("a", { href: hrefOf(shopPlace(shop, country)) }, said(shop.name)));
+  const links = shops.map((shop) => make("a", { href: hrefOf(shopRoute(shop, country)) }, bdi(shop.name)));
   return make("p", { id: "did-you-mean" }, "Did you mean ", joined(links, " or "), "?");
 }
 
@@ -91,21 +91,21 @@ function shopRow(shop, country) {
   return make("li", { "data-shop": shop.id },
     badge(shop.name, shop.id),
     make("div", {},
-      make("a", { href: hrefOf(shopPlace(shop, country)) }, said(shop.name)),
-      make("span", { class: "aside" }, said(readable(shop.domain)))),
+      make("a", { href: hrefOf(shopRoute(shop, country)) }, bdi(shop.name)),
+      make("span", { class: "aside" }, bdi(readable(shop.domain)))),
     shop.categories ? make("div", { class: "small" },
-      make("span", {}, joined(shop.categories.map((slug) => said(categoryName(slug))))),
+      make("span", {}, joined(shop.categories.map((slug) => bdi(categoryName(slug))))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
       make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed"))) : null);
 }
 
-// What to do when nothing was found: where a typo may have been meant to lead, and what else there is.
-async function nothing(place, found, signal) {
-  const { query, country, category } = place;
+// Without results: the shops and categories that a typo may have meant, and other links.
+async function nothing(route, found, signal) {
+  const { query, country, category } = route;
   if (found.total_count) {
     return make("p", { class: "plain" }, "This page lies behind the last shop. ",
-      make("a", { href: hrefOf({ ...place, offset: 0 }) }, "To the first page"));
+      make("a", { href: hrefOf({ ...route, offset: 0 }) }, "To the first page"));
   }
   const none = { shops: [], categories: [] };
   const near = query ? await suggest(query, country, signal).catch(() => none) : none;
@@ -113,25 +113,25 @@ async function nothing(place, found, signal) {
     .map((shop) => [shop.id, shop]));
   const links = [
     ...near.categories.map(({ slug, category: name }) => [{ view: "category", category: slug, country }, name]),
-    ...(found.word_counts ?? []).filter((word) => word.shops).map(({ word }) => [{ ...place, query: word, offset: 0 }, `Only “${word}”`]),
-    ...(country ? [[{ ...place, country: "", offset: 0 }, "Look in all countries"]] : []),
-    ...(category ? [[{ ...place, view: "results", category: "", offset: 0 }, "Look in all categories"]] : []),
+    ...(found.word_counts ?? []).filter((word) => word.shops).map(({ word }) => [{ ...route, query: word, offset: 0 }, `Only “${word}”`]),
+    ...(country ? [[{ ...route, country: "", offset: 0 }, "Look in all countries"]] : []),
+    ...(category ? [[{ ...route, view: "results", category: "", offset: 0 }, "Look in all categories"]] : []),
     [{ view: "start", country }, "Browse the categories"],
   ];
   return make("div", { class: "plain" },
-    make("p", { class: "sentence" }, country ? `No shop fits among those${within(place)}.` : "No shop in the directory fits."),
+    make("p", { class: "sentence" }, country ? `No shop fits among those${within(route)}.` : "No shop in the directory fits."),
     shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
     shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, country))) : null,
-    make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, said(text)), " "]).flat()));
+    make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));
 }
 
-function paging(place, total) {
-  // From behind the last shop, the page before is the last one.
-  const end = Math.min(place.offset, Math.ceil(total / PAGE) * PAGE);
+function paging(route, total) {
+  // After the last shop, the previous page is the last one with shops.
+  const end = Math.min(route.offset, Math.ceil(total / PAGE) * PAGE);
   const previous = end > 0 && make("a", {
-    id: "previous", rel: "prev", href: hrefOf({ ...place, offset: Math.max(0, end - PAGE) }) }, "Previous");
-  const next = place.offset + PAGE < total && make("a", {
-    id: "next", rel: "next", href: hrefOf({ ...place, offset: place.offset + PAGE }) }, "Next");
+    id: "previous", rel: "prev", href: hrefOf({ ...route, offset: Math.max(0, end - PAGE) }) }, "Previous");
+  const next = route.offset + PAGE < total && make("a", {
+    id: "next", rel: "next", href: hrefOf({ ...route, offset: route.offset + PAGE }) }, "Next");
   if (!previous && !next) return null;
   return make("nav", { class: "paging", "aria-label": "Pages" }, previous || null, next || null);
 }

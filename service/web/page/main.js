@@ -1,25 +1,25 @@
-// Puts the page together: the address decides what is shown, and everything that is done changes the address.
+// The page: its URL decides what is shown, and every action changes the URL.
 
 import { account, countryChoice } from "./account.js";
-import { hrefOf, placeOf, shopPlace } from "./address.js";
+import { hrefOf, routeOf, shopRoute } from "./address.js";
 import { suggest } from "./api.js";
 import { combobox, suggested } from "./combobox.js";
 import { readable } from "./domains.js";
-import { make, said } from "./elements.js";
+import { bdi, make } from "./elements.js";
 import { problem, sentence } from "./failures.js";
 import { listing } from "./listing.js";
 import { shop } from "./shop.js";
 import { start } from "./start.js";
-import { count, moment } from "./words.js";
+import { count, dateTime } from "./format.js";
 
 const VIEWS = { start, results: listing, category: listing, shop };
 const NAME = document.title;
 const [view, status, field, list, country, corner, panel, asOf] = ["view", "status", "search", "suggestions", "country",
   "corner", "account", "as-of"].map((id) => document.getElementById(id));
 
-let place = placeOf();
+let route = routeOf();
 let shown = null;
-let turn = 0;
+let seq = 0;
 let tokens = 0;
 let asking = null;
 
@@ -34,18 +34,18 @@ function go(to, { replace = false } = {}) {
   show(to, { still: replace });
 }
 
-// still: what is typed stays, and so does the focus.
+// still: the typed text and the focus stay.
 async function show(to, { scroll = 0, still = false } = {}) {
   const only_country = still && view.getAttribute("aria-busy") === "false" && shown.adapt?.(to);
-  place = to;
+  route = to;
   country.value = to.country;
   if (country.selectedIndex < 0) country.value = "";
   if (only_country) return;
   finder.leave();
   if (!still) field.value = to.query ?? "";
   const typed = field.value;
-  turn += 1;
-  const [mine, known] = [turn, tokens];
+  seq += 1;
+  const [mine, known] = [seq, tokens];
   asking?.abort();
   asking = new AbortController();
   view.setAttribute("aria-busy", "true");
@@ -55,11 +55,11 @@ async function show(to, { scroll = 0, still = false } = {}) {
   } catch (failure) {
     made = failed(failure, to);
   }
-  if (mine !== turn) return;
+  if (mine !== seq) return;
   shown = made;
   paint(made, scroll);
   if (known !== tokens) made.tokenChanged?.();
-  // Who has begun to type meanwhile is not interrupted.
+  // The focus does not move if the visitor has typed meanwhile.
   if (!still && field.value === typed) view.querySelector("h1").focus({ preventScroll: true });
 }
 
@@ -68,7 +68,7 @@ function failed(failure, to) {
   return {
     kind: "error",
     title,
-    told: sentence(failure),
+    status: sentence(failure),
     nodes: [
       make("h1", { tabindex: "-1" }, title),
       problem(failure, () => show(to), { button: { id: "retry" } }),
@@ -81,19 +81,19 @@ function paint(made, scroll) {
   view.replaceChildren(...made.nodes.filter(Boolean));
   view.dataset.view = made.kind;
   view.setAttribute("aria-busy", "false");
-  // A name may hold signs that turn the direction of what follows; in a title nothing else holds them in.
+  // A name may hold characters that change the text direction; a title has no markup to isolate them.
   const title = made.title.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
   document.title = title ? `${title} – ${NAME}` : NAME;
-  asOf.replaceChildren(...(made.asOf ? ["Data as of ", moment(made.asOf)] : []));
-  announce(made.told);
+  asOf.replaceChildren(...(made.asOf ? ["Data as of ", dateTime(made.asOf)] : []));
+  announce(made.status);
   scrollTo(0, scroll);
 }
 
-const search = () => go({ view: "results", query: field.value.trim(), country: place.country });
+const search = () => go({ view: "results", query: field.value.trim(), country: route.country });
 
 async function suggestions(text, signal) {
-  const groups = suggested(await suggest(text, place.country, signal), text, (number) => count(number, "shop"), readable);
-  const all = { kind: "all", nodes: [make("span", { part: "name" }, "All results for “", said(text.trim()), "”")] };
+  const groups = suggested(await suggest(text, route.country, signal), text, (number) => count(number, "shop"), readable);
+  const all = { kind: "all", nodes: [make("span", { part: "name" }, "All results for “", bdi(text.trim()), "”")] };
   return groups.some(([, rows]) => rows.length) ? [...groups, ["", [all]]] : groups;
 }
 
@@ -109,8 +109,8 @@ const finder = combobox(field, list, {
   ask: suggestions,
   choose: ({ kind, found }) => {
     if (kind === "all") search();
-    else go(kind === "shop" ? shopPlace(found, place.country)
-      : { view: "category", query: "", category: found.slug, country: place.country });
+    else go(kind === "shop" ? shopRoute(found, route.country)
+      : { view: "category", query: "", category: found.slug, country: route.country });
   },
   report: announceSuggestions,
 });
@@ -127,12 +127,12 @@ document.addEventListener("click", (event) => {
   if (url.origin !== location.origin || url.pathname !== location.pathname) return;
   event.preventDefault();
   if (url.hash) view.focus();
-  else go(placeOf(url.search));
+  else go(routeOf(url.search));
 });
 
-addEventListener("popstate", (event) => show(placeOf(), { scroll: event.state?.scroll ?? 0 }));
+addEventListener("popstate", (event) => show(routeOf(), { scroll: event.state?.scroll ?? 0 }));
 
-countryChoice(country, (chosen) => go({ ...place, country: chosen, ...("offset" in place && { offset: 0 }) }, { replace: true }));
+countryChoice(country, (chosen) => go({ ...route, country: chosen, ...("offset" in route && { offset: 0 }) }, { replace: true }));
 account(corner, panel, (text) => {
   announce(text, true);
   tokens += 1;
@@ -140,10 +140,10 @@ account(corner, panel, (text) => {
 });
 
 history.scrollRestoration = "manual";
-field.value ||= place.query ?? "";
-show(place, { still: true });
-if (place.view === "start") {
+field.value ||= route.query ?? "";
+show(route, { still: true });
+if (route.view === "start") {
   field.focus();
-  // What was typed before this ran.
-  if (field.value.trim()) finder.ponder();
+  // The visitor may have typed before this script ran.
+  if (field.value.trim()) finder.defer();
 }

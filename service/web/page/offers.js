@@ -1,11 +1,11 @@
-// What a shop offers. An offer's address is looked up on request only, and checked by the service.
+// The offers of a shop. An offer's URL is looked up on click only, and is validated by the service.
 
 import { call } from "./api.js";
 import { OUTWARDS, readable } from "./domains.js";
-import { make, said } from "./elements.js";
+import { bdi, make } from "./elements.js";
 import { sentence } from "./failures.js";
 import { firstFew } from "./sections.js";
-import { count, missing, moment, money } from "./words.js";
+import { count, dateTime, missing, money } from "./format.js";
 
 const OFFERS_SHOWN = 4;
 const AVAILABILITY = {
@@ -23,13 +23,13 @@ export async function offers(found, signal, announce) {
 }
 
 function offerRow(offer, signal, announce) {
-  const way = make("div", { class: "way" });
+  const box = make("div", { class: "box" });
   const button = make("button", {
     type: "button", class: "quiet", "aria-label": `To the checkout: ${offer.title}`, onclick: look }, "To the checkout");
-  way.append(button);
+  box.append(button);
 
   async function look() {
-    // Opened in the click itself: after the answer, a browser may take it for a pop-up.
+    // Opened in the click handler: a browser may block it as a pop-up later.
     const tab = open("about:blank", "_blank");
     button.disabled = true;
     try {
@@ -37,8 +37,8 @@ function offerRow(offer, signal, announce) {
       const url = new URL(address);
       if (url.protocol !== "https:") throw new TypeError("another protocol");
       button.disabled = false;
-      if (!tab) return way.replaceChildren(make("a", { href: url.href, ...OUTWARDS }, "Go to ", said(readable(url.hostname))));
-      // The shop gets no handle on this page; a referrer goes to nobody by the policy of the page.
+      if (!tab) return box.replaceChildren(make("a", { href: url.href, ...OUTWARDS }, "Go to ", bdi(readable(url.hostname))));
+      // The shop gets no handle on this page; the policy of the page prevents a referrer.
       tab.opener = null;
       tab.location.replace(url.href);
     } catch (failure) {
@@ -46,16 +46,16 @@ function offerRow(offer, signal, announce) {
       if (failure.kind === "aborted") return;
       const text = sentence(failure);
       setTimeout(() => { button.disabled = false; }, (failure.wait ?? 0) * 1000);
-      way.replaceChildren(make("p", { class: "small" }, text), ...(failure.status === 404 ? [] : [button]));
+      box.replaceChildren(make("p", { class: "small" }, text), ...(failure.status === 404 ? [] : [button]));
       announce(text);
     }
   }
 
   return make("li", { "data-offer": offer.offer_id },
-    make("span", { class: "name" }, said(offer.title)),
+    make("span", { class: "name" }, bdi(offer.title)),
     make("span", { class: "price" }, money(offer.price) ?? missing("price not stated")),
     make("span", { class: "small" },
       make("span", {}, AVAILABILITY[offer.availability] ?? missing("availability not stated")),
-      make("span", {}, "Updated ", moment(offer.updated_at) ?? missing())),
-    way);
+      make("span", {}, "Updated ", dateTime(offer.updated_at) ?? missing())),
+    box);
 }

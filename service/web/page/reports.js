@@ -1,4 +1,4 @@
-// Reports of what is wrong, for those who have a token: one click, a fixed reason, and never a verdict.
+// Reports of wrong data, for visitors with a token: one click, a fixed reason, and no verdict.
 
 import { call } from "./api.js";
 import { make } from "./elements.js";

@@ -1,14 +1,14 @@
-// A part of the shop view that asks for itself, fails for itself and tries again for itself.
+// A part of the shop view that loads, fails and is retried independently of the others.
 
 import { make } from "./elements.js";
 import { problem } from "./failures.js";
 
-// load() answers [state, ...nodes], the state being ok or missing.
+// load() returns [state, ...nodes], where the state is ok or missing.
 export function section(id, title, load) {
   const heading = make("h2", { id: `${id}-title`, tabindex: "-1" }, title);
   const body = make("div", { class: "body" });
   const element = make("section", { id, "aria-labelledby": heading.id }, heading, body);
-  let turn = 0;
+  let seq = 0;
 
   function set(state, ...nodes) {
     const focused = body.contains(document.activeElement);
@@ -19,8 +19,8 @@ export function section(id, title, load) {
   }
 
   async function fill() {
-    turn += 1;
-    const mine = turn;
+    seq += 1;
+    const mine = seq;
     set("loading", make("p", { class: "missing" }, "Looking …"));
     let result;
     try {
@@ -29,13 +29,13 @@ export function section(id, title, load) {
       if (failure.kind === "aborted") return;
       result = ["error", problem(failure, fill, { button: { "data-retry": id } })];
     }
-    if (mine === turn) set(...result);
+    if (mine === seq) set(...result);
   }
 
   return { element, fill };
 }
 
-// Many rows: the first few, the rest on request.
+// The first of many rows, and a button that shows the others.
 export function firstFew(rows, shown) {
   const list = make("ul", { class: "rows" }, rows);
   if (rows.length <= shown + 2) return [list];

@@ -1,13 +1,13 @@
-// What a shop states of its shipping, and whether that settles the chosen country.
+// A shop's statement about shipping, and whether it covers the chosen country.
 
 import { call } from "./api.js";
-import { make, said } from "./elements.js";
-import { count, countryName, countryNames, facts, moment, money } from "./words.js";
+import { bdi, make } from "./elements.js";
+import { count, countryName, countryNames, dateTime, facts, money } from "./format.js";
 
 const SOURCES = { policy_page: "the shop’s page on shipping", structured_data: "markup of the shop’s own pages" };
 
-export async function shipping(asked, country, signal) {
-  const found = await call("get_shipping_policy", { ...asked, country }, signal);
+export async function shipping(input, country, signal) {
+  const found = await call("get_shipping_policy", { ...input, country }, signal);
   if (!found.collected) {
     return ["missing", make("p", { class: "missing" },
       "Nothing was gathered about this shop’s shipping; this is not a no.")];
@@ -18,7 +18,7 @@ export async function shipping(asked, country, signal) {
     ["Delivery time", delivery(found.delivery_time)],
     ["Free shipping from", money(found.free_shipping_threshold)],
     ["Read from", SOURCES[found.source] ?? null],
-    ["Last checked", moment(found.checked_at)])];
+    ["Last checked", dateTime(found.checked_at)])];
 }
 
 function verdict(shipsTo, country) {
@@ -38,5 +38,5 @@ function delivery(time) {
     : most !== null ? (least === most ? count(most, "day") : `at most ${count(most, "day")}`)
     : least !== null ? `at least ${count(least, "day")}` : null;
   if (!range && !words) return null;
-  return make("span", {}, range ?? "", range && words ? ", " : "", words ? make("q", {}, said(words)) : "");
+  return make("span", {}, range ?? "", range && words ? ", " : "", words ? make("q", {}, bdi(words)) : "");
 }

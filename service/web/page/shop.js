@@ -2,30 +2,30 @@
 
 import { hrefOf } from "./address.js";
 import { call } from "./api.js";
-import { categoryIcon, categoryName, learnNames } from "./categories.js";
+import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { coupons } from "./coupons.js";
 import { OUTWARDS, readable, siteOf } from "./domains.js";
-import { make, said } from "./elements.js";
+import { bdi, make } from "./elements.js";
 import { offers } from "./offers.js";
 import { reportShop } from "./reports.js";
 import { section } from "./sections.js";
 import { shipping } from "./shipping.js";
 import { trust } from "./trust.js";
-import { badge, countryNames, facts, joined } from "./words.js";
+import { badge, countryNames, facts, joined } from "./format.js";
 
-// How long the view waits for all of its sections, so that it comes as a whole where the answers are quick.
+// How long, in ms, the view waits for its sections, so that quick answers are shown together.
 const TOGETHER = 150;
 
-// No site on the internet has such a name.
+// No public site has such a domain.
 const RESERVED = /\.(internal|test|invalid|example)$/;
-export async function shop(place, signal, announce) {
-  const asked = { shop_domain: place.shop };
-  let { country } = place;
-  const coupon_section = section("coupons", "Codes", () => coupons(asked, signal, announce));
-  const shipping_section = section("shipping", "Shipping", () => shipping(asked, country, signal));
-  const trust_section = section("trust", "Measured facts", () => trust(asked, signal));
+export async function shop(route, signal, announce) {
+  const input = { shop_domain: route.shop };
+  let { country } = route;
+  const coupon_section = section("coupons", "Codes", () => coupons(input, signal, announce));
+  const shipping_section = section("shipping", "Shipping", () => shipping(input, country, signal));
+  const trust_section = section("trust", "Measured facts", () => trust(input, signal));
   const filled = [coupon_section, shipping_section, trust_section].map(({ fill }) => fill());
-  const [found] = await Promise.all([call("get_shop", asked, signal), learnNames(signal)]);
+  const [found] = await Promise.all([call("get_shop", input, signal), loadNames(signal)]);
   const offer_section = section("offers", "Offers", () => offers(found, signal, announce));
   filled.push(offer_section.fill());
   await Promise.race([Promise.all(filled), new Promise((resolve) => { setTimeout(resolve, TOGETHER); })]);
@@ -33,7 +33,7 @@ export async function shop(place, signal, announce) {
     kind: "shop",
     title: found.name,
     asOf: found.asOf,
-    told: "",
+    status: "",
     nodes: [
       head(found, country),
       make("div", { class: "columns" },
@@ -41,9 +41,9 @@ export async function shop(place, signal, announce) {
         make("div", {}, shipping_section.element, trust_section.element)),
       reportShop(found, signal, announce),
     ],
-    // What is shown stays right when only the country changes: but for the verdict on shipping.
+    // A change of the country affects only the verdict on shipping.
     adapt(other) {
-      if (other.view !== "shop" || other.shop !== place.shop) return false;
+      if (other.view !== "shop" || other.shop !== route.shop) return false;
       country = other.country;
       shipping_section.fill();
       return true;
@@ -54,18 +54,18 @@ export async function shop(place, signal, announce) {
 
 function head(found, country) {
   const links = found.categories.map((slug) => make("a", { href: hrefOf({ view: "category", category: slug, country }) },
-    categoryIcon(slug), said(categoryName(slug))));
+    categoryIcon(slug), bdi(categoryName(slug))));
   const domain = readable(found.domain);
   const site = siteOf(found.domain);
   return make("div", { class: "shop-head" },
     badge(found.name, found.id),
     make("div", {},
-      make("h1", { tabindex: "-1" }, said(found.name)),
-      make("p", { class: "domain" }, said(domain)),
+      make("h1", { tabindex: "-1" }, bdi(found.name)),
+      make("p", { class: "domain" }, bdi(domain)),
       RESERVED.test(found.domain) ? make("p", {}, "An invented or private shop: its links lead nowhere.") : null),
     site ? make("a", { id: "visit", class: "button", href: site, ...OUTWARDS }, "Visit the shop", make("span", { "aria-hidden": "true" }, " ↗")) : null,
     facts(
-      ["Also known as", found.aliases.length ? joined(found.aliases.map(said)) : null],
+      ["Also known as", found.aliases.length ? joined(found.aliases.map(bdi)) : null],
       ["Categories", joined(links)],
       ["Sells in", countryNames(found.countries)],
       ...(domain === found.domain ? [] : [["Domain in ASCII", make("code", {}, found.domain)]]),

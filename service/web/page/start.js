@@ -1,19 +1,19 @@
-// The start: what this is, and the categories to browse.
+// The start view: what the directory is, and the categories to browse.
 
 import { hrefOf } from "./address.js";
 import { categoryIcon, categoryList } from "./categories.js";
-import { make, said } from "./elements.js";
-import { count } from "./words.js";
+import { bdi, make } from "./elements.js";
+import { count } from "./format.js";
 
-// As many as a small screen shows without scrolling far; a large one shows all.
+// The categories that a small screen shows first; a large one shows all.
 const FIRST = 8;
 
-export async function start(place, signal) {
+export async function start(route, signal) {
   const { results, total_count: total, asOf } = await categoryList(signal);
-  const { country } = place;
+  const { country } = route;
   const links = results.map((found) => make("li", {},
     make("a", { href: hrefOf({ view: "category", category: found.slug, country }), "data-slug": found.slug },
-      categoryIcon(found.slug), said(found.category), make("span", { class: "aside" }, count(found.count, "shop")))));
+      categoryIcon(found.slug), bdi(found.category), make("span", { class: "aside" }, count(found.count, "shop")))));
   const tiles = make("ul", { class: "tiles" }, links);
   const more = make("button", { type: "button", class: "quiet more", onclick: () => {
     tiles.classList.add("all");
@@ -24,7 +24,7 @@ export async function start(place, signal) {
     kind: "start",
     title: "",
     asOf,
-    told: "",
+    status: "",
     nodes: [
       make("h1", { tabindex: "-1" }, "Know a shop before you buy"),
       make("p", { class: "lead" }, "Offers, codes that were tried at a real checkout, where a shop ships, and what was " +

@@ -1,8 +1,8 @@
-// What was measured of a shop's site, as a timeline: single facts, each with its source and time, and no verdict.
+// Measured facts about a shop's site as a timeline, each with its source and time, and no verdict.
 
 import { call, hasToken } from "./api.js";
-import { make, said } from "./elements.js";
-import { countryName, day, joined, moment } from "./words.js";
+import { bdi, make } from "./elements.js";
+import { countryName, dateTime, day, joined } from "./format.js";
 
 const REGISTERED = "domain_registered_at";
 const KINDS = {
@@ -15,19 +15,19 @@ const REASONS = {
   pipeline_gap: "was looked at, without a usable result",
 };
 
-export async function trust(asked, signal) {
+export async function trust(input, signal) {
   if (!hasToken()) {
     return ["missing", make("p", { class: "missing" }, "What was measured of this shop’s site is shown with an API token, ",
       "which the operator of this directory issues. "),
     make("button", { type: "button", class: "quiet", popovertarget: "account" }, "Enter a token")];
   }
-  const { status, signals, signal_coverage: coverage } = await call("get_trust", asked, signal);
+  const { status, signals, signal_coverage: coverage } = await call("get_trust", input, signal);
   const gaps = make("dl", { class: "facts gaps" }, coverage.missing.map(({ kind, reason }) =>
     make("div", {}, make("dt", {}, KINDS[kind] ?? kind), make("dd", { class: "missing" }, REASONS[reason] ?? reason))));
   if (status === "no_signals_collected") {
     return ["missing", make("p", { class: "missing" }, "Nothing has been measured. That is no verdict."), gaps];
   }
-  // A registration is an event of its own time, everything else one of the check that saw it.
+  // A registration has a time of its own; all other facts have that of their check.
   const time = ({ kind, value, checked_at: at }) => Date.parse(kind === REGISTERED ? value : at) || 0;
   return ["ok", make("ol", { class: "timeline" }, signals.toSorted((one, other) => time(other) - time(one)).map(measured)),
     coverage.missing.length ? make("h3", {}, "Not known") : "", coverage.missing.length ? gaps : "",
@@ -37,11 +37,11 @@ export async function trust(asked, signal) {
 function measured({ kind, value, source, checked_at: at }) {
   return make("li", { "data-signal": kind },
     make("p", {}, make("span", { class: "kind" }, KINDS[kind] ?? kind), " ", make("span", { class: "name" }, valueOf(kind, value))),
-    make("p", { class: "small" }, "Seen by ", said(source), ", ", moment(at)));
+    make("p", { class: "small" }, "Seen by ", bdi(source), ", ", dateTime(at)));
 }
 
 function valueOf(kind, value) {
-  if (Array.isArray(value)) return joined(value.map(said));
-  if (kind === "hosting_country") return said(countryName(value));
-  return kind === REGISTERED ? day(value) : said(value);
+  if (Array.isArray(value)) return joined(value.map(bdi));
+  if (kind === "hosting_country") return bdi(countryName(value));
+  return kind === REGISTERED ? day(value) : bdi(value);
 }

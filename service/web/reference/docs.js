@@ -1,4 +1,4 @@
-// Swagger UI's dark colours go by a class, and the visitor's wish by the browser.
+// Swagger UI's dark colours depend on a class; the visitor's preference comes from the browser.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const colour = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", colour);
@@ -10,8 +10,8 @@ SwaggerUIBundle({
   deepLinking: true,
   displayRequestDuration: true,
   defaultModelsExpandDepth: -1,
-  // A token is forgotten with the page.
+  // The token is not stored.
   persistAuthorization: false,
-  // No badge from elsewhere.
+  // No badge from another host.
   validatorUrl: null,
 });

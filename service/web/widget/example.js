@@ -1,4 +1,4 @@
-// The example of the widget's page: shows the markup with this service's address, and each event as it comes.
+// The example on the widget's page: shows the markup with this service's URL, and every event.
 
 const markup = document.getElementById("markup");
 markup.textContent = markup.textContent.replace("/widget.js", new URL("widget.js", document.baseURI).href);

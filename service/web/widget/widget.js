@@ -1,4 +1,4 @@
-// <shop-typeahead>: a search field for shops and categories, for pages of any origin. It works by keyboard and screen
+// <shop-typeahead>: a search field for shops and categories, for pages of any origin. It works with keyboard and screen
 // reader, is styled by parts and custom properties, and fires `choose` with {kind, shop} or {kind, category}.
 
 import { combobox, suggested } from "../page/combobox.js";
@@ -31,8 +31,8 @@ class ShopTypeahead extends HTMLElement {
     root.append(make("label", { for: "field", part: "label" }, label), field, list, status);
     combobox(field, list, {
       ask: async (q, signal) => {
-        const asked = new URLSearchParams({ q, limit: given("limit", "6"), country: given("country", "") });
-        const answer = await fetch(new URL(`suggest?${asked}`, given("service", import.meta.url)), { signal });
+        const params = new URLSearchParams({ q, limit: given("limit", "6"), country: given("country", "") });
+        const answer = await fetch(new URL(`suggest?${params}`, given("service", import.meta.url)), { signal });
         if (!answer.ok) throw { wait: Number(answer.headers.get("retry-after")) };
         return suggested(await answer.json(), q, String);
       },

@@ -1,17 +1,17 @@
-"""Coupons: the envelope and its balance, what may be shown, and when a shop has none to be listed.
+"""list_coupons: the envelope and its balance, which coupons may be shown, and unknown shops.
 
-Two lists are looked at in most rules: that of all shops, and those of single shops, with codes and without.
+Most rules read the list of all shops and those of single shops, with codes and without.
 """
 
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import NothingToSeeError, Rule, RuleBrokenError, TooLongError, rule
+from shop_directory.conformance.exchange import Part, Response
+from shop_directory.conformance.findings import NothingToSeeError, RuleBrokenError, TooLongError
+from shop_directory.conformance.rule import rule
 from shop_directory.conformance.rules.shops import expect_absent
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.service_under_test import ServiceUnderTest
 
 REASONS: Final = ("expired", "verified_rejected", "reserved_test_domain", "policy")
 _REJECTED: Final = "verified_rejected"
@@ -19,66 +19,66 @@ _SHOWN: Final = ("verified_applied", "unverified")
 _PROOF: Final = re.compile("proof|artifact|artefact|screenshot|evidence|recording|transcript|receipt", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+")
 _RESERVED: Final = re.compile(r"(.*\.)?(test|example|invalid|localhost|example\.(com|net|org))", re.IGNORECASE)
-# Clocks of two machines are seldom the same.
+# The clocks of the two machines may differ.
 _SKEW: Final = timedelta(minutes=2)
 _SAMPLE: Final = 2
 
 
-@rule("I16", "validUntil is an ISO time, or null for a coupon without end.")
-async def _valid_until(visit: Visit) -> None:
-    for coupon in await _coupons(visit):
+@rule("I16", "validUntil is an ISO timestamp, or null for a coupon without an end.")
+async def _valid_until(service: ServiceUnderTest) -> None:
+    for coupon in await _coupons(service):
         if not coupon["validUntil"].is_null:
             coupon["validUntil"].time()
 
 
-@rule("I17", "lastVerifiedAt is the time of the latest real test, or null when there was none.")
-async def _last_verified(visit: Visit) -> None:
-    for coupon in await _coupons(visit):
+@rule("I17", "lastVerifiedAt is the timestamp of the latest real test, or null when there was none.")
+async def _last_verified(service: ServiceUnderTest) -> None:
+    for coupon in await _coupons(service):
         tested = coupon["lastVerifiedAt"]
         if tested.is_null:
             if coupon["verificationStatus"].value == "verified_applied":
-                raise tested.broken("the time of the test that a verified_applied code has passed")
+                raise tested.broken("the timestamp of the test that a verified_applied code has passed")
         elif tested.time() > datetime.now(UTC) + _SKEW:
-            raise tested.broken("a time that has passed")
+            raise tested.broken("a timestamp in the past")
 
 
-@rule("I18", "list_coupons answers results, total_count and withheld with its four integer counts.")
-async def _envelope(visit: Visit) -> None:
-    for reply in await _lists(visit):
-        document = reply.answer()
+@rule("I18", "list_coupons returns results, total_count and withheld with its four integer counts.")
+async def _envelope(service: ServiceUnderTest) -> None:
+    for response in await _lists(service):
+        document = response.json()
         document["results"].each()
         document["total_count"].whole()
         for reason in REASONS:
             document["withheld"][reason].whole()
 
 
-@rule("I19", "note tells the balance of the counts in one sentence, for an empty list too.")
-async def _note(visit: Visit) -> None:
-    for reply in await _lists(visit):
-        document = reply.answer()
+@rule("I19", "note states the balance of the counts in one sentence, for an empty list too.")
+async def _note(service: ServiceUnderTest) -> None:
+    for response in await _lists(service):
+        document = response.json()
         note = document["note"].text()
         if ". " in note or "\n" in note:
             raise document["note"].broken("one sentence")
-        told = [int(number) for number in _NUMBER.findall(note)]
+        stated = [int(number) for number in _NUMBER.findall(note)]
         for number in (_total(document), len(document["results"].values()), *_withheld(document)):
-            if number and number not in told:
-                raise document["note"].broken(f"a sentence that tells {number} too")
+            if number and number not in stated:
+                raise document["note"].broken(f"a sentence that states {number} too")
 
 
-@rule("I20", "What list_coupons counts but does not return is exactly what withheld adds up to.")
-async def _balance(visit: Visit) -> None:
-    for reply in await _lists(visit):
-        document = reply.answer()
+@rule("I20", "total_count minus the number of results of list_coupons is the sum of the counts in withheld.")
+async def _balance(service: ServiceUnderTest) -> None:
+    for response in await _lists(service):
+        document = response.json()
         shown, withheld = len(document["results"].values()), sum(_withheld(document))
         if _total(document) - shown != withheld:
-            raise reply.broken(
+            raise response.broken(
                 f"total_count = {shown} results + {withheld} withheld", f"total_count = {_total(document)}"
             )
 
 
-@rule("I39", "results hold verified_applied and unverified coupons only, and no artefact of a proof.")
-async def _only_usable(visit: Visit) -> None:
-    for coupon in await _coupons(visit):
+@rule("I39", "results has verified_applied and unverified coupons only, and no artefact of a proof.")
+async def _only_usable(service: ServiceUnderTest) -> None:
+    for coupon in await _coupons(service):
         coupon["verificationStatus"].one_of(*_SHOWN)
         for name in coupon.keys():  # noqa: SIM118 - a part is no dict
             if _PROOF.search(name):
@@ -86,10 +86,10 @@ async def _only_usable(visit: Visit) -> None:
 
 
 @rule("I40", "A verified_rejected coupon is never in results and counts in withheld.verified_rejected.")
-async def _rejected(visit: Visit) -> None:
+async def _rejected(service: ServiceUnderTest) -> None:
     found = 0
-    for reply in await _lists(visit):
-        document = reply.answer()
+    for response in await _lists(service):
+        document = response.json()
         for coupon in document["results"].each():
             if coupon["verificationStatus"].value == _REJECTED:
                 raise coupon["verificationStatus"].broken("no rejected coupon in results")
@@ -99,11 +99,11 @@ async def _rejected(visit: Visit) -> None:
 
 
 @rule("I41", "Expired coupons and those of reserved test domains are withheld, and counted under their reason.")
-async def _withheld_reasons(visit: Visit) -> None:
+async def _withheld_reasons(service: ServiceUnderTest) -> None:
     now = datetime.now(UTC)
     found = 0
-    for reply in await _lists(visit):
-        document = reply.answer()
+    for response in await _lists(service):
+        document = response.json()
         for coupon in document["results"].each():
             ends = coupon["validUntil"]
             if not ends.is_null and ends.time() < now - _SKEW:
@@ -117,56 +117,56 @@ async def _withheld_reasons(visit: Visit) -> None:
 
 
 @rule("I56", "list_coupons works with and without a shop.")
-async def _with_and_without(visit: Visit) -> None:
-    everything = await _all(visit)
-    shops = visit.seen.coupon_shops[:_SAMPLE]
+async def _with_and_without(service: ServiceUnderTest) -> None:
+    everything = await _all(service)
+    shops = service.subjects.coupon_shops[:_SAMPLE]
     if not shops:
         raise NothingToSeeError("a usable coupon")
     for shop_id in shops:
-        wanted = [coupon.value for coupon in everything.answer()["results"].each() if _shop_of(coupon) == shop_id]
-        reply = await visit.tool("list_coupons", {"shop_domain": shop_id})
-        if reply.answer()["results"].values() != wanted:
-            raise reply.broken(f"the codes of {shop_id} that the list of all shops has ({len(wanted)})")
+        wanted = [coupon.value for coupon in everything.json()["results"].each() if _shop_of(coupon) == shop_id]
+        response = await service.tool("list_coupons", {"shop_domain": shop_id})
+        if response.json()["results"].values() != wanted:
+            raise response.broken(f"the codes of {shop_id} that the list of all shops has ({len(wanted)})")
 
 
-@rule("I57", "list_coupons says shop not found of an unknown shop and of one under review, never an empty list.")
-async def _unknown_shop(visit: Visit) -> None:
-    await expect_absent(visit, "list_coupons")
+@rule("I57", "list_coupons answers shop_not_found for an unknown shop and one under review, never an empty list.")
+async def _unknown_shop(service: ServiceUnderTest) -> None:
+    await expect_absent(service, "list_coupons")
 
 
-async def _all(visit: Visit) -> Reply:
+async def _all(service: ServiceUnderTest) -> Response:
     """The list of all shops.
 
     Raises:
-        NothingToSeeError: it is longer than the operator hands out, or than a run reads.
+        NothingToSeeError: the list is longer than the service returns or than a run reads.
     """
     try:
-        reply = await visit.all_coupons()
+        response = await service.all_coupons()
     except TooLongError:
-        raise NothingToSeeError("a list of all coupons that is not so long") from None
-    if reply.status != 200 and reply.problem(400)["code"].value == "too_many_coupons":  # noqa: PLR2004 - of HTTP
+        raise NothingToSeeError("a shorter list of all coupons") from None
+    if response.status != 200 and response.problem(400)["code"].value == "too_many_coupons":  # noqa: PLR2004 - of HTTP
         raise NothingToSeeError("a list of all coupons within the service's own bound")
-    reply.answer()
-    return reply
+    response.json()
+    return response
 
 
-async def _lists(visit: Visit) -> tuple[Reply, ...]:
-    """The list of all shops where it may be had, those of shops with codes, and those of shops perhaps without."""
-    with_codes = visit.seen.coupon_shops
-    without = tuple(shop.id for shop in visit.seen.shops if shop.id not in with_codes)
-    replies = [
-        await visit.tool("list_coupons", {"shop_domain": shop_id})
+async def _lists(service: ServiceUnderTest) -> tuple[Response, ...]:
+    """The list of all shops if it is available, and those of some shops with and without usable codes."""
+    with_codes = service.subjects.coupon_shops
+    without = tuple(shop.id for shop in service.subjects.shops if shop.id not in with_codes)
+    responses = [
+        await service.tool("list_coupons", {"shop_domain": shop_id})
         for shop_id in (*with_codes[:_SAMPLE], *without[:_SAMPLE])
     ]
     try:
-        return (await _all(visit), *replies)
+        return (await _all(service), *responses)
     except (NothingToSeeError, RuleBrokenError):
-        # Whether it may be had is a rule of its own.
-        return tuple(replies)
+        # Another rule checks whether this list is available.
+        return tuple(responses)
 
 
-async def _coupons(visit: Visit) -> tuple[Part, ...]:
-    found = tuple(coupon for reply in await _lists(visit) for coupon in reply.answer()["results"].each())
+async def _coupons(service: ServiceUnderTest) -> tuple[Part, ...]:
+    found = tuple(coupon for response in await _lists(service) for coupon in response.json()["results"].each())
     if not found:
         raise NothingToSeeError("a usable coupon")
     return found
@@ -182,17 +182,3 @@ def _total(document: Part) -> int:
 
 def _withheld(document: Part) -> tuple[int, ...]:
     return tuple(document["withheld"][reason].whole() for reason in REASONS)
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _valid_until,
-    _last_verified,
-    _envelope,
-    _note,
-    _balance,
-    _only_usable,
-    _rejected,
-    _withheld_reasons,
-    _with_and_without,
-    _unknown_shop,
-)

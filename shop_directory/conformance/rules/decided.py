@@ -1,11 +1,12 @@
-"""What the project has settled where the interface is silent: references, bounds, orders, and help with errors."""
+"""Decisions where the interface is silent: references, bounds, orders, and help with errors."""
 
 from typing import Any, Final
 
-from shop_directory.conformance.replies import Reply, as_json
-from shop_directory.conformance.rule import NothingToSeeError, Rule, rule
+from shop_directory.conformance.exchange import Response, as_json
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
 from shop_directory.conformance.rules.trust import KINDS
-from shop_directory.conformance.visit import Visit, expect_equal
+from shop_directory.conformance.service_under_test import ServiceUnderTest, expect_equal
 
 _FULL: Final = 100
 _MOST_OFFERS: Final = 3
@@ -15,60 +16,66 @@ _DEEPEST: Final = 100_000
 _SHOPS: Final = 8
 
 
-@rule("R1", "All spellings of a host, pasted URLs included, are the same shop; ids keep their case.")
-async def _references(visit: Visit) -> None:
-    shop = visit.seen.shop()
-    plain = await _shop(visit, shop.domain)
-    plain.answer()
+@rule("R1", "All spellings of a host, pasted URLs included, are the same shop; ids are case-sensitive.")
+async def _references(service: ServiceUnderTest) -> None:
+    shop = service.subjects.shop()
+    plain = await _shop(service, shop.domain)
+    plain.json()
     pasted = f"https://www.{shop.domain}/sale?from=check#top"
     for spelling in (shop.domain.upper(), f" {shop.domain} ", f"{shop.domain}.", f"http://{shop.domain}", pasted):
-        expect_equal(plain, await _shop(visit, spelling), "the same shop by every spelling of its domain")
-    (await _shop(visit, f"no-such-part.{shop.domain}")).problem(404, "shop_not_found")
-    if (other := shop.id.swapcase()) not in {shop.id, *(one.id for one in visit.seen.shops)}:
-        (await _shop(visit, other)).problem(404, "shop_not_found")
+        expect_equal(plain, await _shop(service, spelling), "the same shop by every spelling of its domain")
+    (await _shop(service, f"no-such-part.{shop.domain}")).problem(404, "shop_not_found")
+    if (other := shop.id.swapcase()) not in {shop.id, *(one.id for one in service.subjects.shops)}:
+        (await _shop(service, other)).problem(404, "shop_not_found")
 
 
-@rule("R1.bounds", "A reference that is blank or over 2,048 characters is 400; a host that can't be one is unknown.")
-async def _bounds_of_references(visit: Visit) -> None:
-    (await _shop(visit, " ")).problem(400, "invalid_input")
-    (await _shop(visit, "a" * (_LONGEST + 1))).problem(400, "invalid_input")
-    (await _shop(visit, f"{'a' * 300}.example")).problem(404, "shop_not_found")
+@rule("R1.bounds", "A reference that is blank or over 2,048 characters is 400; an impossible host is an unknown shop.")
+async def _bounds_of_references(service: ServiceUnderTest) -> None:
+    (await _shop(service, " ")).problem(400, "invalid_input")
+    (await _shop(service, "a" * (_LONGEST + 1))).problem(400, "invalid_input")
+    (await _shop(service, f"{'a' * 300}.example")).problem(404, "shop_not_found")
 
 
 @rule("R2", "shop_domain and shop_id_or_domain are one field; two values that differ are 400.")
-async def _one_field(visit: Visit) -> None:
-    shop = visit.seen.shop()
+async def _one_field(service: ServiceUnderTest) -> None:
+    shop = service.subjects.shop()
     same = {"shop_domain": shop.domain, "shop_id_or_domain": f"https://{shop.domain}/"}
-    expect_equal(await _shop(visit, shop.domain), await visit.tool("get_shop", same), "the same shop as by one of them")
-    (await visit.tool("get_shop", {**same, "shop_id_or_domain": visit.unknown_domain})).problem(400, "invalid_input")
+    expect_equal(
+        await _shop(service, shop.domain), await service.tool("get_shop", same), "the same shop as by one of them"
+    )
+    (await service.tool("get_shop", {**same, "shop_id_or_domain": service.unknown_domain})).problem(
+        400, "invalid_input"
+    )
 
 
 @rule("R4", "country is an assigned alpha-2 code or XK in any case; others, UK and XX among them, are 400.")
-async def _countries(visit: Visit) -> None:
-    capitals = await _found(visit, country="DE", limit=_MOST_OFFERS)
-    capitals.answer()
-    expect_equal(capitals, await _found(visit, country="de", limit=_MOST_OFFERS), "the same answer in small letters")
-    (await _found(visit, country="XK", limit=1)).answer()
+async def _countries(service: ServiceUnderTest) -> None:
+    upper = await _found(service, country="DE", limit=_MOST_OFFERS)
+    upper.json()
+    expect_equal(
+        upper, await _found(service, country="de", limit=_MOST_OFFERS), "the same response for the code in lower case"
+    )
+    (await _found(service, country="XK", limit=1)).json()
     for code in ("UK", "XX", "DEU", "1"):
-        (await _found(visit, country=code, limit=1)).problem(400, "invalid_input")
+        (await _found(service, country=code, limit=1)).problem(400, "invalid_input")
 
 
-@rule("M6.nothing_left", "With every word dropped the category is browsed, or without one the answer is empty.")
-async def _nothing_left(visit: Visit) -> None:
-    category = visit.seen.category()
-    nowhere = visit.unknown_id.replace("_", "")
-    browsed = await _found(visit, category=category.slug, limit=_FULL)
-    reply = await _found(visit, query=nowhere, category=category.slug, limit=_FULL)
-    if reply.answer()["results"].values() != browsed.answer()["results"].values():
-        raise reply.broken("the shops of the category, as every word was dropped")
-    (await _found(visit, query=nowhere)).answer()["results"].expect([])
+@rule("M6.nothing_left", "When every word is dropped, the category is browsed; without a category the result is empty.")
+async def _nothing_left(service: ServiceUnderTest) -> None:
+    category = service.subjects.category()
+    no_match = service.unknown_id.replace("_", "")
+    browsed = await _found(service, category=category.slug, limit=_FULL)
+    response = await _found(service, query=no_match, category=category.slug, limit=_FULL)
+    if response.json()["results"].values() != browsed.json()["results"].values():
+        raise response.broken("the shops of the category, as every word was dropped")
+    (await _found(service, query=no_match)).json()["results"].expect([])
 
 
-@rule("M8", "Bounds are refused and never clamped; 50.0 is a whole number, strings and booleans are none.")
-async def _bounds(visit: Visit) -> None:
-    whole = await _found(visit, limit=5)
-    as_decimal = await visit.tool("find_shop", b'{"query":"","limit":5.0}')
-    expect_equal(whole, as_decimal, "the same answer for 5.0 as for 5")
+@rule("M8", "A value out of bounds is refused, never clamped; 50.0 is an integer, strings and booleans are not.")
+async def _bounds(service: ServiceUnderTest) -> None:
+    whole = await _found(service, limit=5)
+    as_decimal = await service.tool("find_shop", b'{"query":"","limit":5.0}')
+    expect_equal(whole, as_decimal, "the same answer for 5.0 and for 5")
     wrong: tuple[dict[str, Any], ...] = (
         {"limit": "5"},
         {"limit": True},
@@ -79,73 +86,59 @@ async def _bounds(visit: Visit) -> None:
         {"query": " ".join("abcdefghijklm")},
     )
     for arguments in wrong:
-        (await _found(visit, **arguments)).problem(400, "invalid_input")
-    (await _found(visit, offset=_DEEPEST, limit=1)).problem(400, "page_too_deep")
+        (await _found(service, **arguments)).problem(400, "invalid_input")
+    (await _found(service, offset=_DEEPEST, limit=1)).problem(400, "page_too_deep")
 
 
 @rule("M11", "Categories are listed by count, largest first, then by slug.")
-async def _order_of_categories(visit: Visit) -> None:
-    results = (await visit.tool("list_categories", {})).answer()["results"]
+async def _order_of_categories(service: ServiceUnderTest) -> None:
+    results = (await service.tool("list_categories", {})).json()["results"]
     order = [(-category["count"].whole(), category["slug"].text()) for category in results.each()]
     if order != sorted(order):
-        raise results.broken("the largest first, equal ones by slug")
+        raise results.broken("the largest first, those of equal count by slug")
 
 
 @rule(
     "M11.other_lists", "Coupons are listed verified ones first, the latest tested first; trust signals by their kinds."
 )
-async def _other_orders(visit: Visit) -> None:
-    for shop_id in visit.seen.coupon_shops[:_SHOPS]:
-        results = (await visit.tool("list_coupons", {"shop_domain": shop_id})).answer()["results"]
-        tested = [
+async def _other_orders(service: ServiceUnderTest) -> None:
+    for shop_id in service.subjects.coupon_shops[:_SHOPS]:
+        results = (await service.tool("list_coupons", {"shop_domain": shop_id})).json()["results"]
+        order = [
             (coupon["verificationStatus"].text(), coupon["lastVerifiedAt"].value or "") for coupon in results.each()
         ]
-        if tested != sorted(tested, reverse=True):
-            raise results.broken("verified_applied first, in each the latest tested first")
-    for shop in visit.seen.shops[:_SHOPS] if visit.token else ():
-        signals = (await visit.tool("get_trust", {"shop_domain": shop.domain})).answer()["signals"]
+        if order != sorted(order, reverse=True):
+            raise results.broken("verified_applied first, and within each status the latest tested first")
+    for shop in service.subjects.shops[:_SHOPS] if service.token else ():
+        signals = (await service.tool("get_trust", {"shop_domain": shop.domain})).json()["signals"]
         kinds = [kind for signal in signals.each() if (kind := signal["kind"].text()) in KINDS]
         if kinds != sorted(kinds, key=KINDS.index):
             raise signals.broken(f"the order {', '.join(KINDS)}")
-    if not visit.seen.coupon_shops:
+    if not service.subjects.coupon_shops:
         raise NothingToSeeError("a usable coupon")
 
 
-@rule("A1.offers", "A shop comes with at most 3 offers in find_shop and 100 in get_shop, and with the number of all.")
-async def _offers(visit: Visit) -> None:
-    page = (await _found(visit, limit=_FULL)).answer()["results"]
-    alone = (await _shop(visit, visit.seen.shop().domain)).answer()
+@rule("A1.offers", "A shop has at most 3 offers in find_shop and 100 in get_shop, and the number of all its offers.")
+async def _offers(service: ServiceUnderTest) -> None:
+    page = (await _found(service, limit=_FULL)).json()["results"]
+    alone = (await _shop(service, service.subjects.shop().domain)).json()
     for shop, most in (*((shop, _MOST_OFFERS) for shop in page.each()), (alone, _MOST_OFFERS_ALONE)):
-        there, total = len(shop["offers"].values()), shop["offers_total"].whole()
-        if there != min(total, most):
+        shown, total = len(shop["offers"].values()), shop["offers_total"].whole()
+        if shown != min(total, most):
             raise shop["offers"].broken(f"{min(total, most)} of {total} offers")
 
 
-@rule("E4", "An unknown category is answered with similar slugs that there are.")
-async def _similar_slugs(visit: Visit) -> None:
-    slug = visit.seen.category().slug
-    reply = await _found(visit, category=f"{slug}-x")
-    if slug not in reply.problem(400, "unknown_category")["detail"].text():
-        raise reply.broken(f"an error that proposes {slug}")
+@rule("E4", "The error for an unknown category proposes similar slugs that exist.")
+async def _similar_slugs(service: ServiceUnderTest) -> None:
+    slug = service.subjects.category().slug
+    response = await _found(service, category=f"{slug}-x")
+    if slug not in response.problem(400, "unknown_category")["detail"].text():
+        raise response.broken(f"an error that proposes {slug}")
 
 
-async def _shop(visit: Visit, reference: str) -> Reply:
-    return await visit.tool("get_shop", {"shop_domain": reference})
+async def _shop(service: ServiceUnderTest, reference: str) -> Response:
+    return await service.tool("get_shop", {"shop_domain": reference})
 
 
-async def _found(visit: Visit, **arguments: Any) -> Reply:  # noqa: ANN401 - arguments of find_shop
-    return await visit.tool("find_shop", as_json({"query": "", **arguments}))
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _references,
-    _bounds_of_references,
-    _one_field,
-    _countries,
-    _nothing_left,
-    _bounds,
-    _order_of_categories,
-    _other_orders,
-    _offers,
-    _similar_slugs,
-)
+async def _found(service: ServiceUnderTest, **arguments: Any) -> Response:  # noqa: ANN401 - arguments of find_shop
+    return await service.tool("find_shop", as_json({"query": "", **arguments}))

@@ -1,11 +1,11 @@
-"""The rules of errors over REST: one shape, one order of faults, hostile input refused and never a fault."""
+"""Errors over REST: their shape, the order in which faults are found, and hostile input."""
 
 import re
 from typing import Final
 
-from shop_directory.conformance.replies import Ask, Reply
+from shop_directory.conformance.exchange import Request, Response
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.visit import JSON, Visit
+from shop_directory.conformance.service_under_test import JSON, ServiceUnderTest
 
 _PROBLEM: Final = "application/problem+json"
 _VERSION: Final = re.compile(r"v?\d+(\.\d+)*", re.IGNORECASE)
@@ -24,96 +24,86 @@ _HOSTILE: Final = (
 )
 
 
-@rule("R3", "An unknown field is 400 that names it and the allowed ones; null or an empty string is absence.")
-async def _names_unknown_fields(visit: Visit) -> None:
-    problem = (await visit.tool("find_shop", {"query": "", "contry": "DE"})).problem(400, "invalid_input")
+@rule("R3", "An unknown field is 400 that names it and the allowed ones; null and an empty string count as absent.")
+async def _names_unknown_fields(service: ServiceUnderTest) -> None:
+    problem = (await service.tool("find_shop", {"query": "", "contry": "DE"})).problem(400, "invalid_input")
     if "contry" not in [error["field"].value for error in problem["errors"].each()]:
         raise problem["errors"].broken("an error on the field contry")
     if "country" not in problem["detail"].text():
         raise problem["detail"].broken("the names of the allowed fields")
     absent = {"query": "", "country": None, "category": "", "offset": None}
-    (await visit.tool("find_shop", absent)).expect_status(200)
+    (await service.tool("find_shop", absent)).expect_status(200)
 
 
-@rule("R5", "Of several faults the first counts: route 404, 405, 415, 413, 400, then the tool's own answer.")
-async def _judges_in_order(visit: Visit) -> None:
-    (await _sent(visit, "GET", "/tool/no_such_tool", "text/plain", b"")).problem(404, "not_found")
-    reply = await _sent(visit, "GET", "/tool/find_shop", "text/plain", b"")
-    reply.problem(405, "method_not_allowed")
-    if reply.header("allow") != "POST":
-        raise reply.broken("the header allow: POST", f"allow: {reply.header('allow')}")
-    (await _sent(visit, "POST", "/tool/find_shop", "text/plain", _OVER)).problem(415, "unsupported_media_type")
-    (await _sent(visit, "POST", "/tool/find_shop", JSON, _OVER[1:])).problem(413, "body_too_large")
-    unknown = {"shop_domain": visit.unknown_domain, "no_such_field": True}
-    (await visit.tool("get_shop", unknown)).problem(400, "invalid_input")
+@rule("R5", "Faults are found in this order: route 404, 405, 415, 413, 400, then errors of the tool.")
+async def _judges_in_order(service: ServiceUnderTest) -> None:
+    (await _sent(service, "GET", "/tool/no_such_tool", "text/plain", b"")).problem(404, "not_found")
+    response = await _sent(service, "GET", "/tool/find_shop", "text/plain", b"")
+    response.problem(405, "method_not_allowed")
+    if response.header("allow") != "POST":
+        raise response.broken("the header allow: POST", f"allow: {response.header('allow')}")
+    (await _sent(service, "POST", "/tool/find_shop", "text/plain", _OVER)).problem(415, "unsupported_media_type")
+    (await _sent(service, "POST", "/tool/find_shop", JSON, _OVER[1:])).problem(413, "body_too_large")
+    unknown = {"shop_domain": service.unknown_domain, "no_such_field": True}
+    (await service.tool("get_shop", unknown)).problem(400, "invalid_input")
 
 
-@rule("R5.credentials", "A missing token is told after 405, and before the body is looked at.")
-async def _judges_credentials_first(visit: Visit) -> None:
-    nobody = visit.with_token(None)
-    (await _sent(nobody, "GET", "/tool/get_trust", "text/plain", b"")).problem(405, "method_not_allowed")
-    (await _sent(nobody, "POST", "/tool/get_trust", "text/plain", _OVER)).problem(401, "token_required")
+@rule("R5.credentials", "A missing token is found after 405 and before the body is read.")
+async def _judges_credentials_first(service: ServiceUnderTest) -> None:
+    anonymous = service.with_token(None)
+    (await _sent(anonymous, "GET", "/tool/get_trust", "text/plain", b"")).problem(405, "method_not_allowed")
+    (await _sent(anonymous, "POST", "/tool/get_trust", "text/plain", _OVER)).problem(401, "token_required")
 
 
-@rule("E1", "Every error over REST is a problem document with type, title, status, detail and code; 422 never shows.")
-async def _has_one_shape(visit: Visit) -> None:
-    invalid = await visit.tool("find_shop", {"query": 5})
-    replies = (
-        (await visit.get("/no-such-path"), 404, "not_found"),
-        (await visit.get("/tool/find_shop"), 405, "method_not_allowed"),
-        (await _sent(visit, "POST", "/tool/find_shop", "text/plain", b"{}"), 415, "unsupported_media_type"),
-        (await visit.tool("get_shop", {"shop_domain": visit.unknown_domain}), 404, "shop_not_found"),
-        (await visit.tool("find_shop", {"query": "", "category": visit.unknown_id}), 400, "unknown_category"),
-        (await visit.get("/suggest?q=%ff"), 400, "invalid_input"),
-        (await visit.with_token(None).tool("get_trust", {"no_such_field": True}), 401, "token_required"),
+@rule("E1", "Every error over REST is a problem document with type, title, status, detail and code; 422 is never used.")
+async def _has_one_shape(service: ServiceUnderTest) -> None:
+    invalid = await service.tool("find_shop", {"query": 5})
+    responses = (
+        (await service.get("/no-such-path"), 404, "not_found"),
+        (await service.get("/tool/find_shop"), 405, "method_not_allowed"),
+        (await _sent(service, "POST", "/tool/find_shop", "text/plain", b"{}"), 415, "unsupported_media_type"),
+        (await service.tool("get_shop", {"shop_domain": service.unknown_domain}), 404, "shop_not_found"),
+        (await service.tool("find_shop", {"query": "", "category": service.unknown_id}), 400, "unknown_category"),
+        (await service.get("/suggest?q=%ff"), 400, "invalid_input"),
+        (await service.with_token(None).tool("get_trust", {"no_such_field": True}), 401, "token_required"),
         (invalid, 400, "invalid_input"),
     )
-    for reply, status, code in replies:
-        _expect_shape(reply, status, code)
+    for response, status, code in responses:
+        _expect_shape(response, status, code)
     errors = invalid.document()["errors"]
     for error in errors.each():
         error["field"].text()
         error["message"].text()
     if not errors.values():
-        raise errors.broken("the fields that are wrong")
+        raise errors.broken("the invalid fields")
 
 
-@rule("E6", "Input that is broken, hostile or too large is 400 or 413, never a fault of the server.")
-async def _withstands_hostile_input(visit: Visit) -> None:
+@rule("E6", "Input that is broken, hostile or too large is 400 or 413, never a server error.")
+async def _withstands_hostile_input(service: ServiceUnderTest) -> None:
     for body in _HOSTILE:
-        (await visit.tool("find_shop", body)).problem(400, "invalid_input")
+        (await service.tool("find_shop", body)).problem(400, "invalid_input")
     for query in ("q=%zz", "q=%00", "q=" + "a" * 257, "q=a&limit=" + "9" * 400):
-        (await visit.get(f"/suggest?{query}")).problem(400, "invalid_input")
-    (await visit.tool("find_shop", _OVER)).problem(413, "body_too_large")
-    (await visit.tool("find_shop", b'{"query":"\\t\\n"}')).expect_status(200)
+        (await service.get(f"/suggest?{query}")).problem(400, "invalid_input")
+    (await service.tool("find_shop", _OVER)).problem(413, "body_too_large")
+    (await service.tool("find_shop", b'{"query":"\\t\\n"}')).expect_status(200)
 
 
 @rule("I85", "No path has a version in it.")
-async def _has_no_versions_in_paths(visit: Visit) -> None:
-    paths = (await visit.get("/openapi.json")).answer()["paths"]
+async def _has_no_versions_in_paths(service: ServiceUnderTest) -> None:
+    paths = (await service.get("/openapi.json")).json()["paths"]
     for path in paths.keys():  # noqa: SIM118 - a part is no dict
         if any(_VERSION.fullmatch(segment) for segment in path.split("/")):
             raise paths.broken(f"paths without a version, not {path}")
 
 
-async def _sent(visit: Visit, method: str, path: str, media_type: str, body: bytes) -> Reply:
-    return await visit.ask(Ask(method, path, body, (("content-type", media_type), *visit.token_header)))
+async def _sent(service: ServiceUnderTest, method: str, path: str, media_type: str, body: bytes) -> Response:
+    return await service.send(Request(method, path, body, (("content-type", media_type), *service.token_header)))
 
 
-def _expect_shape(reply: Reply, status: int, code: str) -> None:
-    problem = reply.problem(status, code)
-    if reply.header("content-type") != _PROBLEM:
-        raise reply.broken(f"content-type {_PROBLEM}", f"content-type {reply.header('content-type')}")
+def _expect_shape(response: Response, status: int, code: str) -> None:
+    problem = response.problem(status, code)
+    if response.header("content-type") != _PROBLEM:
+        raise response.broken(f"content-type {_PROBLEM}", f"content-type {response.header('content-type')}")
     for name in ("type", "title", "detail"):
         problem[name].text()
     problem["status"].expect(status)
-
-
-RULES: Final = (
-    _names_unknown_fields,
-    _judges_in_order,
-    _judges_credentials_first,
-    _has_one_shape,
-    _withstands_hostile_input,
-    _has_no_versions_in_paths,
-)

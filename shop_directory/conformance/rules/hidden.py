@@ -1,7 +1,7 @@
-"""The rules of shops under review: at every door they are what a shop is that nobody has ever heard of.
+"""Shops under review: over every transport their responses are those for an unknown shop.
 
-The operator names such shops. Their answers are held against those for two made-up references: what differs between
-these two, as a proxy's own ids do, is noise; everything else must be equal to the byte.
+The operator names such shops. The responses for them are compared with those for two unknown references. What differs
+between these two, such as an id that a proxy adds, is noise; everything else must be equal to the byte.
 """
 
 import re
@@ -9,102 +9,104 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
 from shop_directory.conformance import mcp
+from shop_directory.conformance.exchange import Response
 from shop_directory.conformance.mcp import Era
-from shop_directory.conformance.replies import Reply
 from shop_directory.conformance.rule import Need, rule
 from shop_directory.conformance.rules.suggest import suggested
-from shop_directory.conformance.steady import steadily
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.service_under_test import ServiceUnderTest, compare_with_retry
 
 Arguments = Mapping[str, Any]
 About = Callable[[str], Arguments]
-Transport = Callable[..., Awaitable[Reply]]
+Transport = Callable[..., Awaitable[Response]]
 
 _TO_REPORT: Final = (Need.UNDER_REVIEW, Need.TOKEN, Need.WRITE)
-# They tell of this one answer, or of how many there were before.
-_EACH_TIME: Final = frozenset({"date", "x-request-id", "ratelimit"})
+# They belong to one response, or depend on how many there were before.
+_VOLATILE: Final = frozenset({"date", "x-request-id", "ratelimit"})
 _REQUEST_ID: Final = re.compile(rb'("x-request-id"\s*:\s*")[^"]*"')
 
 
-@rule("V2", "A shop under review has the answers of an unknown one at every door, to the byte.", Need.UNDER_REVIEW)
-async def _hidden_shops_are_unknown(visit: Visit) -> None:
-    for hidden in visit.under_review:
-        for tool, about in _calls(visit):
+@rule(
+    "V2",
+    "Responses for a shop under review are those for an unknown one over every transport, to the byte.",
+    Need.UNDER_REVIEW,
+)
+async def _hidden_shops_are_unknown(service: ServiceUnderTest) -> None:
+    for hidden in service.under_review:
+        for tool, about in _calls(service):
             for transport in (_by_rest, _by_handshake, _by_request):
-                await _expect_unknown(visit, transport, tool, about, hidden)
-        await _expect_not_found(visit, hidden)
+                await _expect_unknown(service, transport, tool, about, hidden)
+        await _expect_not_found(service, hidden)
 
 
 @rule("A9", "A report on a shop under review is refused like one on an unknown shop.", *_TO_REPORT)
-async def _hidden_shops_take_no_reports(visit: Visit) -> None:
+async def _hidden_shops_take_no_reports(service: ServiceUnderTest) -> None:
     calls: tuple[tuple[str, About], ...] = (
         ("report_code", lambda shop: {"shop_domain": shop, "code": "NOSUCHCODE", "reason": "invalid"}),
         ("report_issue", lambda shop: {"shop_domain": shop, "subject_type": "shop", "reason": "unreachable"}),
     )
-    for hidden in visit.under_review:
+    for hidden in service.under_review:
         for tool, about in calls:
-            # Two doors of the three: reports have the smallest quota of all.
+            # Two of the three transports: reports have the smallest quota.
             for transport in (_by_rest, _by_request):
-                await _expect_unknown(visit, transport, tool, about, hidden)
+                await _expect_unknown(service, transport, tool, about, hidden)
 
 
-def _calls(visit: Visit) -> Iterator[tuple[str, About]]:
-    """What somebody may ask to find out whether a shop is there."""
+def _calls(service: ServiceUnderTest) -> Iterator[tuple[str, About]]:
+    """The calls by which a caller might find out that a shop exists."""
     yield "get_shop", lambda shop: {"shop_domain": shop}
     yield "get_shop", lambda shop: {"shop_id_or_domain": shop}
     yield "list_coupons", lambda shop: {"shop_domain": shop}
     yield "get_shipping_policy", lambda shop: {"shop_domain": shop, "country": "DE"}
-    if visit.token is None:
+    if service.token is None:
         return
     yield "get_trust", lambda shop: {"shop_domain": shop}
     yield "resolve_conflict", lambda shop: {"from_shop_id": shop}
-    if visit.seen.shops:
-        known = visit.seen.shops[0].id
+    if service.subjects.shops:
+        known = service.subjects.shops[0].id
         yield "resolve_conflict", lambda shop: {"from_shop_id": known, "to_shop_id": shop}
 
 
-async def _expect_unknown(visit: Visit, transport: Transport, tool: str, about: About, hidden: str) -> None:
+async def _expect_unknown(
+    service: ServiceUnderTest, transport: Transport, tool: str, about: About, hidden: str
+) -> None:
     async def compare(*, fresh: bool) -> None:
-        references = (visit.unknown_id, visit.unknown_domain, hidden)
-        one, other, answer = [await transport(visit, tool, about(shop), fresh=fresh) for shop in references]
-        noise = _EACH_TIME | {name for name, _ in set(one.headers) ^ set(other.headers)}
-        if _settled(answer, noise) != _settled(one, noise):
+        references = (service.unknown_id, service.unknown_domain, hidden)
+        one, other, answer = [await transport(service, tool, about(shop), fresh=fresh) for shop in references]
+        noise = _VOLATILE | {name for name, _ in set(one.headers) ^ set(other.headers)}
+        if _without_noise(answer, noise) != _without_noise(one, noise):
             differing = sorted({name for name, _ in set(answer.headers) ^ set(one.headers)} - noise)
-            came = f"{answer.shown}; headers that differ: {', '.join(differing) or 'none'}"
-            raise answer.broken(f"the answer for an unknown shop: {one.shown}", came)
+            actual = f"{answer.shown}; headers that differ: {', '.join(differing) or 'none'}"
+            raise answer.broken(f"the response for an unknown shop: {one.shown}", actual)
 
-    await steadily(compare)
+    await compare_with_retry(compare)
 
 
-async def _expect_not_found(visit: Visit, hidden: str) -> None:
-    """Neither a search nor suggestions show it."""
-    found = await visit.tool("find_shop", {"query": hidden})
-    page = found.answer()
-    # The second list is beyond the interface: a service may have it or not.
+async def _expect_not_found(service: ServiceUnderTest, hidden: str) -> None:
+    """Neither search results nor suggestions show the shop."""
+    found = await service.tool("find_shop", {"query": hidden})
+    page = found.json()
+    # The interface does not require did_you_mean: a service may have it.
     for name in ("results", *({"did_you_mean"} & set(page.keys()))):
         if any(hidden in (shop["id"].value, shop["domain"].value) for shop in page[name].each()):
             raise found.broken(f"{name} without the shop under review")
-    typed = await suggested(visit, hidden)
-    if any(hidden in (shop["id"].value, shop["domain"].value) for shop in typed.answer()["shops"].each()):
-        raise typed.broken("suggestions without the shop under review")
+    suggestions = await suggested(service, hidden)
+    if any(hidden in (shop["id"].value, shop["domain"].value) for shop in suggestions.json()["shops"].each()):
+        raise suggestions.broken("suggestions without the shop under review")
 
 
-def _settled(reply: Reply, noise: frozenset[str]) -> tuple[int, list[tuple[str, str]], bytes]:
-    """An answer without what differs between any two equal requests; the names of its headers stay."""
-    headers = [(name, "-" if name in noise else value) for name, value in reply.headers]
-    return reply.status, headers, _REQUEST_ID.sub(rb'\1-"', reply.body)
+def _without_noise(response: Response, noise: frozenset[str]) -> tuple[int, list[tuple[str, str]], bytes]:
+    """A response without what differs between two equal requests; the header names stay."""
+    headers = [(name, "-" if name in noise else value) for name, value in response.headers]
+    return response.status, headers, _REQUEST_ID.sub(rb'\1-"', response.body)
 
 
-async def _by_rest(visit: Visit, tool: str, arguments: Arguments, *, fresh: bool) -> Reply:
-    return await visit.tool(tool, arguments, fresh=fresh)
+async def _by_rest(service: ServiceUnderTest, tool: str, arguments: Arguments, *, fresh: bool) -> Response:
+    return await service.tool(tool, arguments, fresh=fresh)
 
 
-async def _by_handshake(visit: Visit, tool: str, arguments: Arguments, *, fresh: bool) -> Reply:
-    return (await mcp.call(visit, Era.HANDSHAKE, tool, arguments, fresh=fresh)).reply
+async def _by_handshake(service: ServiceUnderTest, tool: str, arguments: Arguments, *, fresh: bool) -> Response:
+    return (await mcp.call(service, Era.HANDSHAKE, tool, arguments, fresh=fresh)).response
 
 
-async def _by_request(visit: Visit, tool: str, arguments: Arguments, *, fresh: bool) -> Reply:
-    return (await mcp.call(visit, Era.PER_REQUEST, tool, arguments, fresh=fresh)).reply
-
-
-RULES: Final = (_hidden_shops_are_unknown, _hidden_shops_take_no_reports)
+async def _by_request(service: ServiceUnderTest, tool: str, arguments: Arguments, *, fresh: bool) -> Response:
+    return (await mcp.call(service, Era.PER_REQUEST, tool, arguments, fresh=fresh)).response

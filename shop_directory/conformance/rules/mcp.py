@@ -1,4 +1,4 @@
-"""The rules of the MCP endpoint: both eras of the protocol, the same tools and answers as REST, and its errors."""
+"""The MCP endpoint: both protocol eras, the same tools and results as over REST, and errors."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -7,12 +7,10 @@ from typing import Any, Final
 import orjson
 
 from shop_directory.conformance import mcp
+from shop_directory.conformance.exchange import Part, Request, Response, as_json
 from shop_directory.conformance.mcp import Era, Message
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Ask, Reply, as_json
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.steady import steadily
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.service_under_test import ServiceUnderTest, compare_with_retry
 
 _PARSE_ERROR: Final = -32700
 _NO_TOOL: Final = "no_such_tool"
@@ -21,67 +19,67 @@ _ELSEWHERE: Final = "https://elsewhere.example"
 
 
 @rule("I3", "POST /mcp speaks JSON-RPC over streamable HTTP: initialize, tools/list and tools/call, in either era.")
-async def _speaks_mcp(visit: Visit) -> None:
-    begun = (await mcp.initialize(visit)).result()
-    begun["protocolVersion"].expect(str(Era.HANDSHAKE))
-    begun["serverInfo"]["name"].text()
-    begun["capabilities"]["tools"].keys()
+async def _speaks_mcp(service: ServiceUnderTest) -> None:
+    handshake = (await mcp.initialize(service)).result()
+    handshake["protocolVersion"].expect(str(Era.HANDSHAKE))
+    handshake["serverInfo"]["name"].text()
+    handshake["capabilities"]["tools"].keys()
     for era in Era:
-        listed = await _tools(visit, era)
+        listed = await _tools(service, era)
         for tool in listed["tools"].each():
             tool["name"].text()
             tool["description"].text()
             tool["inputSchema"]["type"].expect("object")
-        message = await mcp.call(visit, era, "list_categories")
+        message = await mcp.call(service, era, "list_categories")
         _text_of(message).text()
         if message.result().value.get("isError"):
             raise message.result()["isError"].broken("false")
 
 
-@rule("I5", "REST and MCP offer the same tools and give the same answers.")
-async def _answers_alike(visit: Visit) -> None:
-    paths = (await visit.get("/openapi.json")).answer()["paths"].keys()
+@rule("I5", "REST and MCP offer the same tools and return the same results.")
+async def _same_results(service: ServiceUnderTest) -> None:
+    paths = (await service.get("/openapi.json")).json()["paths"].keys()
     by_rest = {path.removeprefix(_TOOL_PATHS) for path in paths if path.startswith(_TOOL_PATHS)}
     for era in Era:
-        listed = await _tools(visit, era)
+        listed = await _tools(service, era)
         names = {tool["name"].text() for tool in listed["tools"].each()}
         if names != by_rest:
             raise listed.broken(f"the tools of REST: {', '.join(sorted(by_rest))}")
-    shop = visit.seen.shop().id
+    shop = service.subjects.shop().id
     calls: list[tuple[str, dict[str, Any]]] = [
         ("find_shop", {"query": "", "limit": 3}),
         ("list_categories", {}),
         ("get_shop", {"shop_domain": shop}),
-        ("get_shop", {"shop_domain": visit.unknown_domain}),
+        ("get_shop", {"shop_domain": service.unknown_domain}),
         ("get_shipping_policy", {"shop_domain": shop, "country": "DE"}),
     ]
-    for tool, arguments in calls + ([("get_trust", {"shop_domain": shop})] if visit.token else []):
-        await _expect_alike(visit, tool, arguments)
-    await _expect_as_many_coupons(visit, shop)
+    for tool, arguments in calls + ([("get_trust", {"shop_domain": shop})] if service.token else []):
+        await _expect_same_result(service, tool, arguments)
+    await _expect_equal_coupon_counts(service, shop)
 
 
-@rule("I67", "The MCP endpoint as such asks for no credentials.")
-async def _asks_for_no_credentials(visit: Visit) -> None:
-    nobody = visit.with_token(None)
-    (await mcp.initialize(nobody)).result()
+@rule("I67", "The MCP endpoint itself needs no credentials.")
+async def _needs_no_credentials(service: ServiceUnderTest) -> None:
+    anonymous = service.with_token(None)
+    (await mcp.initialize(anonymous)).result()
     for era in Era:
-        (await mcp.request(nobody, era, "tools/list")).result()
-        (await mcp.call(nobody, era, "list_categories")).result()
+        (await mcp.request(anonymous, era, "tools/list")).result()
+        (await mcp.call(anonymous, era, "list_categories")).result()
 
 
 @rule("E2", "A tool's error over MCP is a result with isError and the problem object as text, not structuredContent.")
-async def _fails_in_results(visit: Visit) -> None:
+async def _fails_in_results(service: ServiceUnderTest) -> None:
     calls: tuple[tuple[str, dict[str, Any], str], ...] = (
-        ("get_shop", {"shop_domain": visit.unknown_domain}, "shop_not_found"),
+        ("get_shop", {"shop_domain": service.unknown_domain}, "shop_not_found"),
         ("find_shop", {}, "invalid_input"),
     )
     for era in Era:
         for tool, arguments, code in calls:
-            message = await mcp.call(visit, era, tool, arguments)
+            message = await mcp.call(service, era, tool, arguments)
             result = message.result()
             result["isError"].expect(True)
             if result.value.get("structuredContent") is not None:
-                raise result.broken("no structuredContent beside an error")
+                raise result.broken("no structuredContent alongside an error")
             problem = _json_of(message)
             problem["code"].expect(code)
             for name in ("type", "title", "detail"):
@@ -89,74 +87,76 @@ async def _fails_in_results(visit: Visit) -> None:
             problem["status"].whole()
 
 
-@rule("E2.protocol", "An unknown tool and malformed JSON-RPC are JSON-RPC errors; every tool is listed to everybody.")
-async def _fails_by_the_protocol(visit: Visit) -> None:
+@rule(
+    "E2.protocol", "An unknown tool and malformed JSON-RPC are JSON-RPC errors; every tool is listed for every caller."
+)
+async def _fails_by_the_protocol(service: ServiceUnderTest) -> None:
     for era in Era:
-        (await mcp.call(visit, era, _NO_TOOL)).error()
-        nobody = await _tools(visit.with_token(None), era)
-        listed = await _tools(visit, era)
-        if [tool["name"].value for tool in nobody["tools"].each()] != [
+        (await mcp.call(service, era, _NO_TOOL)).error()
+        without_token = await _tools(service.with_token(None), era)
+        listed = await _tools(service, era)
+        if [tool["name"].value for tool in without_token["tools"].each()] != [
             tool["name"].value for tool in listed["tools"].each()
         ]:
-            raise nobody.broken("the tools that are listed with a token")
-    (await mcp.posted(visit, b"{")).error(400)["code"].expect(_PARSE_ERROR)
+            raise without_token.broken("the tools that are listed with a token")
+    (await mcp.post(service, b"{")).error(400)["code"].expect(_PARSE_ERROR)
     malformed: object
     for malformed in ([], 5, {"id": 1, "method": "tools/list"}, {"jsonrpc": "2.0", "id": 1, "method": 5}):
-        (await mcp.posted(visit, orjson.dumps(malformed))).error(400)
+        (await mcp.post(service, orjson.dumps(malformed))).error(400)
 
 
-@rule("E1.transport", "What the MCP transport refuses keeps the shape of JSON-RPC; only POST is answered.")
-async def _refuses_in_its_shape(visit: Visit) -> None:
+@rule("E1.transport", "The MCP transport refuses requests with JSON-RPC errors; only POST is allowed.")
+async def _refuses_in_its_shape(service: ServiceUnderTest) -> None:
     ping = as_json({"jsonrpc": "2.0", "id": mcp.MESSAGE_ID, "method": "ping"})
-    (await mcp.posted(visit, ping, ("content-type", "text/plain"))).error(400)
-    (await mcp.posted(visit, ping, ("accept", "text/html"))).error(406)
-    (await mcp.posted(visit, ping, ("origin", _ELSEWHERE))).error(403)
-    (await mcp.posted(visit, b" " * 65_537)).error(413)
-    reply = await visit.ask(Ask("GET", mcp.PATH, headers=(("accept", mcp.EVENTS),)))
-    reply.expect_status(405)
-    if reply.header("allow") != "POST":
-        raise reply.broken("the header allow: POST", f"allow: {reply.header('allow')}")
+    (await mcp.post(service, ping, ("content-type", "text/plain"))).error(400)
+    (await mcp.post(service, ping, ("accept", "text/html"))).error(406)
+    (await mcp.post(service, ping, ("origin", _ELSEWHERE))).error(403)
+    (await mcp.post(service, b" " * 65_537)).error(413)
+    response = await service.send(Request("GET", mcp.PATH, headers=(("accept", mcp.EVENTS),)))
+    response.expect_status(405)
+    if response.header("allow") != "POST":
+        raise response.broken("the header allow: POST", f"allow: {response.header('allow')}")
 
 
-async def _tools(visit: Visit, era: Era) -> Part:
-    return (await mcp.request(visit, era, "tools/list")).result()
+async def _tools(service: ServiceUnderTest, era: Era) -> Part:
+    return (await mcp.request(service, era, "tools/list")).result()
 
 
-async def _expect_alike(visit: Visit, tool: str, arguments: Mapping[str, Any]) -> None:
-    """The body of REST is the text of MCP, and, but for errors, its structured content."""
+async def _expect_same_result(service: ServiceUnderTest, tool: str, arguments: Mapping[str, Any]) -> None:
+    """Raise unless the body over REST is the text over MCP and, except for errors, the structured content."""
 
     async def compare(*, fresh: bool) -> None:
-        reply = await visit.tool(tool, arguments, fresh=fresh)
+        response = await service.tool(tool, arguments, fresh=fresh)
         for era in Era:
-            message = await mcp.call(visit, era, tool, arguments, fresh=fresh)
-            _expect_same(reply, message, _json_of(message).value)
-            if reply.status == HTTPStatus.OK:
-                _expect_same(reply, message, message.result()["structuredContent"].value)
+            message = await mcp.call(service, era, tool, arguments, fresh=fresh)
+            _expect_same(response, message, _json_of(message).value)
+            if response.status == HTTPStatus.OK:
+                _expect_same(response, message, message.result()["structuredContent"].value)
 
-    await steadily(compare)
-
-
-def _expect_same(reply: Reply, message: Message, document: object) -> None:
-    if document != reply.document().value:
-        raise message.reply.broken(f"the answer of {reply.ask.shown}: {reply.shown}")
+    await compare_with_retry(compare)
 
 
-async def _expect_as_many_coupons(visit: Visit, shop: str) -> None:
-    """A display policy may hold a code back at one door, but it counts at both."""
+def _expect_same(response: Response, message: Message, document: object) -> None:
+    if document != response.document().value:
+        raise message.response.broken(f"the response to {response.request.shown}: {response.shown}")
+
+
+async def _expect_equal_coupon_counts(service: ServiceUnderTest, shop: str) -> None:
+    """Raise unless the counts are equal; a display policy may withhold a code over one transport only."""
     arguments = {"shop_domain": shop}
 
     async def compare(*, fresh: bool) -> None:
-        reply = await visit.tool("list_coupons", arguments, fresh=fresh)
-        expected = reply.answer()["total_count"].value
+        response = await service.tool("list_coupons", arguments, fresh=fresh)
+        expected = response.json()["total_count"].value
         for era in Era:
-            message = await mcp.call(visit, era, "list_coupons", arguments, fresh=fresh)
+            message = await mcp.call(service, era, "list_coupons", arguments, fresh=fresh)
             _json_of(message)["total_count"].expect(expected)
 
-    await steadily(compare)
+    await compare_with_retry(compare)
 
 
 def _text_of(message: Message) -> Part:
-    """The one text of a tool's result."""
+    """The text of a tool result, which has exactly one."""
     content = message.result()["content"]
     if len(content.values()) != 1:
         raise content.broken("one text")
@@ -165,19 +165,9 @@ def _text_of(message: Message) -> Part:
 
 
 def _json_of(message: Message) -> Part:
-    """The JSON object that the text of a result holds."""
+    """The JSON object in the text of a tool result."""
     text = _text_of(message)
     try:
-        return Part(message.reply, "the JSON in content[0].text", orjson.loads(text.text()))
+        return Part(message.response, "the JSON in content[0].text", orjson.loads(text.text()))
     except orjson.JSONDecodeError:
         raise text.broken("an object as JSON text") from None
-
-
-RULES: Final = (
-    _speaks_mcp,
-    _answers_alike,
-    _asks_for_no_credentials,
-    _fails_in_results,
-    _fails_by_the_protocol,
-    _refuses_in_its_shape,
-)

@@ -1,4 +1,4 @@
-"""The rules of what those who run a service ask it: probes, the build, and the two operations endpoints."""
+"""The endpoints for operators: probes, the build, and the two operations endpoints."""
 
 import re
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.replies import Reply
-from shop_directory.conformance.rule import NothingToSeeError, rule
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.exchange import Part, Response
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
+from shop_directory.conformance.service_under_test import ServiceUnderTest
 
 STATE: Final = "/api/ops/state"
 RESOURCES: Final = "/metrics/resources"
@@ -17,23 +17,23 @@ _COMMIT: Final = re.compile("[0-9a-f]{40}")
 _OK: Final = 200
 _REFUSED: Final = 401
 _UNKNOWN: Final = 503
-# The parser takes time by the square of a line's length.
+# The time of the parser grows with the square of the length of a line.
 _LONGEST_LINE: Final = 4_096
 _KEY: Final = "the operations key of this service (--ops-key)"
 
 
-@rule("I73", "GET /health and GET /ready answer 200 to anybody.")
-async def _is_alive_and_ready(visit: Visit) -> None:
+@rule("I73", "GET /health and GET /ready are 200 without credentials.")
+async def _is_alive_and_ready(service: ServiceUnderTest) -> None:
     for path in ("/health", "/ready"):
-        (await visit.get(path)).expect_status(_OK)
+        (await service.get(path)).expect_status(_OK)
 
 
-@rule("I74", "GET /version gives service, commit (40 hex digits) and builtAt (RFC 3339, UTC).")
-async def _tells_its_build(visit: Visit) -> None:
-    reply = await visit.get("/version")
-    if reply.status == _UNKNOWN:
-        raise NothingToSeeError("a build that knows its commit and time")
-    answer = reply.answer()
+@rule("I74", "GET /version has service, commit (40 hex digits) and builtAt (RFC 3339, UTC).")
+async def _states_its_build(service: ServiceUnderTest) -> None:
+    response = await service.get("/version")
+    if response.status == _UNKNOWN:
+        raise NothingToSeeError("a build with its commit and time")
+    answer = response.json()
     answer["service"].text()
     if _COMMIT.fullmatch(answer["commit"].text()) is None:
         raise answer["commit"].broken("40 hexadecimal digits")
@@ -41,85 +41,85 @@ async def _tells_its_build(visit: Visit) -> None:
 
 
 @rule("I75", "A build without its commit and time answers /version with 503 version_unknown.")
-async def _tells_that_its_build_is_unknown(visit: Visit) -> None:
-    reply = await visit.get("/version")
-    if reply.status == _OK:
-        answer = reply.answer()
+async def _unknown_build(service: ServiceUnderTest) -> None:
+    response = await service.get("/version")
+    if response.status == _OK:
+        answer = response.json()
         known = {name for name in answer.keys() if not answer[name].is_null}  # noqa: SIM118 - a part is no dict
         if {"commit", "builtAt"} <= known:
-            raise NothingToSeeError("a build that does not know its commit and time")
-        raise reply.broken("503 version_unknown from a build that does not know its commit and time")
-    reply.problem(_UNKNOWN, "version_unknown")
+            raise NothingToSeeError("a build without its commit and time")
+        raise response.broken("503 version_unknown from a build without its commit and time")
+    response.problem(_UNKNOWN, "version_unknown")
 
 
-@rule("I76", "GET /api/ops/state tells shop counts and freshness, sizes, flags, consumers and resource accounts.")
-async def _tells_its_state(visit: Visit) -> None:
-    state = (await _with_key(visit, STATE)).answer()
+@rule("I76", "GET /api/ops/state has shop counts and freshness, sizes, flags, consumers and resource accounts.")
+async def _state(service: ServiceUnderTest) -> None:
+    state = (await _with_key(service, STATE)).json()
     shops, catalogue = state["shops"], state["catalogue"]
-    if _is_told(shops):
+    if _is_available(shops):
         live = shops["live"]
         live["counts"]["shops"].whole()
         live["built_at"].time()
         if (age := live["age_seconds"].value) is not None and not _is_number(age):
             raise live["age_seconds"].broken("seconds")
-    if _is_told(catalogue):
+    if _is_available(catalogue):
         sizes = catalogue["sizes"]
         for kind in sizes.keys():  # noqa: SIM118 - a part is no dict
             sizes[kind].whole()
     if not state["flags"].keys():
         raise state["flags"].broken("the settings in force")
     for consumer in ("rechecks", "follower"):
-        _is_told(state["consumers"][consumer])
-    if _is_told(accounts := state["resource_accounts"]):
+        _is_available(state["consumers"][consumer])
+    if _is_available(accounts := state["resource_accounts"]):
         for account in accounts["accounts"].each():
             account["provider"].text()
             account["account"].text()
 
 
-@rule("I77", "GET /metrics/resources gives the accounts with outside providers in the Prometheus text format.")
-async def _exposes_its_accounts(visit: Visit) -> None:
-    reply = await _with_key(visit, RESOURCES)
-    reply.expect_status(_OK)
-    media_type = reply.header("content-type") or ""
+@rule("I77", "GET /metrics/resources has the accounts with external providers in the Prometheus text format.")
+async def _accounts(service: ServiceUnderTest) -> None:
+    response = await _with_key(service, RESOURCES)
+    response.expect_status(_OK)
+    media_type = response.header("content-type") or ""
     if not media_type.startswith("text/plain"):
-        raise reply.broken("text/plain, as Prometheus reads it", f"content-type {media_type or 'missing'}")
-    shown = {(sample.labels.get("provider"), sample.labels.get("account")) for sample in _samples(reply)}
-    state = (await _with_key(visit, STATE)).answer()["resource_accounts"]
-    if not _is_told(state):
-        raise NothingToSeeError("a state that tells of the accounts")
+        raise response.broken("text/plain, as Prometheus reads it", f"content-type {media_type or 'missing'}")
+    shown = {(sample.labels.get("provider"), sample.labels.get("account")) for sample in _samples(response)}
+    state = (await _with_key(service, STATE)).json()["resource_accounts"]
+    if not _is_available(state):
+        raise NothingToSeeError("a state with resource accounts")
     used = [account for account in state["accounts"].each() if not account["used"].is_null]
     for account in used[:100]:
         if (account["provider"].text(), account["account"].text()) not in shown:
             raise account.broken(f"samples in {RESOURCES} with its provider and account")
     if not used:
-        raise NothingToSeeError("an account with an outside provider in the catalogue")
+        raise NothingToSeeError("an account with an external provider in the catalogue")
 
 
-@rule("I81", "Where an operations key is configured both operations endpoints are 401 without it; else they are open.")
-async def _keeps_to_its_key(visit: Visit) -> None:
-    wrong = (("x-ops-key", visit.unknown_id),)
-    without = [await visit.get(path, *header) for path in (STATE, RESOURCES) for header in ((), wrong)]
-    if visit.ops_key is not None or any(reply.status == _REFUSED for reply in without):
-        for reply in without:
-            reply.expect_status(_REFUSED)
-    for reply in without:
-        if reply.status not in {_OK, _REFUSED}:
-            raise reply.broken("status 200, or 401 where a key is configured")
-    if visit.ops_key is not None:
+@rule("I81", "Where an operations key is configured, both operations endpoints are 401 without it; else they are open.")
+async def _operations_key(service: ServiceUnderTest) -> None:
+    wrong = (("x-ops-key", service.unknown_id),)
+    without = [await service.get(path, *header) for path in (STATE, RESOURCES) for header in ((), wrong)]
+    if service.ops_key is not None or any(response.status == _REFUSED for response in without):
+        for response in without:
+            response.expect_status(_REFUSED)
+    for response in without:
+        if response.status not in {_OK, _REFUSED}:
+            raise response.broken("status 200, or 401 where a key is configured")
+    if service.ops_key is not None:
         for path in (STATE, RESOURCES):
-            (await visit.get(path, *visit.ops_key_header)).expect_status(_OK)
+            (await service.get(path, *service.ops_key_header)).expect_status(_OK)
 
 
 @rule("I84", "The interface description is OpenAPI 3.1.0 in version 0.1.1.")
-async def _is_described(visit: Visit) -> None:
-    document = (await visit.get("/openapi.json")).answer()
+async def _is_described(service: ServiceUnderTest) -> None:
+    document = (await service.get("/openapi.json")).json()
     document["openapi"].expect("3.1.0")
     document["info"]["version"].expect("0.1.1")
 
 
 @rule("O1", "/ready lists its checks.")
-async def _lists_its_checks(visit: Visit) -> None:
-    checks = (await visit.get("/ready")).answer()["checks"]
+async def _lists_its_checks(service: ServiceUnderTest) -> None:
+    checks = (await service.get("/ready")).json()["checks"]
     for check in checks.each():
         check["name"].text()
         check["status"].text()
@@ -127,16 +127,16 @@ async def _lists_its_checks(visit: Visit) -> None:
         raise checks.broken("at least one check")
 
 
-async def _with_key(visit: Visit, path: str) -> Reply:
-    """An answer of an operations endpoint, with the key if there is one."""
-    reply = await visit.get(path, *visit.ops_key_header)
-    if reply.status == _REFUSED and visit.ops_key is None:
+async def _with_key(service: ServiceUnderTest, path: str) -> Response:
+    """The response of an operations endpoint, with the key if there is one."""
+    response = await service.get(path, *service.ops_key_header)
+    if response.status == _REFUSED and service.ops_key is None:
         raise NothingToSeeError(_KEY)
-    return reply
+    return response
 
 
-def _is_told(part: Part) -> bool:
-    """Whether a part of the state is there; one that is away says why."""
+def _is_available(part: Part) -> bool:
+    """Whether a part of the state is available; one that is not has a reason."""
     if part["available"].flag():
         return True
     part["reason"].text()
@@ -147,27 +147,15 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def _samples(reply: Reply) -> list[Sample]:
-    """All samples of an exposition; at least one."""
-    text = reply.body.decode("utf-8", "replace")
+def _samples(response: Response) -> list[Sample]:
+    """All samples of an exposition, which has at least one."""
+    text = response.body.decode("utf-8", "replace")
     if any(len(line) > _LONGEST_LINE for line in text.split("\n")):
-        raise reply.broken(f"lines of up to {_LONGEST_LINE:,} characters")
+        raise response.broken(f"lines of up to {_LONGEST_LINE:,} characters")
     try:
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     except (ValueError, LookupError):
-        raise reply.broken("the Prometheus text format") from None
+        raise response.broken("the Prometheus text format") from None
     if not samples:
-        raise reply.broken("at least one sample")
+        raise response.broken("at least one sample")
     return samples
-
-
-RULES: Final = (
-    _is_alive_and_ready,
-    _tells_its_build,
-    _tells_that_its_build_is_unknown,
-    _tells_its_state,
-    _exposes_its_accounts,
-    _keeps_to_its_key,
-    _is_described,
-    _lists_its_checks,
-)

@@ -1,12 +1,12 @@
-"""Shipping: what a statement holds, what it never holds, and what may be concluded from it about a country."""
+"""get_shipping_policy: the fields of a statement, fields that it must not have, and the verdict for a country."""
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from shop_directory.conformance.part import Part
-from shop_directory.conformance.rule import NothingToSeeError, Rule, rule
-from shop_directory.conformance.visit import Visit
+from shop_directory.conformance.exchange import Part, fields_of
+from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.rule import rule
+from shop_directory.conformance.service_under_test import ServiceUnderTest
 
 _SHOPS: Final = 8
 _SOURCES: Final = ("policy_page", "structured_data")
@@ -15,82 +15,81 @@ _STATED: Final = ("destinations", "delivery_time", "free_shipping_threshold")
 _FORBIDDEN: Final = re.compile(r"(.*_)?(carrier|price|cost|fee|rate|tariff)s?(_.*)?")
 _HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 _COUNTRY: Final = re.compile("[A-Z]{2}")
-# Groups of two letters: no country, so nothing follows from them without a table.
+# A group of countries that looks like a country code.
 _GROUPS: Final = frozenset({"EU"})
-# Seldom named by anybody, so that most statements say of it what they say of a country they don't name.
+# A country that few statements name.
 _FAR: Final = "NR"
 
 
-@rule("I7", "Nothing is made up: where nothing was gathered about shipping, nothing is stated.")
-async def _nothing_made_up(visit: Visit) -> None:
-    for statement in await _statements(visit, collected=False):
+@rule("I7", "Data is never invented: where nothing was collected about shipping, nothing is stated.")
+async def _nothing_made_up(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service, collected=False):
         for name in (*_STATED, "checked_at", "source"):
             if (stated := statement.value.get(name)) not in (None, [], False):
-                raise statement.broken(f"no {name}, as nothing was gathered, instead of {stated!r}")
+                raise statement.broken(f"no {name}, as nothing was collected, instead of {stated!r}")
 
 
-@rule("I25", "Shipping terms state destinations, delivery time and free-shipping threshold; no carrier, no price.")
-async def _terms(visit: Visit) -> None:
-    for statement in await _statements(visit):
+@rule("I25", "A shipping statement has destinations, delivery time and free-shipping threshold; no carrier, no price.")
+async def _terms(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service):
         for name in _STATED:
             statement[name]
-        for name in _names(statement.value):
+        for name, _ in fields_of(statement.value):
             if _FORBIDDEN.fullmatch(_HUMP.sub("_", name).lower()):
                 raise statement.broken(f"no {name} in a statement about shipping")
 
 
-@rule("I26", "Shipping terms say when they were checked, and whether on a policy_page or in structured_data.")
-async def _checked(visit: Visit) -> None:
-    for statement in await _statements(visit):
+@rule("I26", "A shipping statement says when it was checked, and whether on a policy_page or in structured_data.")
+async def _checked(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service):
         if not statement["checked_at"].is_null:
             statement["checked_at"].time()
         if not statement["source"].is_null:
             statement["source"].one_of(*_SOURCES)
-    if all(statement["source"].is_null for statement in await _statements(visit, collected=True)):
+    if all(statement["source"].is_null for statement in await _statements(service, collected=True)):
         raise NothingToSeeError("a statement about shipping whose source is known")
 
 
-@rule("I27", "collected is a boolean; false is a gap in the data and never reads as a refusal to ship.")
-async def _collected(visit: Visit) -> None:
-    for statement in await _statements(visit):
+@rule("I27", "collected is a boolean; false is a gap in the data, never a refusal to ship.")
+async def _collected(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service):
         statement["collected"].flag()
-    for statement in await _statements(visit, collected=False):
-        told = await visit.tool("get_shipping_policy", {"shop_domain": _domain(statement), "country": _FAR})
-        told.answer()["ships_to"].expect("unknown")
+    for statement in await _statements(service, collected=False):
+        response = await service.tool("get_shipping_policy", {"shop_domain": _domain(statement), "country": _FAR})
+        response.json()["ships_to"].expect("unknown")
 
 
 @rule("I28", "With country, ships_to is a verdict from the stated destinations, unknown where they don't settle it.")
-async def _ships_to(visit: Visit) -> None:
-    named = False
-    for statement in await _statements(visit, collected=True):
+async def _ships_to(service: ServiceUnderTest) -> None:
+    found = False
+    for statement in await _statements(service, collected=True):
         if "ships_to" in statement.keys():  # noqa: SIM118 - a part is no dict
             raise statement.broken("no ships_to where no country was given")
         destinations = () if statement["destinations"].is_null else statement["destinations"].texts()
         if not destinations or not all(_COUNTRY.fullmatch(one) and one not in _GROUPS for one in destinations):
             continue
-        named = True
-        (await _verdict(visit, statement, destinations[0])).expect("yes")
-        elsewhere = await _verdict(visit, statement, _FAR)
+        found = True
+        (await _verdict(service, statement, destinations[0])).expect("yes")
+        elsewhere = await _verdict(service, statement, _FAR)
         if _FAR not in destinations and elsewhere.one_of(*_VERDICTS) == "yes":
             raise elsewhere.broken("no or unknown, as the statement does not name the country")
-    if not named:
+    if not found:
         raise NothingToSeeError("a statement about shipping that names countries only")
 
 
 @rule("I59", "get_shipping_policy needs shop_domain and takes an ISO country.")
-async def _arguments(visit: Visit) -> None:
-    shop = visit.seen.shop()
-    (await visit.tool("get_shipping_policy", {})).problem(400)
-    (await visit.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": "Nauru"})).problem(400)
-    told = await visit.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": _FAR})
-    told.answer()
+async def _arguments(service: ServiceUnderTest) -> None:
+    shop = service.subjects.shop()
+    (await service.tool("get_shipping_policy", {})).problem(400)
+    (await service.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": "Nauru"})).problem(400)
+    (await service.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": _FAR})).json()
 
 
-async def _statements(visit: Visit, *, collected: bool | None = None) -> tuple[Part, ...]:
-    """The statements of the first shops, or those of them for which something, or nothing, was gathered."""
-    shops = visit.seen.shops[:_SHOPS]
-    replies = [await visit.tool("get_shipping_policy", {"shop_domain": shop.domain}) for shop in shops]
-    found = [reply.answer() for reply in replies]
+async def _statements(service: ServiceUnderTest, *, collected: bool | None = None) -> tuple[Part, ...]:
+    """The statements of the first shops; with `collected`, only those of that value."""
+    shops = service.subjects.shops[:_SHOPS]
+    responses = [await service.tool("get_shipping_policy", {"shop_domain": shop.domain}) for shop in shops]
+    found = [response.json() for response in responses]
     if collected is not None:
         found = [statement for statement in found if statement.value.get("collected") is collected]
     if not found:
@@ -99,32 +98,10 @@ async def _statements(visit: Visit, *, collected: bool | None = None) -> tuple[P
     return tuple(found)
 
 
-async def _verdict(visit: Visit, statement: Part, country: str) -> Part:
+async def _verdict(service: ServiceUnderTest, statement: Part, country: str) -> Part:
     arguments = {"shop_domain": _domain(statement), "country": country}
-    return (await visit.tool("get_shipping_policy", arguments)).answer()["ships_to"]
+    return (await service.tool("get_shipping_policy", arguments)).json()["ships_to"]
 
 
 def _domain(statement: Part) -> str:
     return statement["shop"]["domain"].text()
-
-
-def _names(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
-    """All names of fields, at any depth."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case dict() as found:
-                yield from found
-                waiting += found.values()
-            case list() as found:
-                waiting += found
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    _nothing_made_up,
-    _terms,
-    _checked,
-    _collected,
-    _ships_to,
-    _arguments,
-)

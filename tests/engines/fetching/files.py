@@ -17,7 +17,7 @@ from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS, Metrics
 from service.search.opensearch.nodes import connect
 from service.search.typeahead.fetching import TypeaheadFetcher
 from tests.support.emptying import empty_place
@@ -84,7 +84,7 @@ class Files:
 
     @asynccontextmanager
     async def fetcher(
-        self, folder: Path, *, most_bytes: int = 1 << 30, metrics: Metrics = NOTHING_MEASURED
+        self, folder: Path, *, most_bytes: int = 1 << 30, metrics: Metrics = NO_METRICS
     ) -> AsyncIterator[TypeaheadFetcher]:
         """A fetcher into a folder."""
         client = connect([self.url], timeout=10.0)

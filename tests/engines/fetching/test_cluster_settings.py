@@ -13,13 +13,13 @@ pytestmark = pytest.mark.opensearch
 
 def test_a_cluster_that_refuses_prefix_queries_is_refused(files: Files, tmp_path: Path) -> None:
     sink = OpenSearchSink([files.url], files.prefix, letters=tmp_path / "letters")
-    assert sink.place.startswith(f"the indices {files.prefix} in cluster ")
+    assert sink.location.startswith(f"the indices {files.prefix} in cluster ")
     for level in ("persistent", "transient"):
         files.client.cluster.put_settings(body={level: {"search.allow_expensive_queries": False}})
         try:
             with pytest.raises(SinkError, match=r"set search\.allow_expensive_queries to true, or remove it"):
-                _ = sink.place
+                _ = sink.location
         finally:
             files.client.cluster.put_settings(body={level: {"search.allow_expensive_queries": None}})
-    assert sink.place.startswith(f"the indices {files.prefix} in cluster ")
+    assert sink.location.startswith(f"the indices {files.prefix} in cluster ")
     sink.close()

@@ -18,9 +18,9 @@ from index_mappings.typeahead.announcement import Announcement
 from index_mappings.typeahead.chunks import CHUNK_BYTES
 from index_mappings.typeahead.manifest import SegmentUse, manifest_path
 from index_mappings.typeahead.segment import segment_path
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from service.search.failures import GenerationGone, TypeaheadUnavailable
-from service.search.typeahead.fetch_failures import AWAY, DAMAGED, FULL, MISSING, READ_ONLY
+from service.search.typeahead.fetch_failures import DAMAGED, ENGINE_UNAVAILABLE, FULL, MISSING, READ_ONLY
 from service.search.typeahead.fetching import TypeaheadFetcher
 from tests.engines.fetching.files import GENERATION, Files, written_to
 from tests.support.real.plugin import NodeFactory
@@ -275,7 +275,7 @@ async def test_a_cluster_that_goes_away_while_files_are_fetched_is_an_error_unti
         name = files.manifest((files.segment(LARGE),))
         async with files.fetcher(tmp_path / "folder") as fetcher:
             node.kill()
-            assert await _failure(fetcher, name) == AWAY
+            assert await _failure(fetcher, name) == ENGINE_UNAVAILABLE
             node.start()
             await fetcher.fetch(GENERATION, name)
 
@@ -293,7 +293,7 @@ async def test_fetched_files_are_counted(files: Files, tmp_path: Path) -> None:
     assert counted.folder == (2, size + LARGE)
 
 
-class _Counted(NoMetrics):
+class _Counted(Metrics):
     """What was counted of files."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.announcing import LOOK_S, MOST_WAIT_S, TypeaheadOptions
+from indexer.sinks.opensearch.announcing import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
@@ -118,7 +118,7 @@ async def world(opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
         sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters", typeahead=options)
         place = FolderLocation(tmp_path / "fetched")
         backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, location=place)
-        states = States(tmp_path / "states", sink.place)
+        states = States(tmp_path / "states", sink.location)
         yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
         await backend.close()
         sink.close()
@@ -269,7 +269,7 @@ async def test_an_announced_generation_is_there_when_it_is_published(world: Worl
     await world.shows("ha", ["Harbour"])
     stop.set()
     await asking
-    assert rolled.left == second.generation
+    assert rolled.replaced == second.generation
     assert world.client.exists(index=alias_name(world.prefix, STAMP), id="announced") is False
 
 
@@ -278,4 +278,4 @@ def test_readers_get_time_by_their_number_and_the_size_within_bounds() -> None:
     assert TypeaheadOptions().seconds(size) == 0.0
     assert TypeaheadOptions(readers=1).seconds(size) == LOOK_S + 2.0
     assert TypeaheadOptions(readers=10).seconds(size) == LOOK_S + 20.0
-    assert TypeaheadOptions(readers=10, rate=1024.0**2).seconds(size) == MOST_WAIT_S
+    assert TypeaheadOptions(readers=10, rate=1024.0**2).seconds(size) == MAX_WAIT_S

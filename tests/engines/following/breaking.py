@@ -68,8 +68,8 @@ class BreakingEditor:
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
         self._editor.remove_of_shops(kind, shop_ids)
 
-    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
-        self._editor.write_operations(operations, patient=patient)
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        self._editor.write_operations(operations, wait_for_engine=wait_for_engine)
 
     def operations(self) -> Operations | None:
         return self._editor.operations()
@@ -95,8 +95,8 @@ class BreakingEditor:
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
         return self._editor.read(kind, ids)
 
-    def held(self, kind: str, ids: Collection[str]) -> int:
-        return self._editor.held(kind, ids)
+    def count_ids(self, kind: str, ids: Collection[str]) -> int:
+        return self._editor.count_ids(kind, ids)
 
     def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         return self._editor.scan(kind)

@@ -11,8 +11,9 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp
 from index_mappings.operations import ResourceAccount
 from indexer.jobs.build import BuildOptions, BuildSummary, build
-from indexer.jobs.catching_up import CaughtUp, Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.pace import MICRO_BATCH
+from indexer.jobs.update import ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor, Sink
@@ -32,7 +33,7 @@ class Place:
         self.sink = sink
         self.catalogue = folder / "catalogue"
         self.changes = self.catalogue / CHANGES
-        self.states = States(folder / "states", sink.place)
+        self.states = States(folder / "states", sink.location)
         self._folder = folder
         self.rewrite(catalogue)
 
@@ -65,7 +66,7 @@ class Place:
         around: Callable[[GenerationEditor], GenerationEditor] = lambda editor: editor,
         check: Callable[[], None] = lambda: None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> Iterator[Follower]:
+    ) -> Iterator[ChangeApplier]:
         """What follows into the live generation, from its state as it is on the disk; closed at the end."""
         live = self.live
         letters = DeadLetters(self.states.dead_letters)
@@ -73,17 +74,17 @@ class Place:
         with self.states.open(live.generation) as state:
             editor = self.sink.edit(live.generation)
             try:
-                yield Follower(state, around(editor), changes, letters, check, clock)
+                yield ChangeApplier(state, around(editor), changes, letters, check, clock)
             finally:
                 editor.close()
                 letters.close()
 
-    def step(self, most: int = MICRO_BATCH) -> CaughtUp:
+    def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
         """One micro-batch by a follower that begins and ends with it."""
         with self.follower() as follower:
             return follower.step(most)
 
-    def drain(self) -> CaughtUp:
+    def drain(self) -> ChangeCounts:
         """All that is there."""
         with self.follower() as follower:
             return follower.drain()

@@ -36,7 +36,7 @@ def test_bad_changes_are_dead_letters_and_the_others_go_on(
 
     file = place.states.dead_letters
     letters = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert [(letter["place"], letter["document"]) for letter in letters] == [
+    assert [(letter["location"], letter["document"]) for letter in letters] == [
         (f"changes.ndjson:{line}", text) for line, text in zip((1, 2, 4, 5), _BAD, strict=True)
     ]
     assert all(letter["reason"] and _CANARY not in letter["reason"] for letter in letters)

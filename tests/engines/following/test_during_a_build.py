@@ -13,7 +13,8 @@ import pytest
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.records.problems import ProblemLog
-from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import AnyRecord, NumberedRecord
 from tests.engines.following.conftest import Engine
 from tests.engines.following.lamp_world import lamp_world, now
 from tests.engines.following.places import Place, Scanned, right, scanned
@@ -31,7 +32,7 @@ class SlowCatalogue(NdjsonCatalogue):
 
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
-    ) -> Iterator[Read[AnyRecord]]:
+    ) -> Iterator[NumberedRecord[AnyRecord]]:
         for read in super().records(kind, model, problems, advance):
             self._between()
             yield read
@@ -142,7 +143,7 @@ def test_nothing_that_was_said_during_a_build_is_lost_and_the_rest_follows(engin
 def _build(
     place: Place, between: Callable[[], None] = lambda: None, golden: Callable[[Stamp], None] | None = None
 ) -> BuildSummary:
-    options = BuildOptions(most_shrink=1.0, golden=golden)
+    options = BuildOptions(most_shrink=1.0, acceptance=golden)
     return build(SlowCatalogue(place.catalogue, between), place.sink, place.states, options)
 
 

@@ -36,8 +36,8 @@ def test_updates_shuffled_and_cut_by_restarts_and_falls_end_like_a_build_from_no
     expected = right(tmp_path / "right", said)
     assert place.scan() == scanned(expected)
     assert expected.stamp is not None
-    assert expected.told is not None
-    assert place.accounts() == expected.told.accounts != ()
+    assert expected.operations_document is not None
+    assert place.accounts() == expected.operations_document.accounts != ()
     assert place.live.counts == expected.stamp.counts
 
 
@@ -76,7 +76,7 @@ def test_what_was_taken_before_a_fall_is_shown_by_the_next_step_without_any_new_
     assert (done.applied, done.older, done.updates) == (0, 0, 1)
     assert place.live.sequence == before + (2 if moment is Timestamp.COMMITTED else 1)
     expected = right(tmp_path / "right", said)
-    assert expected.told is not None
+    assert expected.operations_document is not None
     assert place.scan() == scanned(expected)
-    assert place.accounts() == expected.told.accounts
+    assert place.accounts() == expected.operations_document.accounts
     assert place.step().updates == 0

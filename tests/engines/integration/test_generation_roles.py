@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from index_mappings.generations import Stamp, new_generation
 from indexer.__main__ import index
-from indexer.jobs.retention import prune, remove_remains
+from indexer.jobs.retention import prune, remove_unfinished
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
 from tests.engines.integration.conftest import Engine, OpenSearchLocation
@@ -102,7 +102,7 @@ async def test_pruning_leaves_the_live_and_the_previous_generation_and_what_is_s
         (live.generation, Role.LIVE),
         (remains.generation, Role.UNFINISHED),
     ]
-    assert remove_remains(engine.sink, None, NOON) == (remains.generation,)
+    assert remove_unfinished(engine.sink, None, NOON) == (remains.generation,)
     assert prune(engine.sink, None, NOON + timedelta(days=1), keep_previous=False) == (
         older.generation,
         previous.generation,
@@ -138,6 +138,6 @@ def test_the_status_of_a_cluster_is_told_as_that_of_a_directory(
     done = CliRunner().invoke(index, ["status", "--json"], env=environment)
     assert (built.exit_code, done.exit_code) == (0, 0)
     told = json.loads(done.stdout)
-    assert told["place"] == opensearch_engine.sink.place
+    assert told["place"] == opensearch_engine.sink.location
     roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in told["generations"]]
     assert roles == [(json.loads(built.stdout)["generation"], "live", True)]

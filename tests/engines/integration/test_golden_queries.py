@@ -1,4 +1,4 @@
-"""Golden queries asked of a generation that is not published, on both real engines (G1)."""
+"""Acceptance queries asked of a generation that is not published, on both real engines (G1)."""
 
 import json
 import logging
@@ -36,7 +36,7 @@ from tests.support.catalogues import build_into, shop
 from tests.support.emptying import empty_place
 from tests.support.real.sources import REPOSITORY
 
-PAGE: Final = REPOSITORY / "docs" / "golden-queries.md"
+PAGE: Final = REPOSITORY / "docs" / "acceptance-queries.md"
 HIDDEN: Final = "Quillomere"
 
 
@@ -143,7 +143,7 @@ def test_each_thing_that_an_answer_does_not_hold_is_told_by_line_and_field(built
         AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
         AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 1"),
     )
-    with pytest.raises(AcceptanceFailedError, match=r"^5 of 6 golden queries failed: golden\.ndjson:2: ") as raised:
+    with pytest.raises(AcceptanceFailedError, match=r"^5 of 6 acceptance queries failed: golden\.ndjson:2: ") as raised:
         check_acceptance(queries, open_answers(built.place, built.stamp))
     assert raised.value.failures == failures
 
@@ -165,7 +165,7 @@ def test_an_expected_shop_under_review_fails_as_an_unknown_one_and_is_named_nowh
             check_acceptance(queries, open_answers(built.place, built.stamp))
         told.append(str(raised.value))
     assert told[0] == (
-        "3 of 3 golden queries failed: golden.ndjson:1: expect.0 is not among the first 50;"
+        "3 of 3 acceptance queries failed: golden.ndjson:1: expect.0 is not among the first 50;"
         " golden.ndjson:1: minimum_total is 1, but there are 0; golden.ndjson:2: expect.0 is not among the first 8;"
         " golden.ndjson:3: expect.1 is not among the first 50"
     )
@@ -205,7 +205,7 @@ def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing
             client.indices.delete(index=index_name(built.place.prefix, "shops", built.stamp.generation))
     # Every one of them would pass on an empty answer.
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]), _suggest("lamp", absent=["candle"]))
-    with pytest.raises(SinkError, match=r"^the golden queries were not answered: .* no longer there$") as raised:
+    with pytest.raises(SinkError, match=r"^the acceptance queries were not answered: .* no longer there$") as raised:
         check_acceptance(queries, GenerationAnswers(built.place, built.stamp, patience=0.5))
     assert not isinstance(raised.value, AcceptanceFailedError)
 

@@ -81,7 +81,7 @@ def _elsewhere(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
     [
         (_elsewhere(machine="another boot pid:[1]"), r"build \(process 4194305 on elsewhere, since .*\)"),
         (_elsewhere(machine=None, started=None), r"build \(process 4194305 on elsewhere, since .*\)"),
-        ({"somebody": "else's document"}, "one that is not known"),
+        ({"somebody": "else's document"}, "an unknown one"),
     ],
     ids=["another machine", "a machine that does not tell", "unreadable"],
 )
@@ -144,8 +144,8 @@ def test_a_lease_that_was_taken_by_a_request_without_an_answer_is_ours(place: Le
     written = LeaseDocument("our token", LeaseHolder.here("build"), 0, 15.0)
     assert LeaseStore(client, place.prefix, 5.0).create(written)
     with pytest.raises(LeaseHeldError):
-        lease._take("build", "another token")
-    lease._take("build", "our token")
+        lease._attempt("build", "another token")
+    lease._attempt("build", "our token")
     lease.check()
     lease.release()
 

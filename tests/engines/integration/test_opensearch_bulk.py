@@ -27,10 +27,10 @@ from tests.support.real.process import free_ports
 _CHUNK: Final = 20
 _REQUESTS: Final = 3
 _PACE: Final = Pace(
-    chunk_documents=_CHUNK, requests=_REQUESTS, patience=20.0, lost_after=1.0, first_pause=0.02, longest_pause=0.2
+    chunk_documents=_CHUNK, requests=_REQUESTS, give_up_after=20.0, lost_after=1.0, first_pause=0.02, longest_pause=0.2
 )
 _HASTY: Final = Pace(
-    chunk_documents=_CHUNK, requests=_REQUESTS, patience=1.0, lost_after=30.0, first_pause=0.02, longest_pause=0.2
+    chunk_documents=_CHUNK, requests=_REQUESTS, give_up_after=1.0, lost_after=30.0, first_pause=0.02, longest_pause=0.2
 )
 # No keyword can be this long: the engine refuses the document.
 _TOO_LONG: Final = "betraying" * 4_000
@@ -238,7 +238,7 @@ def test_an_index_that_stays_red_is_lost_before_the_patience_ends(place: Place) 
     _make_red(place)
     started = time.monotonic()
     with pytest.raises(IndexLostError, match="without any copy"):
-        place.load(place.url, _categories(100), Pace(patience=120.0, lost_after=1.0, longest_pause=0.2))
+        place.load(place.url, _categories(100), Pace(give_up_after=120.0, lost_after=1.0, longest_pause=0.2))
     assert time.monotonic() - started < 20
 
 
@@ -247,7 +247,7 @@ def test_an_index_that_is_red_for_a_moment_is_waited_for(place: Place) -> None:
     anywhere = {"index.routing.allocation.require._name": None}
     healing = threading.Timer(1.0, place.client.indices.put_settings, kwargs={"body": anywhere, "index": place.index})
     healing.start()
-    assert place.load(place.url, _categories(100), Pace(patience=60.0, lost_after=30.0)) == Loaded(100, 0)
+    assert place.load(place.url, _categories(100), Pace(give_up_after=60.0, lost_after=30.0)) == Loaded(100, 0)
     healing.join()
     assert place.versions() == _once(100)
 
@@ -259,7 +259,7 @@ def test_an_engine_that_is_not_there_is_an_error_after_the_patience(place: Place
         place.load(f"http://127.0.0.1:{port}", _categories(100), _HASTY)
     assert 1 <= time.monotonic() - started < 5
     assert type(raised.value) is SinkError
-    assert str(raised.value) == f"{place.index}: nothing succeeded for 1 s; the last trouble: no connection"
+    assert str(raised.value) == f"{place.index}: nothing succeeded for 1 s; the last failure: no connection"
 
 
 @pytest.mark.parametrize(

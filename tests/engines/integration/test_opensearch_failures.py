@@ -172,14 +172,14 @@ async def test_a_search_that_ran_out_of_time_is_never_a_part_of_the_answer(
         # Without the guard, which would soon ask no more.
         snapshot = await snapshot_of(engine, (await backend.snapshot()).stamp)
         assert (await find(snapshot, "lamp")).total == 4_000
-        engine.shards_share = 0.0007
+        engine.shard_time_share = 0.0007
         outcomes: list[int | type[Exception]] = []
         for _ in range(20):
             try:
                 outcomes.append((await find(snapshot, "lamp 1 2 amp")).total)
             except BackendUnavailable as failure:
                 outcomes.append(type(failure))
-        engine.shards_share = 0.9
+        engine.shard_time_share = 0.9
         whole = (await find(snapshot, "lamp 1 2 amp")).total
         assert whole > 100
         assert BackendUnavailable in outcomes

@@ -153,8 +153,8 @@ def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: 
         ("/_forcemerge", REFUSED, "the new generation could not be merged: AuthorizationException, a user that"),
         ("/_tasks/", REFUSED, "it is not known whether the new generation was merged: AuthorizationException, a"),
         ("/_tasks/", UNKNOWN, "it is not known whether the new generation was merged: NotFoundError"),
-        ("/_tasks/", FAILED, "a part of the new generation could not be merged; it is read as it is"),
-        ("/_tasks/", INCOMPLETE, "a part of the new generation could not be merged; it is read as it is"),
+        ("/_tasks/", FAILED, "a part of the new generation could not be merged; it stays as it is"),
+        ("/_tasks/", INCOMPLETE, "a part of the new generation could not be merged; it stays as it is"),
     ],
 )
 def test_a_merge_that_fails_is_told_of_and_the_build_is_published(
@@ -183,7 +183,7 @@ def test_a_merge_is_waited_for_no_longer_than_its_bound_and_other_work_goes_on_m
         began = time.monotonic()
         assert not merge(client, names, lambda: ticks.append(time.monotonic()), bound=1.5)
         assert 1.5 <= time.monotonic() - began < 1.5 + 2.0
-    assert caplog.messages == ["the new generation was not merged within 1.5 s; it is read as it is"]
+    assert caplog.messages == ["the new generation was not merged within 1.5 s; it stays as it is"]
     # 0.02 s at first, twice as long each time, half a second at most.
     assert len(ticks) >= 4
 

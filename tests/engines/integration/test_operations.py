@@ -101,8 +101,8 @@ async def test_changed_accounts_are_told_at_once_and_the_stamp_stands(engine: En
 class _Forgetful(BreakingEditor):
     """A real editor whose process ends as soon as the accounts are written, before that is noted anywhere."""
 
-    def write_operations(self, operations: Operations, *, patient: bool = True) -> None:
-        super().write_operations(operations, patient=patient)
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        super().write_operations(operations, wait_for_engine=wait_for_engine)
         raise FallenError
 
 
@@ -128,7 +128,7 @@ async def test_accounts_that_a_killed_follower_took_are_told_by_the_next_one(eng
 def _following(place: Place, tell: Callable[..., None] = lambda _: None, **options: Any) -> Iterator[None]:  # noqa: ANN401
     """Following in a thread, from beginning to end of the block."""
     changes, stop, failed = NdjsonCatalogue(place.catalogue).changes(), threading.Event(), []
-    following = Following(place.sink, place.states, changes, FollowOptions(**options), tell=tell)
+    following = Following(place.sink, place.states, changes, FollowOptions(**options), on_batch=tell)
 
     def run() -> None:
         try:
@@ -158,7 +158,7 @@ async def test_a_follower_tells_of_itself_while_it_is_idle_and_its_last_word_sta
 ) -> None:
     place = _place(engine, tmp_path, "a")
     assert await _follower(engine) is None
-    with _following(place, interval=0.05, tell_every=0.1):
+    with _following(place, interval=0.05, status_interval=0.1):
         first = await _until(engine, lambda _: True)
         second = await _until(engine, lambda told: told.told_at > first.told_at)
         place.append([_shop(2, "Book")])
@@ -189,7 +189,7 @@ async def test_what_is_told_while_changes_wait_says_since_when(engine: Engine, t
     def follow() -> None:
         changes = NdjsonCatalogue(place.catalogue).changes()
         options = FollowOptions(once=True, micro_batch=1)
-        Following(place.sink, place.states, changes, options, tell=look).run(threading.Event())
+        Following(place.sink, place.states, changes, options, on_batch=look).run(threading.Event())
 
     for version in (1, 2):
         place.append([_shop(version, "Book"), _upsert(version, "a"), _shop(version, "Vase")])

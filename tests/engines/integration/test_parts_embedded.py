@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.parts import rows_of_runs, runs, short_parts
+from index_mappings.ngrams import short_parts, trigram_row, trigrams
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import is_part_evidence
 from indexer.projection.shops import project_shop
@@ -25,9 +25,9 @@ _TEXTS: Final = st.text("ab緑", min_size=1, max_size=9)
 
 
 def test_a_text_is_cut_into_overlapping_runs_and_texts_are_kept_apart() -> None:
-    assert runs("abcde") == ["abc", "bcd", "cde"]
-    assert runs("ab") == []
-    assert rows_of_runs(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", "xyz"]
+    assert trigrams("abcde") == ["abc", "bcd", "cde"]
+    assert trigrams("ab") == []
+    assert trigram_row(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", "xyz"]
 
 
 def test_a_short_part_says_something_only_in_han_kana_or_hangul() -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, build
-from indexer.jobs.catching_up import CaughtUp, Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back
+from indexer.jobs.update import ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
@@ -47,12 +48,12 @@ class Catalogue:
     def changes(self) -> ChangeFile:
         return ChangeFile(self.folder / "changes.ndjson")
 
-    def follow(self, changes: ChangeSource | None = None) -> CaughtUp:
+    def follow(self, changes: ChangeSource | None = None) -> ChangeCounts:
         live = self.sink.live()
         assert live is not None
         editor, letters = self.sink.edit(live.generation), DeadLetters(self.states.dead_letters)
         with self.states.open(live.generation) as state:
-            done = Follower(state, editor, changes or self.changes(), letters, lambda: None).drain()
+            done = ChangeApplier(state, editor, changes or self.changes(), letters, lambda: None).drain()
         editor.close()
         return done
 
@@ -82,7 +83,7 @@ async def test_a_rollback_brings_back_what_a_bad_build_lost_and_keeps_the_bad_on
     good = catalogue.build(LAMP, BOOK, coupons=[coupon("SAVE", "book")])
     bad = catalogue.build(_renamed(LAMP, "Broken"), coupons=[])
     done = roll_back(engine.sink, catalogue.states, None)
-    assert (done.stamp.generation, done.left, dict(done.stamp.counts)) == (
+    assert (done.stamp.generation, done.replaced, dict(done.stamp.counts)) == (
         good.generation,
         bad.generation,
         {"shops": 2, "categories": 1, "coupons": 1, "offers": 0, "facts": 2},
@@ -149,7 +150,7 @@ def test_changes_of_a_stream_that_cannot_be_read_again_are_taken_from_the_state_
     catalogue.change(op="upsert", type="shops", record=TEAPOT, version=7)
     catalogue.follow()
     done = roll_back(engine.sink, catalogue.states, None)
-    assert (done.since, catalogue.held("shops"), catalogue.held("coupons")) == (3, ["lamp", "teapot"], ["c2"])
+    assert (done.carried_over, catalogue.held("shops"), catalogue.held("coupons")) == (3, ["lamp", "teapot"], ["c2"])
 
 
 @pytest.mark.rule("G2", "V1")
@@ -160,7 +161,7 @@ def test_without_the_state_of_either_generation_nothing_is_rolled_back(engine: E
         path = catalogue.states.path(lost.generation)
         shutil.copy(path, kept := path.with_suffix(".kept"))
         path.unlink()
-        with pytest.raises(StateError, match=r"lost .*build anew"):
+        with pytest.raises(StateError, match=r"lost .*build again"):
             roll_back(engine.sink, catalogue.states, None)
         assert engine.sink.live() == second
         shutil.move(kept, path)
@@ -169,13 +170,13 @@ def test_without_the_state_of_either_generation_nothing_is_rolled_back(engine: E
 @pytest.mark.rule("G2")
 def test_without_a_previous_generation_there_is_nothing_to_go_back_to(engine: Engine, catalogue: Catalogue) -> None:
     for _ in range(2):
-        with pytest.raises(SinkError, match="there is no previous generation to go back to"):
+        with pytest.raises(SinkError, match="there is no previous generation to roll back to"):
             roll_back(engine.sink, catalogue.states, None)
         catalogue.build(LAMP)
     catalogue.build(LAMP)
     later = datetime.now(UTC) + timedelta(seconds=61)
     assert len(prune(engine.sink, catalogue.states, later, keep_previous=False)) == 2
-    with pytest.raises(SinkError, match="there is no previous generation to go back to"):
+    with pytest.raises(SinkError, match="there is no previous generation to roll back to"):
         roll_back(engine.sink, catalogue.states, None)
 
 

@@ -259,7 +259,7 @@ def test_bad_rows_are_refused_without_their_values_and_no_position_holds_a_key(
     batch = follow().read(None, 2)
     assert [change.key for change in batch.changes] == ["s00001"]
     (refused,) = batch.refused
-    assert (refused.place, refused.reasons) == (
+    assert (refused.location, refused.reasons) == (
         "shops, changed row 2 of this run",
         ("name holds a bidirectional override or isolate",),
     )

@@ -17,8 +17,7 @@ from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.sql.catalogue import ROWS_AT_ONCE, SqlCatalogue
-from indexer.sources.sql.rows import KEY_FIELDS
+from indexer.sources.sql.catalogue import ROWS_PER_PAGE, SqlCatalogue
 from tests.support.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
 
 SAMPLE = Path(__file__).parents[3] / "indexer" / "sample"
@@ -104,7 +103,7 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(databa
     rows.open_snapshot()
     for kind in RECORDS:
         (from_lines, bad_lines), (from_rows, bad_rows) = _all(lines, kind), _all(rows, kind)
-        by_key = sorted(from_lines, key=attrgetter(*KEY_FIELDS[kind]))
+        by_key = sorted(from_lines, key=attrgetter(*RECORDS[kind].key_fields))
         assert [record.model_dump() for record in from_rows] == [record.model_dump() for record in by_key]
         assert from_rows == by_key
         assert len(from_rows) == rows.size(kind) > 0
@@ -117,7 +116,7 @@ def test_everything_is_read_as_of_the_moment_of_the_snapshot(database: Database)
     coupons = database.table(
         "coupons", {"id": Text(), "shop_id": Text(), "code": Text(), "verification_status": Text()}
     )
-    rows = [shop_row(number) for number in range(3 * ROWS_AT_ONCE)]
+    rows = [shop_row(number) for number in range(3 * ROWS_PER_PAGE)]
     coupon = {"id": "c1", "shop_id": "s00001", "code": "TEN", "verification_status": "unverified"}
     database.run(insert(shops).values(rows), insert(coupons).values(coupon))
     source = SqlCatalogue(database.url)
@@ -131,7 +130,7 @@ def test_everything_is_read_as_of_the_moment_of_the_snapshot(database: Database)
         delete(coupons),
     )
     names = [first.record.model_dump()["name"], *(one.record.model_dump()["name"] for one in reading)]
-    assert names == [f"Shop {number}" for number in range(3 * ROWS_AT_ONCE)]
+    assert names == [f"Shop {number}" for number in range(3 * ROWS_PER_PAGE)]
     assert (source.size("shops"), source.size("coupons"), len(_all(source, "coupons")[0])) == (1_500, 1, 1)
     source.close_snapshot()
     assert (source.size("shops"), source.size("coupons"), len(_all(source, "shops")[0])) == (102, 0, 102)
@@ -139,27 +138,27 @@ def test_everything_is_read_as_of_the_moment_of_the_snapshot(database: Database)
 
 def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
-    postgres_database.run(insert(shops).values([shop_row(number) for number in range(4 * ROWS_AT_ONCE)]))
+    postgres_database.run(insert(shops).values([shop_row(number) for number in range(4 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
     source.open_snapshot()
     gone_through: list[int] = []
     reading = source.records("shops", RECORDS["shops"], ProblemLog(), gone_through.append)
     next(reading)
-    with source._moment() as connection:
+    with source._connection() as connection:
         cursors = connection.execute(text("SELECT statement FROM pg_cursors WHERE NOT is_holdable")).scalars().all()
         # The cursor itself says where it stands: the server has given out no more than one page.
         (name,) = connection.execute(text("SELECT name FROM pg_cursors")).scalars().all()
         left = connection.exec_driver_sql(f'MOVE FORWARD ALL IN "{name}"').rowcount
     assert sum(gone_through) == 1
     assert len(cursors) == 1
-    assert left >= 3 * ROWS_AT_ONCE
+    assert left >= 3 * ROWS_PER_PAGE
     reading.close()
     source.close_snapshot()
 
 
 def test_a_lost_connection_is_told_and_the_next_reading_succeeds(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
-    postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_AT_ONCE)]))
+    postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
     source.open_snapshot()
     reading = source.records("shops", RECORDS["shops"], ProblemLog(), lambda _: None)
@@ -169,7 +168,7 @@ def test_a_lost_connection_is_told_and_the_next_reading_succeeds(postgres_databa
         list(reading)
     assert str(lost.value) == "the table shops cannot be read: the server ended the connection (SQLSTATE 57P01)"
     source.close_snapshot()
-    assert len(_all(source, "shops")[0]) == 3 * ROWS_AT_ONCE
+    assert len(_all(source, "shops")[0]) == 3 * ROWS_PER_PAGE
 
 
 def test_what_the_database_refuses_is_told_without_its_words(postgres_database: Database) -> None:

@@ -7,14 +7,14 @@ from typing import Final
 import pytest
 
 from index_mappings.integrity import FileSum
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.failures import GenerationDamaged
 
 _MIB: Final = 1024**2
 
 
-class _Counted(NoMetrics):
+class _Counted(Metrics):
     """How many bytes were read again."""
 
     read = 0

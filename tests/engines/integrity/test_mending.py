@@ -111,7 +111,7 @@ def test_verify_finds_a_damaged_file_of_each_index_and_compares_nothing_with_it(
     _spoil(path)
     for repair in (False, True):
         found = verify_live(world.sink, world.states, options=VerifyOptions(repair=repair)).found
-        assert (found.faults, found.left, found.checked) == ((FaultCount(Fault.DAMAGED, kind, 1),), 1, 0)
+        assert (found.faults, found.remaining, found.checked) == ((FaultCount(Fault.DAMAGED, kind, 1),), 1, 0)
     assert f"the file {kind}/{path.name} of the live generation is missing or damaged" in caplog.text
 
 
@@ -136,7 +136,7 @@ async def test_a_commit_that_ends_before_its_stamp_leaves_the_former_one_as_it_w
     backend = world.backend()
     assert await answers(backend) == right
     await backend.close()
-    assert verify_live(world.sink, world.states, options=VerifyOptions(repair=True)).found.left == 0
+    assert verify_live(world.sink, world.states, options=VerifyOptions(repair=True)).found.remaining == 0
 
 
 @pytest.mark.rule("E3")

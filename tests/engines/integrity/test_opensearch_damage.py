@@ -67,7 +67,7 @@ async def test_a_node_that_starts_on_damaged_shard_files_gives_no_wrong_answer(
     await asyncio.to_thread(node.start)
     sink = OpenSearchSink([node.url], _PREFIX, shards=2)
     summary = await asyncio.to_thread(
-        build, catalogue(tmp_path, 60), sink, States(tmp_path / "states", sink.place), BuildOptions()
+        build, catalogue(tmp_path, 60), sink, States(tmp_path / "states", sink.location), BuildOptions()
     )
     sink.close()
     backend, client = OpenSearchBackend([node.url], _PREFIX), OpenSearch([node.url])

@@ -81,7 +81,7 @@ class DamagedWorld:
         self._folder = folder
         self._shops = shops
         self.sink = EmbeddedSink(self.root)
-        self.states = States(folder / "states", self.sink.place)
+        self.states = States(folder / "states", self.sink.location)
         self.stamp = self.build()
 
     def build(self) -> Stamp:

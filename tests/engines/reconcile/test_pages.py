@@ -1,13 +1,13 @@
 """What is wrong with an index is found by class and kind, repaired, and nothing is invented: on both engines."""
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from indexer.reconcile.findings import Fault, FaultCount, Found
-from indexer.reconcile.generation import KINDS, Comparison, Place, reconcile
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.reconcile.generation import KINDS, Comparison, Cursor
+from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.lease import LeaseLostError
 from indexer.sinks.memory.sink import MemorySink
 from tests.engines.reconcile.world import (
@@ -63,7 +63,7 @@ def test_a_healthy_index_has_no_faults(world: World, rate: float | None) -> None
 
     found = world.reconcile(repair=True, rate=rate)
 
-    assert replace(found, seconds=round(found.seconds, 6)) == Found(
+    assert replace(found, seconds=round(found.seconds, 6)) == FaultReport(
         checked=DOCUMENTS_OF_THE_WORLD, seconds=round(seconds, 6)
     )
 
@@ -76,7 +76,7 @@ def test_planted_faults_are_found_by_class_and_kind_and_left_alone(world: World,
     found = world.reconcile(repair=False, rate=rate)
 
     assert found.faults == _FOUND
-    assert (found.repaired, found.refused, found.left) == (0, 0, 16)
+    assert (found.repaired, found.refused, found.remaining) == (0, 0, 16)
     assert (world.documents(), world.sink.live()) == before
 
 
@@ -89,7 +89,7 @@ def test_planted_faults_are_repaired_into_what_a_full_build_makes(world: World, 
     found = world.reconcile(repair=True, rate=rate)
 
     assert found.faults == _FOUND
-    assert (found.repaired, found.refused, found.left) == (16, 0, 0)
+    assert (found.repaired, found.refused, found.remaining) == (16, 0, 0)
     assert world.documents() == world.built_anew()
     after = world.sink.live()
     assert after is not None
@@ -106,12 +106,12 @@ def test_all_of_a_hidden_shop_goes_in_one_micro_batch_before_anything_else(
     with world.editing() as (state, editor):
         comparison = Comparison(state, editor, repair=True, check=lambda: None)
         before = editor.stamp.sequence
-        begun, place = comparison.step(Place(), most=4)
+        begun, place = comparison.step(Cursor(), most=4)
         assert place is not None
 
         found, _ = comparison.step(place, most=4)
 
-        assert begun == Found()
+        assert begun == FaultReport()
         assert found.faults == (
             FaultCount(Fault.NOT_PUBLIC, "coupons", 2),
             FaultCount(Fault.NOT_PUBLIC, "shops", 1),
@@ -196,7 +196,7 @@ def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
         raise LeaseLostError("the lease was lost")
 
     with world.editing() as (state, editor), pytest.raises(LeaseLostError):
-        reconcile(state, editor, repair=True, check=lost)
+        Comparison(state, editor, repair=True, check=lost).step(Cursor())
 
     assert world.documents() == before
 
@@ -208,8 +208,7 @@ def test_a_pace_of_documents_a_second_is_not_exceeded(tmp_path: Path) -> None:
     def tick(checked: int) -> None:
         seen.append((clock.seconds, checked))
 
-    with world.editing() as (state, editor):
-        found = reconcile(state, editor, repair=False, rate=4.0, tick=tick, passing=clock.time)
+    found = verify_live(world.sink, world.states, options=VerifyOptions(rate=4.0), tick=tick, timer=clock.timer).found
 
     assert found.checked == sum(checked for _, checked in seen) == DOCUMENTS_OF_THE_WORLD
     assert found.seconds >= DOCUMENTS_OF_THE_WORLD / 4
@@ -217,20 +216,6 @@ def test_a_pace_of_documents_a_second_is_not_exceeded(tmp_path: Path) -> None:
         before = sum(checked for _, checked in seen[:place])
         assert at >= before / 4
     assert max(checked for _, checked in seen) == 4
-
-
-def test_the_lease_is_checked_at_least_once_a_second_of_a_pause(tmp_path: Path) -> None:
-    world = built(MemorySink(), tmp_path)
-    clock, checks = Clock(), []
-
-    with world.editing() as (state, editor):
-        reconcile(
-            state, editor, repair=False, rate=0.25, check=lambda: checks.append(clock.seconds), passing=clock.time
-        )
-
-    pauses = [later - earlier for earlier, later in pairwise(checks)]
-    assert max(pauses) <= 1.0
-    assert checks[-1] == DOCUMENTS_OF_THE_WORLD / 0.25
 
 
 def test_every_kind_is_gone_through_and_categories_come_last() -> None:

@@ -14,8 +14,8 @@ from index_mappings.embedded import index_directory, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from index_mappings.integrity import to_stamp_json
 from indexer.jobs.build import build
-from indexer.reconcile.findings import Fault, FaultCount, Found
-from indexer.reconcile.generation import check_place
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.reconcile.generation import check_aliases
 from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
@@ -36,14 +36,14 @@ def client(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearch]:
         yield opened
 
 
-def _check(world: World, *, repair: bool) -> Found:
-    return check_place(world.sink, repair=repair, check=lambda: None)
+def _check(world: World, *, repair: bool) -> FaultReport:
+    return check_aliases(world.sink, repair=repair, check=lambda: None)
 
 
 def test_a_place_that_agrees_with_itself_has_no_faults(world: World) -> None:
     before = world.sink.live()
 
-    assert _check(world, repair=True) == Found()
+    assert _check(world, repair=True) == FaultReport()
     assert world.sink.live() == before
 
 
@@ -58,9 +58,9 @@ def test_a_stamp_of_another_generation_is_found_and_written_anew(tmp_path: Path)
     found = verify_live(world.sink, world.states)
     repaired = verify_live(world.sink, world.states, options=_REPAIR)
 
-    assert found == Verified(None, Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),)))
+    assert found == Verified(None, FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),)))
     assert (repaired.generation, repaired.found.faults) == (before.generation, found.found.faults)
-    assert repaired.found.left == 0
+    assert repaired.found.remaining == 0
     after = world.sink.live()
     assert after is not None
     # Above any sequence that this generation can have had, so that no cache takes it for what it knows.
@@ -104,7 +104,7 @@ class TestOpenSearch:
             FaultCount(Fault.WRONG_GENERATION, "offers", 1),
             FaultCount(Fault.WRONG_GENERATION, "shops", 1),
         )
-        assert (repaired.generation, repaired.found.faults, repaired.found.left) == (new, found.found.faults, 0)
+        assert (repaired.generation, repaired.found.faults, repaired.found.remaining) == (new, found.found.faults, 0)
         for kind in (*DOCUMENTS, STAMP):
             assert list(client.indices.get_alias(name=alias_name(prefix, kind))) == [index_name(prefix, kind, new)]
         assert verify_live(world.sink, world.states).found.faults == ()
@@ -122,7 +122,7 @@ class TestOpenSearch:
         found = _check(world, repair=False)
         repaired = _check(world, repair=True)
 
-        assert found == Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
         assert repaired == replace(found, repaired=1)
         assert world.sink.live() == before
 
@@ -138,7 +138,7 @@ class TestOpenSearch:
         found = _check(world, repair=False)
         repaired = _check(world, repair=True)
 
-        assert found == Found((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
         assert repaired == replace(found, repaired=1)
         after = world.sink.live()
         assert after is not None
@@ -170,7 +170,7 @@ class TestOpenSearch:
         repaired = world.reconcile(repair=True)
 
         assert found.faults == (FaultCount(Fault.GHOST, "shops", 2),)
-        assert (repaired.faults, repaired.left) == (found.faults, 0)
+        assert (repaired.faults, repaired.remaining) == (found.faults, 0)
         assert world.documents() == world.built_anew()
 
 
@@ -189,7 +189,7 @@ def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
     repaired = world.reconcile(repair=True)
 
     assert found.faults == (FaultCount(Fault.STALE, "facts", 1),)
-    assert (repaired.faults, repaired.left) == (found.faults, 0)
+    assert (repaired.faults, repaired.remaining) == (found.faults, 0)
     assert world.documents() == world.built_anew()
     with world.editing() as (_, editor):
         assert editor.count("facts") == 10
@@ -205,7 +205,7 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
     found = verify_live(world.sink, world.states, world.source, tick=ticks.append)
     repaired = verify_live(world.sink, world.states, world.source, _REPAIR)
 
-    assert (found.generation, found.found.left) == (world.generation, 5)
+    assert (found.generation, found.found.remaining) == (world.generation, 5)
     assert found.found.faults == (
         FaultCount(Fault.NOT_PUBLIC, "shops", 1),
         FaultCount(Fault.MISSING, "coupons", 1),
@@ -213,7 +213,7 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
         FaultCount(Fault.LOST_DELETE, "shops", 2),
     )
     assert sum(ticks) == DOCUMENTS_OF_THE_WORLD + 1
-    assert (repaired.found.faults, repaired.found.left) == (found.found.faults, 0)
+    assert (repaired.found.faults, repaired.found.remaining) == (found.found.faults, 0)
     assert world.documents() == world.built_anew()
     assert verify_live(world.sink, world.states, world.source).found.faults == ()
 
@@ -230,7 +230,7 @@ def test_another_job_has_the_lease_between_two_pages(tmp_path: Path) -> None:
         clock.sleep(seconds)
 
     verified = verify_live(
-        world.sink, world.states, options=VerifyOptions(rate=5.0), passing=replace(clock.time, sleep=sleep)
+        world.sink, world.states, options=VerifyOptions(rate=5.0), timer=replace(clock.timer, sleep=sleep)
     )
 
     assert verified.found.checked == DOCUMENTS_OF_THE_WORLD
@@ -252,7 +252,7 @@ def test_without_anything_live_or_without_its_state_a_build_is_asked_for(tmp_pat
     world.states.drop(world.generation)
 
     with pytest.raises(StateError, match="shop-directory index build"):
-        verify_live(empty, States(tmp_path / "other", empty.place))
+        verify_live(empty, States(tmp_path / "other", empty.location))
     with pytest.raises(StateError, match="shop-directory index build"):
         verify_live(world.sink, world.states)
 
@@ -265,8 +265,8 @@ def test_another_generation_in_between_ends_a_verification(tmp_path: Path) -> No
         if not stamps:
             stamps.append(build(world.source, world.sink, world.states).stamp)
 
-    passing = replace(Clock().time, sleep=publish)
+    timer = replace(Clock().timer, sleep=publish)
     with pytest.raises(SinkError, match="another generation was published"):
-        verify_live(world.sink, world.states, options=VerifyOptions(rate=1.0), passing=passing)
+        verify_live(world.sink, world.states, options=VerifyOptions(rate=1.0), timer=timer)
 
     assert world.sink.live() == stamps[0]

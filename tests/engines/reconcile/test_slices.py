@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from indexer.reconcile.findings import Fault, FaultCount, Found
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.slices import Reconciler
-from indexer.reconcile.state import sums_hold
+from indexer.reconcile.state import derived_tables_match
 from indexer.sinks.memory.sink import MemorySink
-from indexer.state.background import BackgroundLook
+from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
@@ -44,8 +44,8 @@ def _changes(n: int) -> list[dict[str, Any]]:
 
 
 def test_nothing_is_invented_while_changes_are_applied_between_slices(world: World) -> None:
-    clock, rounds = Clock(), list[Found]()
-    reconciler = Reconciler(world.sink, rate=6, rest=0, tell=rounds.append, now=clock.time.now)
+    clock, rounds = Clock(), list[FaultReport]()
+    reconciler = Reconciler(world.sink, rate=6, rest=0, on_round=rounds.append, now=clock.timer.now)
     changes = world.source.changes()
     assert changes is not None
 
@@ -67,8 +67,8 @@ def test_nothing_is_invented_while_changes_are_applied_between_slices(world: Wor
 
 def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: World) -> None:
     plant(world, add_shop("hidden"), add_coupon("c-hidden"), lose("shops", "s8"), lose("facts", "s2"))
-    clock, rounds = Clock(), list[Found]()
-    reconciler = Reconciler(world.sink, rate=5, rest=1_000, tell=rounds.append, now=clock.time.now)
+    clock, rounds = Clock(), list[FaultReport]()
+    reconciler = Reconciler(world.sink, rate=5, rest=1_000, on_round=rounds.append, now=clock.timer.now)
 
     with world.states.open(world.generation) as state:
         for _ in range(40):
@@ -88,15 +88,15 @@ def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: Wor
             FaultCount(Fault.MISSING, "shops", 1),
         )
     ]
-    assert rounds[0].left == 0
+    assert rounds[0].remaining == 0
     assert reconciler.total.checked == rounds[0].checked  # the next round has to wait
     assert world.documents() == world.built_anew()
 
 
 def test_slices_begin_anew_with_another_generation(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path / "one")
-    clock, rounds = Clock(), list[Found]()
-    reconciler = Reconciler(world.sink, rate=20, rest=0, tell=rounds.append, now=clock.time.now)
+    clock, rounds = Clock(), list[FaultReport]()
+    reconciler = Reconciler(world.sink, rate=20, rest=0, on_round=rounds.append, now=clock.timer.now)
     with world.editing() as (state, editor):
         clock.sleep(1)
         reconciler.slice(state, editor, lambda: None)
@@ -118,11 +118,11 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
 
     def slow(state: State) -> bool:
         assert ready.wait(30)
-        return sums_hold(state)
+        return derived_tables_match(state)
 
-    monkeypatch.setattr("indexer.reconcile.slices.sums_hold", slow)
-    clock, rounds = Clock(), list[Found]()
-    reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, tell=rounds.append, now=clock.time.now)
+    monkeypatch.setattr("indexer.reconcile.slices.derived_tables_match", slow)
+    clock, rounds = Clock(), list[FaultReport]()
+    reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, on_round=rounds.append, now=clock.timer.now)
     with world.states.open(world.generation) as state:
         editor = world.sink.edit(world.generation)
         for _ in range(2):
@@ -146,7 +146,7 @@ def test_a_look_in_the_background_ends_when_it_is_closed(world: World) -> None:
         return True
 
     with world.states.open(world.generation) as state:
-        look = BackgroundLook(state.path, endless)
+        look = BackgroundQuery(state.path, endless)
         assert not look.answered(0.1)
         look.close()
     assert look.answer is None

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from indexer.jobs.build import build
-from indexer.reconcile.findings import Fault, FaultCount, Found
-from indexer.reconcile.source import compare_source, read_anew
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import InvalidRecordsError
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -16,12 +16,12 @@ from tests.engines.reconcile.world import HIDDEN, OTHERS, PUBLIC, SHOPS, World, 
 from tests.support.catalogues import coupon, shipping, shop, write_catalogue, write_catalogue_directory
 
 
-def _compare(world: World, *, repair: bool) -> Found:
+def _compare(world: World, *, repair: bool) -> FaultReport:
     with (
-        read_anew(world.source, world.states.path(world.generation)) as anew,
+        read_source(world.source, world.states.path(world.generation)) as snapshot,
         world.editing() as (state, editor),
     ):
-        return compare_source(anew, world.follower(state, editor), repair=repair)
+        return compare_source(snapshot, world.follower(state, editor), repair=repair)
 
 
 def _lose_changes(world: World, *lost: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: 
 
     repaired = _compare(world, repair=True)
 
-    assert (repaired.faults, repaired.repaired, repaired.left) == (found.faults, 7, 0)
+    assert (repaired.faults, repaired.repaired, repaired.remaining) == (found.faults, 7, 0)
     assert world.documents() == world.built_anew() != before
     assert _compare(world, repair=False).faults == ()
     assert world.reconcile(repair=False).faults == ()
@@ -100,7 +100,7 @@ def test_what_the_catalogue_says_otherwise_or_no_more_is_found_and_repaired(worl
         FaultCount(Fault.LOST_DELETE, "coupons", 1),
         FaultCount(Fault.LOST_DELETE, "shops", 1),
     )
-    assert (repaired.faults, repaired.left) == (found.faults, 0)
+    assert (repaired.faults, repaired.remaining) == (found.faults, 0)
     assert world.documents() == world.built_anew()
     assert _compare(world, repair=False).faults == ()
 
@@ -117,7 +117,7 @@ def test_a_shop_that_came_by_a_change_is_no_lost_delete(world: World) -> None:
 def test_an_older_catalogue_does_not_undo_newer_records(tmp_path: Path) -> None:
     catalogue = write_catalogue(tmp_path / "shops.ndjson", [{**PUBLIC[0], "version": 7, "name": "Newer"}])
     sink = MemorySink()
-    states = States(tmp_path / "states", sink.place)
+    states = States(tmp_path / "states", sink.location)
     build(NdjsonCatalogue(catalogue), sink, states)
     write_catalogue(catalogue, [{**PUBLIC[0], "version": 6, "name": "Older"}])
     world = World(sink, states, catalogue)
@@ -142,8 +142,8 @@ def test_reading_anew_is_private_and_leaves_nothing_behind(tmp_path: Path) -> No
     states = world.states.directory
     before = sorted(states.iterdir())
 
-    with read_anew(world.source, world.states.path(world.generation)) as anew:
-        file = anew.state.path
+    with read_source(world.source, world.states.path(world.generation)) as snapshot:
+        file = snapshot.path
         assert file.is_relative_to(states)
         assert file.stat().st_mode & 0o777 == 0o600
 

@@ -92,10 +92,10 @@ def test_what_is_wrong_there_only_is_found_by_class_and_repaired(
     )
 
     found = embedded.reconcile(repair=False, rate=rate)
-    assert (found.faults, found.left) == (wrong, 5)
+    assert (found.faults, found.remaining) == (wrong, 5)
 
     repaired = embedded.reconcile(repair=True, rate=rate)
-    assert (repaired.faults, repaired.left, repaired.checked) == (wrong, 0, DOCUMENTS_OF_THE_WORLD)
+    assert (repaired.faults, repaired.remaining, repaired.checked) == (wrong, 0, DOCUMENTS_OF_THE_WORLD)
     assert embedded.reconcile(repair=False, rate=rate).faults == ()
     assert shown(embedded) == right
 
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_a_fault_of_its_own_and_is_written_again(
     assert embedded.reconcile(repair=False, rate=1.0).faults == wrong
     with caplog.at_level(logging.WARNING):
         repaired = verify_live(embedded.sink, embedded.states, options=VerifyOptions(repair=True)).found
-    assert (repaired.faults, repaired.left, caplog.records) == (wrong, 0, [])
+    assert (repaired.faults, repaired.remaining, caplog.records) == (wrong, 0, [])
     assert embedded.reconcile(repair=False).faults == ()
     assert shown(embedded) == right
     live = embedded.sink.live()

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
-from indexer.jobs.catching_up import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.projection.generation import Projector
 from indexer.projection.offers import project_coupon
 from indexer.projection.shops import project_shop
-from indexer.reconcile.findings import Found
-from indexer.reconcile.generation import Time, reconcile
+from indexer.reconcile.findings import FaultReport
+from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.memory.sink import MemoryReader, MemorySink
@@ -55,8 +55,8 @@ class Clock:
         self.seconds = 0.0
 
     @property
-    def time(self) -> Time:
-        return Time(lambda: self.seconds, self.sleep)
+    def timer(self) -> Timer:
+        return Timer(lambda: self.seconds, self.sleep)
 
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
@@ -90,10 +90,10 @@ class World:
         finally:
             editor.close()
 
-    def reconcile(self, *, repair: bool, rate: float | None = None) -> Found:
+    def reconcile(self, *, repair: bool, rate: float | None = None) -> FaultReport:
         """Compare all of it, in no time."""
-        with self.editing() as (state, editor):
-            return reconcile(state, editor, repair=repair, rate=rate, passing=Clock().time)
+        options = VerifyOptions(repair=repair, rate=rate)
+        return verify_live(self.sink, self.states, options=options, timer=Clock().timer).found
 
     def say(self, *changes: Mapping[str, Any]) -> None:
         """Add changes to the source."""
@@ -105,8 +105,8 @@ class World:
         with self.editing() as (state, editor):
             self.follower(state, editor).drain()
 
-    def follower(self, state: State, editor: GenerationEditor) -> Follower:
-        return Follower(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
+    def follower(self, state: State, editor: GenerationEditor) -> ChangeApplier:
+        return ChangeApplier(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
 
     def documents(self) -> dict[str, dict[str, dict[str, Any]]]:
         """All that the live generation holds."""
@@ -117,7 +117,7 @@ class World:
         """All that a full build of the source makes."""
         sink = MemorySink()
         build(self.source, sink)
-        return held(MemoryReader(sink, sink))
+        return held(MemoryReader(sink))
 
 
 def held(reader: GenerationReader) -> dict[str, dict[str, dict[str, Any]]]:
@@ -128,7 +128,7 @@ def held(reader: GenerationReader) -> dict[str, dict[str, dict[str, Any]]]:
 def built(sink: Sink, directory: Path) -> World:
     """The world, built into a sink."""
     catalogue = write_catalogue_directory(directory / "catalogue", shops=SHOPS, **OTHERS)
-    states = States(directory / "states", sink.place)
+    states = States(directory / "states", sink.location)
     build(NdjsonCatalogue(catalogue), sink, states)
     return World(sink, states, catalogue)
 

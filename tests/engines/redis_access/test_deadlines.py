@@ -11,12 +11,12 @@ import pytest
 
 from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of, new_token_text
-from service.auth.verifier import Confirmed, StoreAway, TokenVerifier
+from service.auth.verifier import Confirmed, StoreUnavailable, TokenVerifier
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from service.runtime.request_context import RequestContext, bind_request
 from tests.engines.redis_access.using import AWAY, READS, WIDGET, Stores, opened
 from tests.rules.reports.stores import exported, report
@@ -40,7 +40,7 @@ ASKED: Final[dict[str, Ask]] = {
 
 
 @dataclass
-class Told(NoMetrics):
+class Told(Metrics):
     """What was measured, without the times."""
 
     caches: list[tuple[str, bool]] = field(default_factory=list)
@@ -107,7 +107,7 @@ async def test_a_look_up_that_requests_share_outlives_the_one_that_began_it(serv
     third = await verifier.verify(text)
     await verifier.close()
     await store.close()
-    assert (first, second, third) == (StoreAway(), Confirmed(WIDGET), Confirmed(WIDGET))
+    assert (first, second, third) == (StoreUnavailable(), Confirmed(WIDGET), Confirmed(WIDGET))
     assert metrics.caches == [("tokens", False), ("tokens", False), ("tokens", True)]
     assert metrics.calls == [("tokens", "find", "ok")]
 

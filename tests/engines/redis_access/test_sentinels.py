@@ -11,7 +11,7 @@ import pytest
 
 from service.auth.secrets import hash_of
 from service.redis.access import RedisAccess
-from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import ReportsUnavailable
 from tests.engines.redis_access.using import READS, USED, WIDGET, opened, soon, use
 from tests.rules.reports.stores import exported, report
 from tests.support.real.redis_groups import MASTER_NAME, SentinelsOfRedis, told, wait_until_replicated

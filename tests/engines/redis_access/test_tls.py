@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from service.redis.access import RedisAccess
-from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueSettings
+from service.reports.protocol import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.engines.redis_access.using import USED, use
 from tests.rules.reports.stores import exported, report

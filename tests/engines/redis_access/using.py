@@ -14,7 +14,7 @@ from service.limits.policy import Bucket, Quota
 from service.limits.protocol import LimiterUnavailable
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.rules.reports.stores import exported, report
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bench.typeahead.corpus import write_corpus
-from bench.typeahead.quality import Judged, judged_later
+from bench.typeahead.quality import QualityScores, judged_later
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import SearchBackend, SuggestQuery
@@ -29,7 +29,7 @@ async def mixed_engine(data: Path, directory: Path, invented: int) -> AsyncItera
         await backend.close()
 
 
-async def measure_mixed(backend: SearchBackend, data: Path) -> Judged:
+async def measure_mixed(backend: SearchBackend, data: Path) -> QualityScores:
     """Ask everything that `bench.typeahead.quality` asks."""
     snapshot = await backend.snapshot()
 

@@ -1,1 +1,1 @@
-"""What key presses are answered from beside the embedded index: files, machine code, a life with a generation."""
+"""What key presses are answered from alongside the embedded index: files, machine code, a life with a generation."""

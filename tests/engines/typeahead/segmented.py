@@ -9,7 +9,7 @@ from typing import Final
 from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.rank import rank_key
-from index_mappings.typeahead.manifest import MOST_SEGMENTS, TypeaheadManifest, bitmap_of
+from index_mappings.typeahead.manifest import MAX_SEGMENTS, TypeaheadManifest, bitmap_of
 from service.search.categories import CategoryTable
 from service.search.protocol import SuggestedShop, SuggestQuery
 from service.search.reference.tiers import suggested_shops
@@ -115,7 +115,7 @@ class Segmented:
 def cut_at_random(directory: Path, shops: Iterable[ShopDocument], chance: Random) -> Segmented:
     """The shops in one to four segments; of some there is another, removed copy in a segment, with other popularity."""
     segmented = Segmented(directory, ())
-    parts: list[tuple[list[ShopDocument], set[str]]] = [([], set()) for _ in range(chance.randint(1, MOST_SEGMENTS))]
+    parts: list[tuple[list[ShopDocument], set[str]]] = [([], set()) for _ in range(chance.randint(1, MAX_SEGMENTS))]
     for shop in shops:
         segmented.shops[shop.id] = shop
         own = chance.randrange(len(parts))

@@ -11,15 +11,16 @@ from index_mappings.tiers import ONE_TYPO_MIN
 from index_mappings.typeahead.segment import (
     BLOCK,
     DOTTED,
+    FIRSTS,
     FULL,
     KEY,
     LACKING,
     LEADING,
+    LETTER_BITS,
     NAME,
     POSTING_BITS,
     WORD,
     Header,
-    pack_firsts,
     shown_part,
 )
 
@@ -51,7 +52,7 @@ def arrays_of(shops: Sequence[ShopDocument]) -> tuple[Header, Arrays]:
     arrays: Arrays = {
         "letters": np.array([ord(letter) for text in texts for letter in text]),
         "offsets": _heads(texts),
-        "firsts": np.array([pack_firsts(text) for text in texts]),
+        "firsts": np.array([_pack_firsts(text) for text in texts]),
         **_lists("heads", "postings", postings),
         **_lists("own_heads", "own", own),
         "best_leading": _tree(postings, LEADING),
@@ -67,7 +68,7 @@ def arrays_of(shops: Sequence[ShopDocument]) -> tuple[Header, Arrays]:
         rests = {number: texts[number][:lacking] + texts[number][lacking + 1 :] for number in keys}
         order = sorted(keys, key=lambda number: (rests[number], number))
         arrays[f"rests_{lacking}"] = np.array(order)
-        arrays[f"firsts_{lacking}"] = np.array([pack_firsts(rests[number]) for number in order])
+        arrays[f"firsts_{lacking}"] = np.array([_pack_firsts(rests[number]) for number in order])
         arrays[f"best_{lacking}"] = _tree([postings[number] for number in order], KEY)
     countries = ("", *sorted({code for shop in shops for code in shop.markets} - {ANY_MARKET, WORLDWIDE}))
     arrays["markets"] = _bitmaps(shops, countries, ANY_MARKET)
@@ -110,3 +111,10 @@ def _bitmaps(shops: Sequence[ShopDocument], countries: Sequence[str], everywhere
         for row, country in enumerate(countries):
             bits[row, number] = country in shop.markets or everywhere in shop.markets
     return np.packbits(bits, axis=1, bitorder="little").view(np.int32).reshape(-1)
+
+
+def _pack_firsts(text: str) -> int:
+    value = 0
+    for char in text[:FIRSTS].ljust(FIRSTS, "\0"):
+        value = value << LETTER_BITS | ord(char)
+    return value

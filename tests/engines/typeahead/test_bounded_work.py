@@ -15,7 +15,7 @@ import pytest
 from index_mappings.forms import query_forms
 from index_mappings.tiers import SUGGEST_CUT
 from service.search.protocol import SuggestQuery
-from service.search.typeahead.segments import compile_kernel
+from service.search.typeahead.compiled import compile_kernel
 from tests.engines.typeahead.crowded import COMMON, COMPANY, HAN, crowded
 from tests.engines.typeahead.followed import projected
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, with_texts

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import CategoryEntry
 from index_mappings.typeahead.manifest import (
-    MOST_SEGMENTS,
+    MAX_SEGMENTS,
     Covering,
     SegmentUse,
     TypeaheadManifest,
@@ -253,7 +253,7 @@ def test_a_fold_that_is_killed_is_logged_and_begun_again(
     with caplog.at_level(logging.WARNING):
         world.change([named("n4", "Wren")])
     assert [record.getMessage() for record in caplog.records] == [
-        f"a fold of the typeahead ended with code {-kind} and is tried again"
+        f"merging segments of the typeahead ended with code {-kind} and is retried"
     ]
     assert world.shape == [[20, 2, 2, 1]]
     assert folding.process_id not in {None, first}
@@ -312,7 +312,7 @@ def test_after_any_changes_and_folds_each_covering_has_what_it_must(small: int, 
                 _age(world)
             world.change(changed.values(), removed)
             assert damaged_files(world.store, world.name) == ()
-            assert max(map(len, world.manifest.coverings)) <= MOST_SEGMENTS
+            assert max(map(len, world.manifest.coverings)) <= MAX_SEGMENTS
             assert len(world.manifest.coverings) <= 2
 
 

@@ -166,7 +166,7 @@ def test_this_is_how_they_are_found(
     looks: int,
 ) -> None:
     ranked, nodes, looked = (
-        _Calls(plain.values(), name, monkeypatch) for name in ("_walk_shops", "_push_sorted", "collect_ranges")
+        _Calls(plain.values(), name, monkeypatch) for name in ("_scan_shops", "_push_sorted", "collect_ranges")
     )
     typeahead = segmented.opened()
     ranked.number = nodes.number = looked.number = 0

@@ -12,8 +12,9 @@ from index_mappings.forms import forms_of_words
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import ARRAYS, read_header, segment_path
 from service.search.protocol import FindQuery, SuggestQuery
+from service.search.typeahead.compiled import compile_kernel
 from service.search.typeahead.kernel.suggest import suggest
-from service.search.typeahead.segments import Segment, SegmentPool, compile_kernel
+from service.search.typeahead.segments import Segment, SegmentPool
 from service.search.typeahead.typeahead import open_typeahead
 from tests.engines.typeahead.followed import written
 from tests.engines.typeahead.segmented import Segmented, document
@@ -133,7 +134,7 @@ def test_the_first_covering_of_which_all_files_are_there_is_used(tmp_path: Path,
     segment_path(tmp_path, small.name).unlink()
     assert "other" not in found()
     segment_path(tmp_path, use.name).unlink()
-    with pytest.raises(ValueError, match="not there as a whole"):
+    with pytest.raises(ValueError, match="files of the typeahead are missing"):
         found()
 
 

@@ -19,7 +19,7 @@ from service.settings.service import Settings
 from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.bounds import Bounds
 from shop_directory.conformance.rule import Outcome, Rule
-from shop_directory.conformance.run import Run, Wish, run
+from shop_directory.conformance.run import Run, RunOptions, run
 from tests.people.check.breaking import Breakage
 from tests.support.callers import issue
 
@@ -39,22 +39,25 @@ class Stage:
 
     Attributes:
         app: the right service.
-        wish: asks all that can be asked of it.
+        options: asks all that can be asked of it.
         loop: its loop, on a thread of its own.
     """
 
     app: FastAPI
-    wish: Wish
+    options: RunOptions
     loop: asyncio.AbstractEventLoop
 
     def check(
-        self, rules: Sequence[Rule] = RULES, wrap: Callable[[ASGIApp], ASGIApp] | None = None, wish: Wish | None = None
+        self,
+        rules: Sequence[Rule] = RULES,
+        wrap: Callable[[ASGIApp], ASGIApp] | None = None,
+        options: RunOptions | None = None,
     ) -> Run:
         """A run against the right service, or against what `wrap` makes of it."""
         app: ASGIApp = self.app if wrap is None else wrap(self.app)
         # An exception of an application that was broken on purpose is a dropped connection, as on the network.
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
-        return self.wait(run(wish or self.wish, rules, transport))
+        return self.wait(run(options or self.options, rules, transport))
 
     def failed(self, breakage: Breakage, rules: Sequence[Rule] = RULES) -> set[str]:
         """The ids of the rules that fail on a broken server."""
@@ -79,9 +82,11 @@ def staged(index: Path, folder: Path, search: SearchBackend | None = None) -> It
         search: another backend than that of the index.
     """
     settings = right_settings(index, folder)
-    wish = Wish(_BASE, issue(settings.token_file).text, OPS_KEY, UNDER_REVIEW, write=True, bounds=Bounds(requests=2000))
+    options = RunOptions(
+        _BASE, issue(settings.token_file).text, OPS_KEY, UNDER_REVIEW, write=True, bounds=Bounds(requests=2000)
+    )
     with living(create_app(settings, search=search)) as (app, loop):
-        yield Stage(app, wish, loop)
+        yield Stage(app, options, loop)
 
 
 def right_settings(index: Path, folder: Path) -> Settings:

@@ -29,7 +29,7 @@ from tests.support.served import served
 
 _PROGRAM: Final = Path(sys.executable).parent / "shop-directory"
 _EXAMPLE: Final = "http://127.0.0.1:8080"
-_NO_RULE: Final = "--only names a rule that there is not; --list shows those that there are."
+_NO_RULE: Final = "--only names an unknown rule; --list shows all rules."
 EXAMPLES: Final = [
     example for told in commands_told() if told.words == "shop-directory check" for example in told.examples
 ]
@@ -109,7 +109,7 @@ def test_with_everything_given_all_that_can_be_seen_holds(base: str, settings: S
             "id": "I75",
             "statement": next(rule.statement for rule in RULES if rule.id == "I75"),
             "outcome": "not_seen",
-            "reason": "a build that does not know its commit and time",
+            "reason": "a build without its commit and time",
             "finding": None,
         }
     ]
@@ -130,13 +130,13 @@ def test_a_broken_rule_ends_with_1_and_says_what_came(settings: Settings) -> Non
     document = document_of(as_json)
     assert [rule["outcome"] for rule in document["rules"]] == ["passed", "failed"]
     finding = document["rules"][1]["finding"]
-    assert finding["asked"] == "POST /tool/list_coupons {}"
+    assert finding["request"] == "POST /tool/list_coupons {}"
     assert re.fullmatch(r"total_count = \d+ results \+ \d+ withheld", finding["expected"])
-    assert re.fullmatch(r"total_count = \d+", finding["came"])
+    assert re.fullmatch(r"total_count = \d+", finding["actual"])
 
 
 def test_nobody_there_ends_with_3() -> None:
-    message = "Nothing answers at http://127.0.0.1:9: no HTTP answer (ConnectError)."
+    message = "Nothing answers at http://127.0.0.1:9: no HTTP response (ConnectError)."
     assert asked("http://127.0.0.1:9/") == (3, "", f"{message}\n")
     code, told, problems = asked("http://127.0.0.1:9/", "--json")
     assert (code, told) == (3, "")
@@ -156,8 +156,8 @@ def test_a_run_that_has_no_time_for_every_rule_ends_with_3_and_says_which(settin
     document = document_of(told)
     assert (code, document["counts"]["failed"]) == (3, 0)
     reasons = {rule["reason"] for rule in document["rules"] if rule["outcome"] == "not_asked"}
-    assert reasons == {"the run has taken its 2 seconds"}
-    message = "Not every rule could be asked to its end; the reasons stand beside them."
+    assert reasons == {"the run has used its 2 seconds"}
+    message = "Not every rule could be checked; the report has the reasons."
     assert json.loads(problems) == {"error": {"code": "unavailable", "message": message}}
 
 

@@ -15,7 +15,7 @@ from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.bounds import Bounds
 from shop_directory.conformance.report import print_run, run_document
 from shop_directory.conformance.rule import Outcome
-from shop_directory.conformance.run import NobodyThereError, Wish, run
+from shop_directory.conformance.run import NoServiceError, RunOptions, run
 from tests.people.check.breaking import ANY, Answered, answering
 from tests.people.check.hostile import Spoken, cut_short, dripping, endless, garbage, heads, plain, silent, speaking
 from tests.people.check.stage import Stage
@@ -30,8 +30,8 @@ _JSON = b"content-type: application/json"
 def judged(base: str, bounds: Bounds = BOUNDS) -> tuple[str, float]:
     """What a run against it comes to, and the seconds that it takes."""
     began = time.monotonic()
-    with pytest.raises(NobodyThereError) as told:
-        asyncio.run(run(Wish(base, SECRET, bounds=bounds), RULES))
+    with pytest.raises(NoServiceError) as told:
+        asyncio.run(run(RunOptions(base, SECRET, bounds=bounds), RULES))
     return str(told.value), time.monotonic() - began
 
 
@@ -39,11 +39,11 @@ def judged(base: str, bounds: Bounds = BOUNDS) -> tuple[str, float]:
     ("speak", "came"),
     [
         (endless, "more than 4,194,304 bytes"),
-        (dripping, "nothing whole within 0.3 seconds"),
-        (silent, "nothing whole within 0.3 seconds"),
-        (garbage, "no HTTP answer (RemoteProtocolError)"),
-        (heads, "no HTTP answer (RemoteProtocolError)"),
-        (cut_short, "no HTTP answer (RemoteProtocolError)"),
+        (dripping, "no complete response within 0.3 seconds"),
+        (silent, "no complete response within 0.3 seconds"),
+        (garbage, "no HTTP response (RemoteProtocolError)"),
+        (heads, "no HTTP response (RemoteProtocolError)"),
+        (cut_short, "no HTTP response (RemoteProtocolError)"),
     ],
     ids=["endless", "dripping", "silent", "garbage", "heads", "cut short"],
 )
@@ -70,7 +70,7 @@ def test_what_never_answers_whole_is_nobody_and_soon_left(speak: Spoken, came: s
 def test_what_answers_otherwise_is_no_shop_directory(body: bytes) -> None:
     with speaking(plain(b"200 OK", body, _JSON, b"content-encoding: gzip")) as (base, asked):
         told, _ = judged(base)
-    assert told == f"Something answers at {base}, but it is no Shop Directory."
+    assert told == f"Something answers at {base}, but it is not a Shop Directory."
     assert [line.split()[1] for line in asked] == [
         b"/health",
         b"/tool/find_shop",
@@ -85,7 +85,7 @@ def test_a_redirect_is_an_answer_and_nobody_else_is_asked() -> None:
         target = f"location: {elsewhere}/tool/find_shop".encode()
         with speaking(plain(b"307 Temporary Redirect", b"", target)) as (base, asked):
             told, _ = judged(base)
-    assert told == f"Something answers at {base}, but it is no Shop Directory."
+    assert told == f"Something answers at {base}, but it is not a Shop Directory."
     assert (len(asked), asked_elsewhere) == (5, [])
 
 
@@ -100,14 +100,14 @@ def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatc
 def test_a_quota_that_is_used_up_for_long_ends_the_run_unjudged() -> None:
     with speaking(plain(b"429 Too Many Requests", b"{}", b"retry-after: 999999999999")) as (base, _):
         told, seconds = judged(base)
-    assert told == "The address can't be looked at: the service's quota for it is used up for 999999999 seconds more."
+    assert told == "The service cannot be checked: the quota for this request is used up for another 999999999 seconds."
     assert seconds < BOUNDS.timeout
 
 
 def test_a_quota_that_is_never_there_again_ends_with_the_time_of_the_run() -> None:
     with speaking(plain(b"429 Too Many Requests", b"{}", b"retry-after: 0")) as (base, _):
         told, seconds = judged(base, replace(BOUNDS, within=1.0))
-    assert told == "The address can't be looked at: the run has taken its 1 seconds."
+    assert told == "The service cannot be checked: the run has used its 1 seconds."
     assert seconds < BOUNDS.timeout
 
 
@@ -153,7 +153,7 @@ def test_hostile_bodies_everywhere_but_at_one_tool_leave_every_rule_judged(stage
 
 
 def test_what_came_is_shown_as_text_without_control_characters_and_without_credentials(stage: Stage) -> None:
-    token = stage.wish.token
+    token = stage.options.token
     assert token is not None
 
     def change(answered: Answered) -> None:
@@ -176,5 +176,5 @@ def test_what_was_asked_is_told_without_the_token(stage: Stage) -> None:
     found = stage.check(rules, answering("/tool/get_shop", _body(b"[]")))
     finding = found.verdicts[0].finding
     assert finding is not None
-    assert re.fullmatch(r'POST /tool/get_shop {"shop_domain":"[^"]+"} \(with x-api-token\)', finding.asked)
-    assert (finding.expected, finding.came) == ("the answer: an object", "answer = []")
+    assert re.fullmatch(r'POST /tool/get_shop {"shop_domain":"[^"]+"} \(with x-api-token\)', finding.request)
+    assert (finding.expected, finding.actual) == ("the body: an object", "body = []")

@@ -118,19 +118,19 @@ def test_a_service_without_what_is_beyond_the_interface_is_whole(
 
 
 def test_operations_without_a_key_are_open_and_an_unknown_build_says_so(sample_index: Path, stage: Stage) -> None:
-    wish = replace(stage.wish, token=None, ops_key=None, under_review=(), write=False)
+    options = replace(stage.options, token=None, ops_key=None, under_review=(), write=False)
     ids = {"I73", "I74", "I75", "I76", "I77", "I81"}
     rules = [rule for rule in RULES if rule.id in ids]
     with living(create_app(Settings(data_dir=sample_index, request_timeout=10.0))) as (app, loop):
-        found = Stage(app, wish, loop).check(rules)
+        found = Stage(app, options, loop).check(rules)
     outcomes = {verdict.rule.id: verdict.outcome for verdict in found.verdicts}
     assert outcomes == dict.fromkeys(ids, Outcome.PASSED) | {"I74": Outcome.NOT_SEEN}
 
 
 def test_without_the_key_the_closed_endpoints_are_not_seen_and_still_guarded(stage: Stage) -> None:
-    wish = replace(stage.wish, ops_key=None)
+    options = replace(stage.options, ops_key=None)
     rules = [rule for rule in RULES if rule.id in {"I76", "I77", "I81"}]
-    outcomes = {verdict.rule.id: verdict.outcome for verdict in stage.check(rules, wish=wish).verdicts}
+    outcomes = {verdict.rule.id: verdict.outcome for verdict in stage.check(rules, options=options).verdicts}
     assert outcomes == {"I76": Outcome.NOT_SEEN, "I77": Outcome.NOT_SEEN, "I81": Outcome.PASSED}
 
 

@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.bounds import Bounds
-from shop_directory.conformance.client import Spent
+from shop_directory.conformance.client import Usage
 from shop_directory.conformance.rule import Outcome
-from shop_directory.conformance.run import Wish
+from shop_directory.conformance.run import RunOptions
 from tests.people.check.breaking import Answered, Changed, answering
 from tests.people.check.stage import Stage
 
@@ -28,7 +28,7 @@ def test_every_nth_refusal_is_waited_for_and_breaks_no_rule(stage: Stage) -> Non
             answered.be(429, {"status": 429, "code": "quota_exceeded"}, b"application/problem+json")
             answered.set_header(b"retry-after", b"0")
 
-    found = stage.check(READING, lambda app: Changed(app, after=after), Wish(stage.wish.base))
+    found = stage.check(READING, lambda app: Changed(app, after=after), RunOptions(stage.options.base))
     assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
     # "0" is a moment all the same, so that a service that means no good is not asked without a pause.
     assert 0.1 <= found.waited <= 0.3
@@ -37,7 +37,7 @@ def test_every_nth_refusal_is_waited_for_and_breaks_no_rule(stage: Stage) -> Non
 
 def test_a_wait_that_several_answers_ask_for_is_one_wait_and_told_once() -> None:
     told: list[float] = []
-    spent = Spent(told=told.append)
+    spent = Usage(on_wait=told.append)
     spent.wait_until(10.0, 11.0)
     spent.wait_until(10.25, 11.25)
     spent.wait_until(10.5, 11.0)
@@ -47,16 +47,16 @@ def test_a_wait_that_several_answers_ask_for_is_one_wait_and_told_once() -> None
 
 
 def test_no_more_than_four_requests_are_under_way_at_once(stage: Stage) -> None:
-    under_way, most = 0, 0
+    in_flight, most = 0, 0
 
     def crowded(app: ASGIApp) -> ASGIApp:
         async def counting(scope: Scope, receive: Receive, send: Send) -> None:
-            nonlocal under_way, most
-            under_way += 1
-            most = max(most, under_way)
+            nonlocal in_flight, most
+            in_flight += 1
+            most = max(most, in_flight)
             await asyncio.sleep(0.002)
             await app(scope, receive, send)
-            under_way -= 1
+            in_flight -= 1
 
         return counting
 
@@ -74,14 +74,14 @@ def test_equal_questions_of_different_rules_are_asked_once(stage: Stage) -> None
     rules = [
         rule for rule in READING if rule.id in {"I9", "I11", "I16", "I17", "I18", "I19", "I20", "I21", "I39", "I47"}
     ]
-    stage.check(rules, lambda app: Changed(app, after=after), Wish(stage.wish.base))
+    stage.check(rules, lambda app: Changed(app, after=after), RunOptions(stage.options.base))
     assert asked
     assert set(asked.values()) == {1}
 
 
 def test_a_run_sends_no_more_requests_than_it_may_and_says_what_it_left(stage: Stage) -> None:
-    wish = replace(stage.wish, bounds=Bounds(requests=60))
-    found = stage.check(RULES, wish=wish)
+    options = replace(stage.options, bounds=Bounds(requests=60))
+    found = stage.check(RULES, options=options)
     left = [verdict for verdict in found.of(Outcome.NOT_ASKED) if verdict.reason == "the run has sent its 60 requests"]
     assert (found.requests, found.unfinished, found.of(Outcome.FAILED)) == (60, True, ())
     assert len(left) > len(RULES) / 2

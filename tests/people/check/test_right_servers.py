@@ -12,7 +12,7 @@ from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.opensearch.engine import OpenSearchBackend
 from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.rule import Need, Outcome
-from shop_directory.conformance.run import Run, Wish
+from shop_directory.conformance.run import Run, RunOptions
 from tests.people.check.stage import Stage, staged
 from tests.support.catalogues import build_into, shop
 from tests.support.emptying import empty_place
@@ -75,7 +75,7 @@ def test_the_service_keeps_every_rule_over_opensearch(opensearch_stage: Stage) -
 
 
 def test_with_nothing_given_what_needs_more_is_not_asked_and_the_rest_holds(stage: Stage) -> None:
-    run = stage.check(wish=Wish(stage.wish.base))
+    run = stage.check(options=RunOptions(stage.options.base))
     outcomes = _outcomes(run)
     assert outcomes[Outcome.FAILED] == set()
     assert outcomes[Outcome.NOT_ASKED] == {rule.id for rule in RULES if rule.needs}
@@ -86,8 +86,8 @@ def test_with_nothing_given_what_needs_more_is_not_asked_and_the_rest_holds(stag
 
 def test_without_the_word_to_write_no_report_is_sent(sample_index: Path, tmp_path: Path) -> None:
     with staged(sample_index, tmp_path) as stage:
-        wish = Wish(stage.wish.base, stage.wish.token, stage.wish.ops_key, stage.wish.under_review)
-        run = stage.check(wish=wish)
+        options = RunOptions(stage.options.base, stage.options.token, stage.options.ops_key, stage.options.under_review)
+        run = stage.check(options=options)
     assert {verdict.rule.id for verdict in run.of(Outcome.NOT_ASKED)} == {
         rule.id for rule in RULES if Need.WRITE in rule.needs
     }

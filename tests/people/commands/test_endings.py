@@ -28,7 +28,7 @@ _PATIENCE_S: Final = 30.0
         ("index build --dryrun", 2, "No such option: --dryrun"),
         ("rechecks claim --worker w --count many", 2, "Invalid value for '--count': Input should be a valid integer"),
         (
-            "index build --golden nowhere",
+            "index build --acceptance nowhere",
             1,
             "Nothing was published: nowhere cannot be read: No such file or directory.",
         ),

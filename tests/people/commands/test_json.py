@@ -36,8 +36,8 @@ ANSWERS: Final = {
     "catalogue from-csv": ("catalogue from-csv shops.csv json-csv", "directory shops bad_rows columns"),
     "index build": ("index build --catalogue my-shops --dry-run", _BUILT),
     "index follow": ("index follow --catalogue my-shops --once", _FOLLOWED),
-    "index status": ("index status", "place generations"),
-    "index rollback": ("index rollback --dry-run", "generation published counts left changes"),
+    "index status": ("index status", "location generations"),
+    "index rollback": ("index rollback --dry-run", "generation published counts replaced changes"),
     "index prune": ("index prune --dry-run", "removed_generations dry_run"),
     "index verify": ("index verify", "generation faults found repaired refused checked seconds"),
     "token new": ("token --path new.sqlite new --name till", "token id name class expires_at"),
@@ -55,12 +55,12 @@ PROBLEMS: Final = {
     "index biuld": (2, "usage", "No such command 'biuld'. Did you mean 'build'?"),
     "index build --catalog x": (2, "usage", "No such option: --catalog (Possible options: --catalogue)"),
     "catalogue schema shop": (2, "usage", f"There is no such kind: name one of {', '.join(KINDS)}."),
-    "catalogue init my-shops": (1, "unmet", "Nothing was written: my-shops is not empty: name another directory."),
+    "catalogue init my-shops": (1, "bad_input", "Nothing was written: my-shops is not empty: name another directory."),
     "index build --mapping x": (2, "usage", "--mapping goes with --sql."),
-    "index build --catalogue nowhere": (1, "unmet", f"Nothing was published: {_NO_CATALOGUE}"),
+    "index build --catalogue nowhere": (1, "bad_input", f"Nothing was published: {_NO_CATALOGUE}"),
     "index build --data-dir my-shops/shops.ndjson/x": (
         1,
-        "unmet",
+        "bad_input",
         "Nothing was published: the state directory my-shops/shops.ndjson/x.state cannot be used: Not a directory.",
     ),
     "index status --engine zebra": (
@@ -74,7 +74,7 @@ PROBLEMS: Final = {
         "--port is wrong: it must be a port from 0 (any free one) to 65535.",
     ),
     "token new": (2, "usage", "Missing option '--name'."),
-    "token revoke none": (1, "unmet", "There is no token of this id; `list` shows the ids."),
+    "token revoke none": (1, "bad_input", "There is no token with this id; `list` shows the ids."),
     "token --path my-shops list": (
         3,
         "unavailable",
@@ -85,7 +85,7 @@ PROBLEMS: Final = {
         "usage",
         "Invalid value for '--worker': must be 1 to 64 letters, digits, dots, underscores, hyphens or @",
     ),
-    "rechecks ack --worker nobody 1": (1, "unmet", "Not held by nobody: 1."),
+    "rechecks ack --worker nobody 1": (1, "bad_input", "Not held by nobody: 1."),
 }
 
 

@@ -61,7 +61,7 @@ def test_a_variable_that_an_option_names_is_a_setting_with_the_default_that_help
             kind, name = settings[found]
             default = kind.model_fields[name].get_default(call_default_factory=True)
             if found == "SHOP_DIRECTORY_STATE_DIR":
-                assert (default, one.default) == (None, "beside the embedded index")
+                assert (default, one.default) == (None, "alongside the embedded index")
             else:
                 assert one.default == shown(default), found
 

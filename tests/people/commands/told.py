@@ -93,7 +93,11 @@ def _told(command: Any, context: Context, words: str) -> Told:  # noqa: ANN401 -
         tuple(paragraphs),
         tuple(examples),
         tuple((int(number), meaning) for number, meaning in re.findall(r"\b(\d+) ([^,.]+)(?=[,.])", codes)),
-        tuple(_parameter(found, context) for found in command.params if "completion" not in found.name),
+        tuple(
+            _parameter(found, context)
+            for found in command.params
+            if not found.hidden and "completion" not in found.name
+        ),
         isinstance(command, TyperGroup),
     )
 

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.tools.context import ToolContext
 from service.tools.request import NoShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolResponse
+from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 
 class CountShopsRequest(NoShopRequest):

@@ -7,6 +7,7 @@ from typing import Final
 import tests.people.contributing.test_backends
 import tests.people.contributing.test_fields
 import tests.people.contributing.test_indices
+import tests.people.contributing.test_rules
 import tests.people.contributing.test_tools
 from tests.people.contributing.page import PAGE, additions, is_there, named_tests
 from tests.people.docs.pages import BY_PATH
@@ -16,6 +17,7 @@ PLANTED: Final = {
     tests.people.contributing.test_backends.TITLE,
     tests.people.contributing.test_fields.TITLE,
     tests.people.contributing.test_indices.TITLE,
+    tests.people.contributing.test_rules.TITLE,
     tests.people.contributing.test_tools.TITLE,
 }
 CHANGES: Final = BY_PATH["CHANGELOG.md"].text

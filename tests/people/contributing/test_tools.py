@@ -17,7 +17,9 @@ TITLE: Final = "A new tool"
 NAME: Final = "count_shops"
 TOOL: Final = Path(__file__).with_name(f"{NAME}.py").read_text(encoding="utf-8")
 EXAMPLES: Final = ("make examples",)
-DESCRIBED: Final = "tests/golden/test_doors.py::test_each_tool_is_described_with_its_statuses_and_examples_that_fit"
+DESCRIBED: Final = (
+    "tests/golden/test_transports.py::test_each_tool_is_described_with_its_statuses_and_examples_that_fit"
+)
 # Of the world that `everywhere` serves: three of its four shops are public.
 COUNTED: Final = {"count": 3}
 

@@ -104,7 +104,7 @@ def test_reading_it_costs_no_quota(base: str) -> None:
 
 
 def test_each_file_has_a_word_in_the_log_and_the_measures(base: str) -> None:
-    words = {file.path: file.word for file in docs_files(SETTINGS)}
+    words = {file.path: file.label for file in docs_files(SETTINGS)}
     assert words.keys() == MEDIA_TYPES.keys()
     assert set(words.values()) == {"docs", "docs_asset", "tools_page", "llms"}
     for path in MEDIA_TYPES:

@@ -13,7 +13,7 @@ from shop_directory.settings.sides import installed_sides
 
 CANARY: Final = "zqcanaryzq"
 MISSPELT: Final = (
-    "SHOP_DIRECTORY_OPENSEARCH_URL is not a setting and is passed over. Is SHOP_DIRECTORY_OPENSEARCH_URLS meant?\n"
+    "SHOP_DIRECTORY_OPENSEARCH_URL is not a setting and is ignored. Is SHOP_DIRECTORY_OPENSEARCH_URLS meant?\n"
 )
 
 
@@ -125,8 +125,7 @@ def test_a_misspelt_variable_is_told_of_with_the_one_that_is_meant(command: tupl
 def test_the_indexer_tells_of_a_misspelt_variable_too(tmp_path: Path) -> None:
     done = _run("index", "status", DATA_DIR=str(tmp_path / "index"), OPENSEARCH_URL=CANARY, OPENSEARCH_USERS=CANARY)
     assert done.stderr == MISSPELT + (
-        "SHOP_DIRECTORY_OPENSEARCH_USERS is not a setting and is passed over. "
-        "Is SHOP_DIRECTORY_OPENSEARCH_USER meant?\n"
+        "SHOP_DIRECTORY_OPENSEARCH_USERS is not a setting and is ignored. Is SHOP_DIRECTORY_OPENSEARCH_USER meant?\n"
     )
     assert CANARY not in done.output
 
@@ -136,8 +135,8 @@ def test_what_is_like_no_setting_is_told_of_by_itself_and_the_other_sides_settin
     assert (done.exit_code, done.stderr) == (
         0,
         (
-            "SHOP_DIRECTORY_PORT_FILE is passed over: only secret settings can be in a file.\n"
-            "SHOP_DIRECTORY_QUUX is not a setting and is passed over.\n"
+            "SHOP_DIRECTORY_PORT_FILE is ignored: only secret settings can be in a file.\n"
+            "SHOP_DIRECTORY_QUUX is not a setting and is ignored.\n"
         ),
     )
 
@@ -146,7 +145,7 @@ def test_where_the_development_data_are_is_no_misspelt_setting(tmp_path: Path) -
     shown = _run("config", DEV_DATA=str(tmp_path))
     served = _run("serve", "--print-config", DEV_DATA=str(tmp_path), DEV_DATUM="1")
     assert (shown.exit_code, shown.stderr) == (0, "")
-    assert (served.exit_code, served.stderr) == (0, "SHOP_DIRECTORY_DEV_DATUM is not a setting and is passed over.\n")
+    assert (served.exit_code, served.stderr) == (0, "SHOP_DIRECTORY_DEV_DATUM is not a setting and is ignored.\n")
 
 
 def test_the_other_sides_wrong_settings_stop_nobody(tmp_path: Path) -> None:

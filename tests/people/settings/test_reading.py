@@ -11,7 +11,7 @@ from indexer.settings import IndexerSettings
 from service.settings.service import Settings
 from shop_directory.settings.reading import (
     FILE,
-    MOST_SECRET_BYTES,
+    MAX_SECRET_BYTES,
     EnvironmentSettings,
     SettingsError,
     is_secret,
@@ -56,7 +56,7 @@ def _key(settings: Small) -> str | None:
         (b"open sesame\n\n", "open sesame\n"),
         (b" open sesame ", " open sesame "),
         ("öffne dich\n".encode(), "öffne dich"),
-        (b"x" * MOST_SECRET_BYTES, "x" * MOST_SECRET_BYTES),
+        (b"x" * MAX_SECRET_BYTES, "x" * MAX_SECRET_BYTES),
     ],
 )
 def test_a_secret_is_what_its_file_holds_but_for_one_newline_at_the_end(
@@ -75,7 +75,7 @@ def test_a_secret_is_what_its_file_holds_but_for_one_newline_at_the_end(
         (b"\n", f"{KEY}_FILE is wrong: the file is empty."),
         (None, f"{KEY}_FILE is wrong: the file can't be read."),
         (CANARY.encode() + b"\xff", f"{KEY}_FILE is wrong: the file is not UTF-8."),
-        (CANARY.encode() + b"x" * MOST_SECRET_BYTES, f"{KEY}_FILE is wrong: the file is larger than 65,536 bytes."),
+        (CANARY.encode() + b"x" * MAX_SECRET_BYTES, f"{KEY}_FILE is wrong: the file is larger than 65,536 bytes."),
         (b"zq", f"{KEY}_FILE is wrong: it must be at least 3 characters."),
     ],
 )

@@ -5,7 +5,7 @@ import math
 import pytest
 from playwright.async_api import Browser
 
-from bench.page import measured, told, words_of
+from bench.page import as_markdown, measured, typed_words
 from tests.people.web.conftest import Site
 
 
@@ -15,17 +15,17 @@ async def test_paints_and_key_presses_are_measured(browser: Browser, site: Site)
 
     assert len(figures.paints) == 2
     assert all(0 < paint < 60_000 for paint in figures.paints)
-    assert figures.presses == len("harb") + len("moss qq")
+    assert figures.keystrokes == len("harb") + len("moss qq")
     assert 0 < figures.answered.median <= figures.seen.median
     for spread in (figures.answered, figures.seen, figures.held):
         assert 0 <= spread.median <= spread.p95 < math.inf
-    lines = told(120, figures).splitlines()
+    lines = as_markdown(120, figures).splitlines()
     assert lines[0].startswith("120 shops; largest contentful paint of 2 cold loads: best ")
     assert len(lines) == 7
 
 
 def test_what_is_typed_is_the_same_each_time_and_on_every_keyboard() -> None:
-    words = words_of(500, 30)
+    words = typed_words(500, 30)
 
-    assert words == words_of(500, 30)
+    assert words == typed_words(500, 30)
     assert all(word.isascii() and 1 <= len(word) <= 8 for word in words)

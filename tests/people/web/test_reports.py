@@ -66,5 +66,5 @@ async def test_a_report_that_is_not_taken_is_not_thanked_for(site: Site, visitor
     await code.get_by_text("Report").click()
     await code.get_by_role("button", name="It was refused").click()
 
-    await expect(code).to_contain_text("This API token does not count")
+    await expect(code).to_contain_text("This API token is invalid")
     await expect(code).not_to_contain_text("Reported")

@@ -10,7 +10,7 @@ import pytest
 from index_mappings.countries import COUNTRY_CODES
 from service.mcp_server.server import ICON_PATH
 from service.web.bundling import modules_of
-from service.web.pages import page_files, page_words
+from service.web.pages import page_files, page_labels
 from tests.people.web.conftest import Site
 from tests.support.served import ask, get
 
@@ -183,7 +183,7 @@ def test_the_countries_to_choose_from_are_those_that_the_interface_takes() -> No
 
 
 def test_the_log_and_the_measures_know_the_page_by_two_words() -> None:
-    words = page_words(FILES)
+    words = page_labels(FILES)
     assert (words.pop("/"), set(words.values()), len(words)) == ("page", {"page_asset"}, len(FILES) - 1)
 
 

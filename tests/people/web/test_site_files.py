@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from service.web.pages import page_words, site_files
+from service.web.pages import page_labels, site_files
 from tests.people.web.conftest import Site
 from tests.support.served import ask, get
 
@@ -83,7 +83,7 @@ def test_a_link_to_the_page_has_a_title_and_a_description_to_show(site: Site) ->
 
 
 def test_the_log_and_the_metrics_know_each_file_of_the_site_by_a_word() -> None:
-    assert page_words(site_files()) == {
+    assert page_labels(site_files()) == {
         "/widget.js": "widget",
         "/widget.html": "widget_page",
         "/assets/example.js": "page_asset",

@@ -19,7 +19,7 @@ import pytest
 from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.generations import index_name
 from indexer.jobs.build import BuildSummary, build
-from indexer.jobs.catching_up import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import holding
 from indexer.sinks.memory.sink import MemorySink
@@ -92,7 +92,7 @@ class Directory:
         self.cluster = cluster
         self.source = NdjsonCatalogue(catalogue)
         self.sink = OpenSearchSink(cluster.urls, "struck")
-        self.states = States(folder / "states", self.sink.place)
+        self.states = States(folder / "states", self.sink.location)
         self._changes = catalogue / "changes.ndjson"
         self._versions = iter(range(1, 1_000_000))
 
@@ -121,7 +121,7 @@ class Directory:
             state, changes = self.states.open(live.generation), self.source.changes()
             editor = self.sink.edit(live.generation)
             try:
-                Follower(state, editor, changes, DeadLetters(self.states.dead_letters), lease.check).drain()
+                ChangeApplier(state, editor, changes, DeadLetters(self.states.dead_letters), lease.check).drain()
             finally:
                 editor.close()
                 state.close()

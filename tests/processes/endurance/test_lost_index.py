@@ -22,7 +22,7 @@ SHOPS: Final = 50
 MOMENTS: Final = {
     "while it is written": "the index {} is gone",
     "before its last look": "the index {} is gone",
-    "before it is sealed": "what was written could not be shown: NotFoundError",
+    "before it is sealed": "the generation could not be refreshed: NotFoundError",
     "before it is verified": "the offers could not be counted: NotFoundError",
 }
 
@@ -34,7 +34,8 @@ class LosingWriter:
 
     def __init__(self, writer: GenerationWriter, moment: str, lose: Callable[[], None]) -> None:
         self._writer, self._moment, self._lose = writer, moment, lose
-        self.count, self.read, self.held, self.scan = writer.count, writer.read, writer.held, writer.scan
+        self.count, self.read, self.scan = writer.count, writer.read, writer.scan
+        self.count_ids = writer.count_ids
         self.page, self.publish, self.discard = writer.page, writer.publish, writer.discard
         self.merge = writer.merge
         self.operations, self.write_operations = writer.operations, writer.write_operations

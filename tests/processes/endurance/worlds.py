@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
-from indexer.jobs.catching_up import Follower
+from indexer.jobs.change_applier import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationReader
@@ -112,13 +112,13 @@ class Prefixes:
     def __init__(self, catalogue: Path, folder: Path) -> None:
         """Build the catalogue, whose file of changes is not there yet."""
         sink = MemorySink()
-        states = States(folder, sink.place)
+        states = States(folder, sink.location)
         generation = build(NdjsonCatalogue(catalogue), sink, states).stamp.generation
         self._editor = sink.edit(generation)
         changes = NdjsonCatalogue(catalogue).changes()
         letters = DeadLetters(states.dead_letters)
         self._state = states.open(generation)
-        self._follower = Follower(self._state, self._editor, changes, letters, check=lambda: None)
+        self._follower = ChangeApplier(self._state, self._editor, changes, letters, check=lambda: None)
         self._seen: dict[str, set[str]] = {kind: set() for kind in DOCUMENTS}
         self._note()
         assert not (catalogue / CHANGES).exists()

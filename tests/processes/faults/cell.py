@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from service.tools.report import TAKEN
+from service.tools.report import RECEIPT
 from tests.processes.faults.asking import QUESTIONS, Asker, Question, Told
 from tests.processes.faults.ground import Said
 
@@ -47,7 +47,7 @@ class Cell:
             "get_shop/unknown": 404
         }
         taken = [self._before[one.name].document for one in self._questions if one.is_report]
-        assert taken == [{"status": TAKEN}] * len(taken)
+        assert taken == [{"status": RECEIPT}] * len(taken)
         assert all(told.document != {} for told in self._before.values())
 
     def wrong_at_once(self) -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 import uvloop
 
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisAway, RedisConnection
+from service.redis.connection import RedisConnection, RedisUnavailable
 
 _CALLS: Final = 16
 _ROUNDS: Final = 100
@@ -56,7 +56,7 @@ def test_a_connection_that_is_cut_at_any_moment_is_a_redis_that_is_away(cutting:
 
         async def ask() -> None:
             try:
-                await connection.asked(lambda: connection.client.xlen("anything"), twice=True)
+                await connection.execute(lambda: connection.client.xlen("anything"), retry=True)
             except Exception as error:  # noqa: BLE001 - which kinds there are is the question
                 told[type(error).__name__] += 1
 
@@ -65,4 +65,4 @@ def test_a_connection_that_is_cut_at_any_moment_is_a_redis_that_is_away(cutting:
         await connection.close()
         return told
 
-    assert uvloop.run(ask_often()) == {RedisAway.__name__: _ROUNDS * _CALLS}
+    assert uvloop.run(ask_often()) == {RedisUnavailable.__name__: _ROUNDS * _CALLS}

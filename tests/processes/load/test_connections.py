@@ -88,7 +88,7 @@ def test_an_address_with_too_many_connections_slows_down_no_other_one(
             with silent(service.port, CONNECTIONS):
                 times.append(quantile(waits_of_another_address(service, 3.0 + CONNECTIONS / 1_000), 0.99))
         assert service.wrong_lines() == []
-        assert "the bound of connections of one address is reached" in service.log.read_text(encoding="utf-8")
+        assert "the bound on connections per address is reached" in service.log.read_text(encoding="utf-8")
     print(f"p99 of each round: {times}")  # noqa: T201 - the figures, for whoever asks for them
     assert times[-1] < P99_S, times
 

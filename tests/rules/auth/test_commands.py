@@ -48,7 +48,7 @@ def test_a_new_token_is_shown_once_and_counts_from_then_on(place: Place) -> None
     assert (made.exit_code, is_token_text(text)) == (0, True)
     assert found is not None
     assert found == Token(found.id, "price widget", "gold", 4_073_500_800)
-    assert made.stderr == f"Token {found.id}: it is shown this once. Send it in the header x-api-token.\n"
+    assert made.stderr == f"Token {found.id}: its text is shown only once. Send it in the header x-api-token.\n"
     listed = [_run(place, "list").output, _run(place, "list", "--json").output]
     assert listed[0] == f"{found.id}  gold          2099-01-31T00:00:00Z      price widget\n"
     assert json.loads(listed[1]) == [
@@ -76,8 +76,8 @@ def test_json_is_the_only_thing_on_standard_output(place: Place) -> None:
 def test_a_revoked_token_is_gone_and_an_unknown_id_is_exit_code_1(place: Place) -> None:
     made = json.loads(_run(place, "new", "--name", "a", "--json").stdout)
     done, again = _run(place, "revoke", made["id"]), _run(place, "revoke", made["token"])
-    assert (done.exit_code, done.output) == (0, "Revoked. It stops counting within 2 seconds.\n")
-    assert (again.exit_code, again.output) == (1, "There is no token of this id; `list` shows the ids.\n")
+    assert (done.exit_code, done.output) == (0, "Revoked. The token is refused within 2 seconds.\n")
+    assert (again.exit_code, again.output) == (1, "There is no token with this id; `list` shows the ids.\n")
     assert (_find(place, made["token"]), _run(place, "list").output) == (None, "")
 
 
@@ -102,7 +102,7 @@ def test_a_span_ends_that_long_from_now(tmp_path: Path, span: str, seconds: int)
             ("--name", "a", "--class", "Gold!"),
             "--class must be a lower-case letter and up to 31 more letters, digits or hyphens.\n",
         ),
-        (("--name", "a", "--expires", "2001-01-01"), "--expires must lie ahead.\n"),
+        (("--name", "a", "--expires", "2001-01-01"), "--expires must be in the future.\n"),
         (
             ("--name", "a", "--expires", "soon"),
             "--expires must be a span such as 90d or 12h, or a time such as 2030-01-31T00:00:00Z.\n",

@@ -118,7 +118,7 @@ async def test_a_flood_of_invented_tokens_is_bounded_and_pushes_out_no_confirmed
     await world.verifier.close()
     await store.close()
     assert (asked, world.store.asked, verdict) == (101, 101, Confirmed(WIDGET))
-    assert (len(world.verifier._refused), len(world.verifier._confirmed), world.verifier._asking) == (10, 1, {})
+    assert (len(world.verifier._refused), len(world.verifier._confirmed), world.verifier._look_ups) == (10, 1, {})
 
 
 async def test_closing_gives_up_the_look_ups_under_way(world: World) -> None:
@@ -129,7 +129,7 @@ async def test_closing_gives_up_the_look_ups_under_way(world: World) -> None:
     await world.verifier.close()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    assert world.verifier._asking == {}
+    assert world.verifier._look_ups == {}
 
 
 @pytest.mark.rule("E5")
@@ -142,7 +142,7 @@ async def test_no_log_line_and_no_representation_shows_a_token_or_its_hash(
     world.store.away = True
     world.pass_seconds(700)
     shown += [repr(await world.verifier.verify(text)), repr(world.verifier), caplog.text]
-    assert "the token store is away: away" in caplog.text
+    assert "the token store is unavailable: away" in caplog.text
     assert not [
         secret for secret in (text, text[3:-6], hash_of(text).hexadecimal) if any(secret in part for part in shown)
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from service.auth.protocol import Token
 from service.auth.secrets import new_token_text
-from service.auth.verifier import Confirmed, Refused, StoreAway
+from service.auth.verifier import Confirmed, Refused, StoreUnavailable
 from tests.rules.auth.watched import WIDGET, World
 
 
@@ -20,13 +20,13 @@ async def test_with_the_store_away_a_token_confirmed_in_the_last_ten_minutes_cou
     world.pass_seconds(2)
     assert [await world.verifier.verify(asked) for asked in (text, unseen, refused)] == [
         Confirmed(WIDGET),
-        StoreAway(),
-        StoreAway(),
+        StoreUnavailable(),
+        StoreUnavailable(),
     ]
     world.pass_seconds(597.999)
     assert await world.verifier.verify(text) == Confirmed(WIDGET)
     world.pass_seconds(0.001)
-    assert await world.verifier.verify(text) == StoreAway()
+    assert await world.verifier.verify(text) == StoreUnavailable()
 
 
 @pytest.mark.rule("Q1")
@@ -38,7 +38,7 @@ async def test_a_token_that_was_seen_revoked_does_not_count_when_the_store_goes_
     assert await world.verifier.verify(text) == Refused()
     world.store.away = True
     world.pass_seconds(2)
-    assert await world.verifier.verify(text) == StoreAway()
+    assert await world.verifier.verify(text) == StoreUnavailable()
 
 
 @pytest.mark.rule("Q1")
@@ -64,7 +64,7 @@ async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(
     world.store.gate.set()
     world.pass_seconds(1)
     after = await world.verifier.verify(texts[0])
-    assert (set(verdicts), world.store.asked, after) == ({StoreAway()}, 2, Refused())
+    assert (set(verdicts), world.store.asked, after) == ({StoreUnavailable()}, 2, Refused())
     assert took < 2
 
 

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from index_mappings.documents import Shop
 from service.reports.sqlite import SqliteReports
-from service.search.protocol import FindQuery, Found, Snapshot, Suggested, SuggestedShop, SuggestQuery
-from service.tools.context import ToolContext
+from service.search.protocol import FindQuery, Found, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
 from service.tools.request import validated
-from service.tools.tool import Tool
+from service.tools.tool import Tool, ToolContext
 
 # Opened by the first report, and nothing can be opened there: a tool that only reads does not notice.
 _NO_REPORTS: Final = SqliteReports(Path(os.devnull) / "reports")
@@ -59,7 +58,7 @@ async def find(
     return await directory.find(FindQuery(text, country, category, offset, limit))
 
 
-async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> Suggested:
+async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> SuggestResult:
     """Ask for suggestions."""
     return directory.suggest(SuggestQuery(text, country, limit))
 

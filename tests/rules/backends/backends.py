@@ -15,7 +15,7 @@ from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
-from service.search.protocol import FindQuery, SearchBackend, Suggested, SuggestedShop, SuggestQuery
+from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
 from service.search.reference.backend import ReferenceBackend
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
@@ -52,7 +52,7 @@ class _BySegments(ReferenceBackend):
         segments.categories = self._table.entries
         self._typeahead = segments.opened()
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest by the kernel."""
         return self._typeahead.suggest(query)
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.search.protocol import FindQuery, Found, SearchBackend, Suggested, SuggestQuery
+from service.search.protocol import FindQuery, Found, SearchBackend, SuggestQuery, SuggestResult
 from tests.rules.backends.backends import Opener, embedded, kernel, opensearch_at, reference
 from tests.rules.backends.strategies import catalogues, category_names, queries
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.rule(
 )  # fmt: skip
 
 
-async def _answer(backend: SearchBackend, query: FindQuery | SuggestQuery) -> Found | Suggested:
+async def _answer(backend: SearchBackend, query: FindQuery | SuggestQuery) -> Found | SuggestResult:
     snapshot = await backend.snapshot()
     return await snapshot.find(query) if isinstance(query, FindQuery) else snapshot.suggest(query)
 

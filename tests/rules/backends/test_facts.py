@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.trust import TRUST_KINDS
+from index_mappings.documents import TRUST_KINDS
 from service.errors import ShopNotFoundError
 from service.tools.get_shipping_policy import GET_SHIPPING_POLICY
 from service.tools.get_trust import GET_TRUST

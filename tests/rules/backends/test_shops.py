@@ -3,7 +3,7 @@
 import pytest
 
 from index_mappings.documents import Category, Shop
-from service.runtime.request_context import begun, bind_request
+from service.runtime.request_context import bind_request, new_request_context
 from service.search.reference.backend import ReferenceBackend
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shop import GET_SHOP
@@ -95,9 +95,9 @@ async def test_a_hundred_shops_are_one_round_trip_and_so_is_a_shop_with_its_offe
     shops = [shop(f"Shop {n}", f"shop-{n}.internal", id=f"s{n}") for n in range(100)]
     world = await directory(shops, offers=[offer(f"o{n}", "s1") for n in range(5)])
     round_trips = 0 if isinstance(world, ReferenceBackend) else 1
-    with bind_request(begun("many")) as many:
+    with bind_request(new_request_context("many")) as many:
         found = await call(world, GET_SHOPS, shop_domains=[f"shop-{n}.internal" for n in range(100)])
-    with bind_request(begun("one")) as one:
+    with bind_request(new_request_context("one")) as one:
         view = await call(world, GET_SHOP, shop_domain="s1", offers_offset=2)
     assert (found["found"], len(view["offers"]), view["offers_total"]) == (100, 3, 5)
     assert (many.engine_calls, one.engine_calls) == (round_trips, round_trips)

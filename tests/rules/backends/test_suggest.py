@@ -4,7 +4,7 @@ import pytest
 
 from index_mappings.documents import Category
 from index_mappings.forms import query_forms
-from service.search.protocol import Suggested
+from service.search.protocol import SuggestResult
 from tests.rules.backends.asking import ladder, names, suggest
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
@@ -577,7 +577,7 @@ async def test_nothing_typed_suggests_the_most_popular_of_each(directory: Direct
         assert names(found.shop for found in blank.shops) == ["Birch", "Cedar", "Alder", "???"], repr(typed)
         assert blank.categories == every_category, repr(typed)
         two = await suggest(world, typed, limit=2)
-        assert two == Suggested(every_category[:2], blank.shops[:2]), repr(typed)
+        assert two == SuggestResult(every_category[:2], blank.shops[:2]), repr(typed)
 
 
 @pytest.mark.rule("M10", "X1.last_form")
@@ -589,7 +589,7 @@ async def test_punctuation_alone_is_compared_as_it_is(directory: Directory) -> N
         assert [(found.tier, found.shop.name) for found in suggested.shops] == [(tier, "???")], typed
         assert suggested.categories == (), typed
     for typed in ("????", "!", "&", "- ?"):
-        assert await suggest(world, typed) == Suggested((), ()), typed
+        assert await suggest(world, typed) == SuggestResult((), ()), typed
 
 
 @pytest.mark.rule("M9.part")

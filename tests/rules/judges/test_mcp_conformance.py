@@ -7,7 +7,7 @@ import pytest
 from starlette.routing import Route
 
 from service.app import create_app
-from service.http.bounded_endpoint import Gated
+from service.http.bounded_endpoint import BoundedEndpoint
 from service.mcp_server.endpoint import McpEndpoint
 from service.settings.service import Settings
 from tests.rules.judges.conformance_suite import installed_suite, judge
@@ -47,7 +47,7 @@ def test_the_transport_can_all_that_one_json_answer_a_request_can(
 ) -> None:
     app = create_app(settings)
     (gated,) = (route.app for route in app.router.routes if isinstance(route, Route) and route.path == "/mcp")
-    assert isinstance(gated, Gated)
+    assert isinstance(gated, BoundedEndpoint)
     endpoint = gated.app
     assert isinstance(endpoint, McpEndpoint)
     # Everything stays as the service mounts it; only what lies behind the transport is another server.

@@ -10,10 +10,10 @@ import pytest
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, LimiterNotWaitedFor, LimiterUnavailable
+from service.limits.protocol import Decision, LimiterDeadlineExceeded, LimiterUnavailable
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.relay import relay_to
 
@@ -21,7 +21,7 @@ READS = Quota(Bucket.READS, 3, 60)
 REPORTS = Quota(Bucket.REPORTS, 3, 3600)
 
 
-class Counter(NoMetrics):
+class Counter(Metrics):
     """Counts the local decisions of each bucket, and how the shared limiter answered."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ async def test_reads_go_on_under_a_local_quota_and_are_counted(caplog: pytest.Lo
     assert world.counted.asked == ["ok", "unavailable"]
     assert degraded == [False, True]
     assert [record.message for record in caplog.records] == [
-        "the shared limiter is away, quotas are counted locally: away"
+        "the shared limiter is unavailable, quotas are counted in this process: away"
     ]
 
 
@@ -140,7 +140,7 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
 @pytest.mark.rule("Q4")
 async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() -> None:
     counted = Counter()
-    impatient = SwitchedLimiter(MemoryLimiter(), away=True, failure=LimiterNotWaitedFor)
+    impatient = SwitchedLimiter(MemoryLimiter(), away=True, failure=LimiterDeadlineExceeded)
     limiter = FallbackLimiter(impatient, MemoryLimiter(), counted)
     assert (await limiter.hit("k", READS)).allowed
     with pytest.raises(LimiterUnavailable):

@@ -54,4 +54,4 @@ async def test_a_busy_key_holds_a_bounded_number_of_entries() -> None:
     for _ in range(10_000):
         await limiter.hit("k", Quota(Bucket.SUGGEST, 12_000, 60))
         clock.pass_seconds(0.007)
-    assert len(limiter._windows[60].counts["k"].taken) <= 61
+    assert len(limiter._windows[60].counts["k"].slots) <= 61

@@ -46,7 +46,7 @@ def test_quotas_are_settings_and_a_class_that_is_gone_has_the_default_ones() -> 
 
 
 def test_the_classes_must_hold_the_default_one() -> None:
-    with pytest.raises(ValueError, match="must hold one named default"):
+    with pytest.raises(ValueError, match="must be named default"):
         QuotaPolicy(classes={})
 
 

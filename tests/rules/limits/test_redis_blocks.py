@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.limits.blocks import SHARE, BlockLimiter, BlockSource, Taken
+from service.limits.blocks import SHARE, BlockGrant, BlockLimiter, BlockSource
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision
 from service.limits.redis import RedisLimiter
@@ -29,7 +29,7 @@ class Step:
 
 async def played(
     source: BlockSource, clock: HandClock, quota: Quota, steps: list[Step]
-) -> list[tuple[Taken, Decision]]:
+) -> list[tuple[BlockGrant, Decision]]:
     """Of each step what was taken, and what the decision on one unit more was."""
     decided = []
     for step in steps:
@@ -58,7 +58,7 @@ QUOTAS = st.builds(Quota, st.just(Bucket.SUGGEST), st.integers(0, 60), st.intege
 def test_redis_hands_out_blocks_exactly_as_the_plain_arithmetic_does(
     redis_url: str, quota: Quota, steps: list[Step]
 ) -> None:
-    async def shared() -> list[tuple[Taken, Decision]]:
+    async def shared() -> list[tuple[BlockGrant, Decision]]:
         clock = HandClock()
         prefix = f"test-{secrets.token_hex(6)}"
         return await played(RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock), clock, quota, steps)

@@ -12,7 +12,7 @@ from mcp import MCPError
 from mcp.types import TextContent
 
 from service import errors
-from service.mcp_server.prompts import PROMPTS, written
+from service.mcp_server.prompts import PROMPTS, fill
 from service.tools.registry import REGISTRY
 from service.tools.schema import request_schema, response_schema
 from tests.rules.mcp.asking import error, prompt, status_of
@@ -204,7 +204,7 @@ PROMPT: Final = {one.name: one for one in PROMPTS}
 
 
 def _text(name: str, arguments: dict[str, str]) -> str:
-    return written(PROMPT[name], arguments)
+    return fill(PROMPT[name], arguments)
 
 
 def _whole(result: dict[str, Any]) -> tuple[str, str]:

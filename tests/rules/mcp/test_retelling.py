@@ -7,7 +7,7 @@ import pytest
 from starlette.types import Message
 
 from service.mcp_server.error_rewriting import ErrorRewriter
-from service.mcp_server.handling import OWN, QUOTA
+from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY
 from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL
 
 ERROR: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": UNKNOWN_TOOL, "data": {"uri": "a"}}}
@@ -17,7 +17,7 @@ RETOLD: Final = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message":
 @pytest.mark.rule("E5", "E1.transport")
 @pytest.mark.parametrize(
     ("scope", "status", "told"),
-    [({OWN: True}, 400, ERROR), ({}, 400, RETOLD), ({OWN: False}, 500, RETOLD), ({}, 200, ERROR)],
+    [({OWN_ERROR_KEY: True}, 400, ERROR), ({}, 400, RETOLD), ({OWN_ERROR_KEY: False}, 500, RETOLD), ({}, 200, ERROR)],
 )
 async def test_an_error_is_retold_unless_it_is_ours(scope: dict[str, Any], status: int, told: dict[str, Any]) -> None:
     sent: list[Message] = []
@@ -25,7 +25,7 @@ async def test_an_error_is_retold_unless_it_is_ours(scope: dict[str, Any], statu
     async def send(message: Message) -> None:
         sent.append(message)
 
-    retelling = ErrorRewriter({**scope, QUOTA: ((b"ratelimit", b"1"),)}, send)
+    retelling = ErrorRewriter({**scope, QUOTA_HEADERS_KEY: ((b"ratelimit", b"1"),)}, send)
     raw = json.dumps(ERROR).encode()
     await retelling({"type": "http.response.start", "status": status, "headers": [(b"x-library", b"1")]})
     await retelling({"type": "http.response.body", "body": raw[:9], "more_body": True})

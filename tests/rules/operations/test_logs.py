@@ -17,7 +17,7 @@ import pytest
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.observability.logs import LogFormat, configure_logging
-from service.runtime.request_context import begun, bind_request
+from service.runtime.request_context import bind_request, new_request_context
 from service.search.protocol import Snapshot
 from service.settings.service import Settings
 from tests.rules.operations.worlds import serving, settings_of
@@ -261,8 +261,8 @@ def test_a_library_is_told_of_by_place_and_not_by_words_unless_asked_for(log: Lo
         shown.append(lines_of(written))
     plain, told = shown
     assert [(line["logger"], line["event"]) for line in plain] == [
-        ("mcp.server", "a library's line; its words are not repeated"),
-        ("py.warnings", "a library's line; its words are not repeated"),
+        ("mcp.server", "a library's message; its text is not logged"),
+        ("py.warnings", "a library's message; its text is not logged"),
         ("uvicorn.error", "Started"),
     ]
     assert plain[0]["where"].startswith("test_logs:")
@@ -271,7 +271,7 @@ def test_a_library_is_told_of_by_place_and_not_by_words_unless_asked_for(log: Lo
 
 def test_a_line_written_for_a_request_names_it_and_is_one_line_whatever_it_holds(log: Log) -> None:
     written = log("debug")
-    with bind_request(begun("the-request")):
+    with bind_request(new_request_context("the-request")):
         logging.getLogger("service.test").warning("two\nlines and \x1b[31m red")
     logging.getLogger("service.test").warning("nobody's")
     first, second = lines_of(written)

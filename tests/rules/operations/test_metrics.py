@@ -14,9 +14,9 @@ import pytest
 
 from index_mappings.operations import FollowerStatus, Operations
 from service.observability.prometheus import PrometheusMetrics
-from service.observability.safe_metrics import SafeMetrics
-from service.observability.scrape_gauges import standing_families
-from service.operations.health import Away, HealthSnapshot
+from service.observability.safe_metrics import safe_metrics
+from service.observability.scrape_gauges import scrape_gauge_families
+from service.operations.health import HealthSnapshot, Unavailable
 from service.operations.state import ServiceState
 from service.search.protocol import Generations
 from tests.rules.operations.expositions import families_of, names_of, openmetrics_of, samples_of
@@ -34,14 +34,14 @@ measures = PrometheusMetrics(["find_shop"])
 for _ in range(int(sys.argv[1])):
     measures.answered("find_shop", "ok", 0.002)
     measures.cache("stamp", hit=True)
-measures.under_way(int(sys.argv[1]))
+measures.in_flight(int(sys.argv[1]))
 print("counted", flush=True)
 sys.stdin.read()
 """
 ASKING: Final = """
-from service.observability.exposition import exposed
+from service.observability.exposition import encode_families
 from service.observability.prometheus import PrometheusMetrics
-print(exposed(PrometheusMetrics(["find_shop"]).families(), None).body.decode())
+print(encode_families(PrometheusMetrics(["find_shop"]).families(), None).body.decode())
 """
 
 
@@ -145,13 +145,13 @@ def test_every_metric_is_documented_and_every_documented_metric_is_told(tmp_path
     metrics.typeahead_fetched("ok", 1, 0.1)
     stamp = reference_world(tmp_path).stamp
     follower = FollowerStatus("sql", "7", 3, BUILT_AT, BUILT_AT)
-    situation = HealthSnapshot(Generations(stamp, None, Operations((), follower)), Away("timed_out"))
+    situation = HealthSnapshot(Generations(stamp, None, Operations((), follower)), Unavailable("timed_out"))
     service = ServiceState(
         name="x", version="1", commit=COMMIT, built_at=BUILT_AT, started_at=BUILT_AT, pid=os.getpid()
     )
     told = {
         family.name if family.type == "histogram" else sample.name
-        for family in [*metrics.families(), *standing_families(service, situation)]
+        for family in [*metrics.families(), *scrape_gauge_families(service, situation)]
         for sample in family.samples
     }
     with serving(index) as url:
@@ -229,12 +229,12 @@ def test_several_workers_count_together_and_a_dead_one_works_on_nothing(tmp_path
     workers[0].communicate()
     one = asked()
     workers[1].communicate()
-    for told, under_way in ((both, 8.0), (one, 5.0)):
+    for told, in_flight in ((both, 8.0), (one, 5.0)):
         assert f'{REQUESTS}_count{{outcome="ok",route="find_shop"}} 8.0' in told
         assert f'{REQUESTS}_bucket{{le="0.003",outcome="ok",route="find_shop"}} 8.0' in told
         assert f'{REQUESTS}_bucket{{le="0.001",outcome="ok",route="find_shop"}} 0.0' in told
         assert 'shopdir_cache_lookups_total{cache="stamp",result="hit"} 8.0' in told
-        assert f"shopdir_requests_under_way {under_way}" in told
+        assert f"shopdir_requests_in_flight {in_flight}" in told
 
 
 class _Raising:
@@ -248,12 +248,12 @@ class _Raising:
 
 
 def test_measures_that_fail_break_no_answer(caplog: pytest.LogCaptureFixture) -> None:
-    metrics = SafeMetrics(_Raising())  # type: ignore[arg-type]  # it has every method, by no name
+    metrics = safe_metrics(_Raising())  # type: ignore[arg-type]  # it has every method, by no name
     metrics.answered("find_shop", "ok", 0.1)
     metrics.engine_call("search", "ok", 0.1)
     metrics.store_call("tokens", "find", "ok", 0.1)
     metrics.cache("stamp", hit=True)
     metrics.quota("reads", "allowed")
     metrics.circuit("search", "open")
-    metrics.under_way(1)
-    assert caplog.messages == ["something could not be counted; no more is said of it"]
+    metrics.in_flight(1)
+    assert caplog.messages == ["a metric could not be recorded; later failures are not logged"]

@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.operations import Operations, ResourceAccount
-from service.observability.exposition import exposed
-from service.observability.resources import MOST_ACCOUNTS, resource_families
+from service.observability.exposition import encode_families
+from service.observability.resources import MAX_ACCOUNTS, resource_families
 from tests.rules.operations.expositions import names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import serving, world
 from tests.support.served import Reply, get
@@ -18,7 +18,7 @@ OVER: Final = (("account", "over"), ("provider", "crawler"), ("unit", "requests"
 
 
 def _exposition(operations: Operations | None) -> Reply:
-    written = exposed(resource_families(operations), None)
+    written = encode_families(resource_families(operations), None)
     return Reply(200, {"content-type": written.media_type.decode()}, written.body)
 
 
@@ -87,10 +87,10 @@ def test_hostile_words_of_the_catalogue_stay_within_their_labels() -> None:
 
 @pytest.mark.rule("I77")
 def test_more_accounts_than_are_shown_are_told_of() -> None:
-    accounts = tuple(_bare("p", f"{number:05}", used=number) for number in range(MOST_ACCOUNTS + 7))
+    accounts = tuple(_bare("p", f"{number:05}", used=number) for number in range(MAX_ACCOUNTS + 7))
     samples = samples_of(_exposition(Operations(accounts, None)))
     used = [labels for name, labels in samples if name == "shopdir_resource_used"]
-    assert (len(used), samples[("shopdir_resource_accounts", ())]) == (MOST_ACCOUNTS, MOST_ACCOUNTS + 7)
+    assert (len(used), samples[("shopdir_resource_accounts", ())]) == (MAX_ACCOUNTS, MAX_ACCOUNTS + 7)
     assert samples[("shopdir_resource_accounts_left_out", ())] == 7
 
 

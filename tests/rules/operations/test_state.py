@@ -52,13 +52,13 @@ TOLD_ACCOUNTS: Final = [
 ]
 NO_FOLLOWER: Final = {
     "available": False,
-    "reason": "not_told",
+    "reason": "not_reported",
     "source": None,
     "position": None,
     "waiting": None,
     "caught_up_at": None,
     "lag_seconds": None,
-    "told_at": None,
+    "reported_at": None,
 }
 
 
@@ -180,7 +180,7 @@ def test_reports_and_workers_show_as_consumers(tmp_path: Path) -> None:
 def test_before_the_first_build_everything_of_the_engine_is_not_published(tmp_path: Path) -> None:
     with serving(tmp_path / "index") as base:
         state = state_of(base)
-    names = ("source", "position", "waiting", "caught_up_at", "lag_seconds", "told_at")
+    names = ("source", "position", "waiting", "caught_up_at", "lag_seconds", "reported_at")
     assert state["shops"] == _away("nothing_published", "live", "previous")
     assert state["catalogue"] == _away("nothing_published", "sizes")
     assert state["consumers"]["follower"] == _away("nothing_published", *names)

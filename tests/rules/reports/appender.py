@@ -2,7 +2,8 @@
 
 `python -m tests.rules.reports.appender KIND TARGET FROM,FROM,...`: one lane a number, each lane counts on from its
 own. A line "lane number" is written, whole and at once, after the store has answered for that report, never before. A
-report that was not acknowledged is sent again until it is; every third acknowledged one is sent once more, and must be known.
+report that was not acknowledged is sent again until it is; every third acknowledged one is sent once more, and must be
+known.
 """
 
 import asyncio
@@ -11,9 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from service.redis.access import RedisAccess
-from service.reports.failures import ReportsUnavailable
 from service.reports.opening import QueueSettings, open_queue
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import ReportQueue, ReportsUnavailable
 from tests.rules.reports.stores import report
 
 _AGAIN_AFTER_S: Final = 0.02

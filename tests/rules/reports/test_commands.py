@@ -133,7 +133,7 @@ def test_ack_prints_what_is_done_and_says_by_its_code_what_is_not(path: Path) ->
     assert _outcome(_run(path, "ack", "--worker", "desk-2", "1")) == (1, [], "Not held by desk-2: 1.\n")
     assert _outcome(_run(path, "ack", "--worker", "desk-1", "1")) == (0, ["1"], "")
     refused = _run(path, "ack", "--worker", "desk-1", "1", "2", "--json")
-    told = '{"error": {"code": "unmet", "message": "Not held by desk-1: 1, 2."}}\n'
+    told = '{"error": {"code": "bad_input", "message": "Not held by desk-1: 1, 2."}}\n'
     assert _outcome(refused) == (1, ['{"acknowledged": [], "not_held": ["1", "2"]}'], told)
 
 

@@ -74,12 +74,12 @@ async def _judged(appender: Appender, settings: QueueSettings) -> tuple[int, int
     told = {lane: appender.acknowledged(lane) for lane in range(LANES)}
     acknowledged = {(f"lane-{lane}", f"s{number}") for lane, numbers in told.items() for number in numbers}
     # Of each lane one report may be kept whose answer the kill cut off.
-    under_way = {(f"lane-{lane}", f"s{max(numbers, default=-1) + 1}") for lane, numbers in told.items()}
+    in_flight = {(f"lane-{lane}", f"s{max(numbers, default=-1) + 1}") for lane, numbers in told.items()}
     said_to_be_new = sum(line.startswith("doubled") for line in appender.lines())
     return (
         len(acknowledged - set(kept)),
         sum(kept.values()) - len(kept) + said_to_be_new,
-        len(set(kept) - acknowledged - under_way),
+        len(set(kept) - acknowledged - in_flight),
         len(kept - queued) + len(queued - kept),
     )
 

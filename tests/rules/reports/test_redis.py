@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from service.redis.access import RedisAccess
-from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.rules.reports.conftest import syncing_redis
 from tests.rules.reports.stores import RedisStore, exported, report

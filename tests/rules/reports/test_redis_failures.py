@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as ConnectionLostError
 
 from service.redis.access import RedisAccess
-from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.rules.reports.stores import exported, report
 from tests.support.real.redis import RedisServer

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import ReportsUnavailable
 from service.reports.sqlite import SqliteReports
 from tests.rules.reports.stores import SqliteStore, exported, report
 from tests.support.real.sources import REPOSITORY
@@ -27,7 +27,7 @@ SLACK_S: Final = 0.6
 UNPRIVILEGED: Final = """
 import asyncio, os, resource, sys
 from pathlib import Path
-from service.reports.failures import ReportsUnavailable
+from service.reports.protocol import ReportsUnavailable
 from service.reports.sqlite import SqliteReports
 from tests.rules.reports.stores import report
 

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 import service.parts
 from service.app import create_app, run_stdio
-from service.runtime.metrics import NOTHING_MEASURED, Metrics
+from service.runtime.metrics import NO_METRICS
 from service.settings.service import Settings, load_settings
 from service.tools.registry import REGISTRY
 
@@ -157,8 +157,8 @@ def fused(fuse: Fuse) -> Iterator[None]:
         real = service.parts.open_search
         patched.setattr(service.parts, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
         # What a store said of a token is forgotten at once, so that it is asked anew each time.
-        patched.setattr("service.auth.verifier.BELIEVED_SECONDS", -1.0)
-        patched.setattr("service.rest.report_readiness._KEPT_S", -1.0)
+        patched.setattr("service.auth.verifier.CACHE_SECONDS", -1.0)
+        patched.setattr("service.rest.report_readiness._CACHE_SECONDS", -1.0)
         for place, layer in _FUNCTIONS.items():
             module, _, name = place.rpartition(".")
             function = getattr(__import__(module, fromlist=[name]), name)
@@ -175,21 +175,21 @@ _FUNCTIONS: Final = {
     "service.suggest.responder.encode_results": Layer.SUGGEST,
     "service.suggest.responder.parse": Layer.QUERY,
     "service.rest.operations.ops_state": Layer.STATE,
-    "service.rest.operations.exposed": Layer.EXPOSITION,
+    "service.rest.operations.encode_families": Layer.EXPOSITION,
     "service.mcp_server.endpoint.check_message": Layer.MESSAGE,
     "service.mcp_server.stdio.check_message": Layer.MESSAGE,
     "service.mcp_server.server.tool_result": Layer.RESULT,
-    "service.mcp_server.fast_path.meta_of": Layer.RESULT,
+    "service.mcp_server.fast_path.result_meta": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
-    "service.http.bounded_endpoint.requests_in_flight_of": Layer.GATE,
-    "service.http.front_door.completed": Layer.DOOR,
-    "service.http.access_log.requests_in_flight_of": Layer.OBSERVER,
+    "service.http.bounded_endpoint.request_context_of": Layer.GATE,
+    "service.http.middleware.with_defaults": Layer.DOOR,
+    "service.http.access_log.request_context_of": Layer.OBSERVER,
 }
 
 
 def fused_app(settings: Settings, fuse: Fuse) -> FastAPI:
     """The application over HTTP, made within `fused`."""
-    return create_app(settings, metrics=cast("Metrics", _throwing(NOTHING_MEASURED, fuse, Layer.MEASURES)))
+    return create_app(settings, metrics=_throwing(NO_METRICS, fuse, Layer.MEASURES))
 
 
 def _opening(opens: Callable[..., Any], fuse: Fuse, layer: Layer, layers: dict[str, Layer]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What every answer tells browsers, whoever made it: the endpoints, the front door, or the HTTP server alone."""
+"""What every answer tells browsers, whoever made it: the endpoints, the middleware, or the HTTP server alone."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from service.app import create_app
-from service.http.security_headers import completed, security_headers
+from service.http.security_headers import security_headers, with_defaults
 from service.settings.service import Settings, SettingsError, load_settings
 from tests.support.served import Reply, ask, get, served
 from tests.support.worlds import reference_world
@@ -114,7 +114,7 @@ def test_a_service_behind_tls_tells_browsers_to_stay_there(behind_tls: str) -> N
 
 def test_an_endpoint_may_bring_a_policy_of_its_own() -> None:
     own = ((b"Content-Security-Policy", b"default-src 'self'"), (b"content-type", b"text/html"))
-    assert completed(own, security_headers()) == [
+    assert with_defaults(own, security_headers()) == [
         *own,
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"no-referrer"),

@@ -104,13 +104,17 @@ def _error(code: int, message: str, message_id: int | None = None) -> dict[str, 
             {},
             PING | {"method": 5},
             400,
-            _error(-32600, "The message must have a method, a string: only requests and notifications are taken.", 1),
+            _error(
+                -32600, "The message must have a method, a string: only requests and notifications are accepted.", 1
+            ),
         ),
         (
             {},
             {"jsonrpc": "2.0", "id": 1, "result": {}},
             400,
-            _error(-32600, "The message must have a method, a string: only requests and notifications are taken.", 1),
+            _error(
+                -32600, "The message must have a method, a string: only requests and notifications are accepted.", 1
+            ),
         ),
         (
             {},

@@ -1,11 +1,11 @@
-"""Only a call that is plain in every header and field takes the short way; the SDK judges every other message."""
+"""Only a call that is plain in every header and field takes the fast path; the SDK judges every other message."""
 
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from service.mcp_server.envelopes import Envelopes
+from service.mcp_server.request_meta import AcceptedMeta
 from tests.support.both_ways import ABOUT, MODERN, OLDER, plain_headers, plain_message, raw
 from tests.support.echoing import ECHO, Asked, answered, changed, dispatcher, plain
 
@@ -85,16 +85,16 @@ PLAIN: Final[dict[str, Asked]] = {
 
 @pytest.mark.rule("I3")
 @pytest.mark.parametrize("what", PLAIN)
-def test_what_is_plain_takes_the_short_way(tmp_path: Path, what: str) -> None:
+def test_what_is_plain_takes_the_fast_path(tmp_path: Path, what: str) -> None:
     answers, taken = answered(dispatcher(tmp_path, ECHO), PLAIN[what])
     ((short, sdk),) = answers
     assert (short, taken) == (sdk, 1)
 
 
-def test_only_so_many_envelopes_are_remembered() -> None:
-    envelopes = Envelopes()
+def test_the_number_of_cached_meta_objects_is_bounded() -> None:
+    accepted = AcceptedMeta()
     about = [{**ABOUT, "example.org/x": number} for number in range(300)]
-    assert all(envelopes.plain(MODERN, meta) for meta in about)
-    assert len(envelopes._known) == 256
-    assert all(envelopes.plain(MODERN, meta) for meta in about)
-    assert not envelopes.plain(MODERN, {**ABOUT, "example.org/x": "x" * 3_000})
+    assert all(accepted.accepts(MODERN, meta) for meta in about)
+    assert len(accepted._cached) == 256
+    assert all(accepted.accepts(MODERN, meta) for meta in about)
+    assert not accepted.accepts(MODERN, {**ABOUT, "example.org/x": "x" * 3_000})

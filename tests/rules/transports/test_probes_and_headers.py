@@ -14,7 +14,7 @@ from index_mappings.documents import Shop
 from index_mappings.generations import Stamp
 from service.app import create_app
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished, OtherSchema
-from service.search.protocol import Generations, Suggested, SuggestQuery, TypeaheadState
+from service.search.protocol import Generations, SuggestQuery, SuggestResult, TypeaheadState
 from service.search.reference.backend import ReferenceBackend
 from service.settings.service import Settings
 from tests.rules.transports.conftest import BUILT_AT, COMMIT
@@ -95,7 +95,7 @@ class RemovedSnapshot(ReferenceBackend):
     async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:  # noqa: ARG002 - as `Snapshot` has it
         raise GenerationGone(f"{SECRET} without {reference} and {offers} offers")
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         raise GenerationGone(f"{SECRET} without {query.text}")
 
 

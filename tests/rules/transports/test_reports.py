@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from service.redis.access import RedisAccess
-from service.reports.failures import Reason
 from service.reports.opening import QueueSettings
+from service.reports.protocol import Reason
 from tests.support.callers import issue
 from tests.support.real.disks import small_disk
 from tests.support.real.redis import RedisServer

@@ -61,13 +61,13 @@ def test_a_bad_line_is_answered_and_the_session_goes_on(index_directory: Path) -
             b'{"jsonrpc":"2.0","id":"x"}',
             "x",
             -32600,
-            "The message must have a method, a string: only requests and notifications are taken.",
+            "The message must have a method, a string: only requests and notifications are accepted.",
         ),
         (
             b'{"jsonrpc":"2.0","id":4,"method":"ping","result":{}}',
             4,
             -32600,
-            "The message must have no result and no error: only requests and notifications are taken.",
+            "The message must have no result and no error: only requests and notifications are accepted.",
         ),
         (
             b'{"jsonrpc":"2.0","id":3,"method":"ping","params":"' + b"x" * 200_000 + b'"}',

@@ -12,7 +12,7 @@ import service.suggest.responder
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.failures import BackendUnavailable, GenerationGone
-from service.search.protocol import Suggested, SuggestQuery
+from service.search.protocol import SuggestQuery, SuggestResult
 from service.search.reference.backend import ReferenceBackend
 from service.settings.service import Settings
 from service.suggest.query import ParsedQuery, parse
@@ -33,7 +33,7 @@ class Failing(ReferenceBackend):
         self._error = error
         self.searches = 0
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         del query
         self.searches += 1
         raise self._error

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from uvicorn.server import ServerState
 
 from service.app import create_app
-from service.http.bounded_endpoint import Gated
+from service.http.bounded_endpoint import BoundedEndpoint
 from service.limits.policy import QuotaClass
 from service.runtime.overload import Gate
 from service.server.http_server import HttpProtocol, server_config
@@ -210,7 +210,7 @@ def test_the_fast_path_ends_when_the_process_is_draining(index: Path) -> None:
         get(base, "/suggest?q=b")
         get(base, "/suggest?q=b")
         before = fast_path.answered
-        app.state.draining.begin()
+        app.state.draining.set()
         last = get(base, "/suggest?q=b")
     assert (last.status, last.headers["connection"], fast_path.answered - before) == (200, "close", 0)
 
@@ -225,7 +225,7 @@ def test_a_full_gate_refuses_alike_on_both_ways_and_lets_cached_responses_throug
         get(base, "/suggest?q=b")
         (route,) = [route for route in app.routes if isinstance(route, Route) and route.path == "/suggest"]
         # No place at all, on either way.
-        assert isinstance(route.endpoint, Gated)
+        assert isinstance(route.endpoint, BoundedEndpoint)
         fast_path.inner._gate = route.endpoint._gate = Gate(0)
         refused = [response_to(world, "/suggest?q=bo", {}, fast=way) for way in (True, False)]
         cached = response_to(world, "/suggest?q=b", {}, fast=True)

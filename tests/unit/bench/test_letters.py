@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.built_indices import Shops
 from bench.invented import invented_shops
 from bench.letters import CHARACTERS, Times, WrongTotalError, plain_totals, time_backend
-from bench.places import Shops
 from indexer.sinks.memory.sink import MemorySink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery

@@ -29,5 +29,5 @@ def test_a_name_that_is_nobodys_is_refused_and_all_names_are_told(only: list[str
 
 
 def test_somebody_must_be_left() -> None:
-    with pytest.raises(SystemExit, match="nobody is left"):
+    with pytest.raises(SystemExit, match="no system is left"):
         chosen(["bare"], ["bare"], "1g")

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.typeahead.contestant import Built, Contestant, Served, descendants
-from bench.typeahead.course import Course
-from bench.typeahead.load import Counted, Load, LoadError, NoAnswerYetError, Paced, Targets, checked, read_wrk
-from bench.typeahead.material import Material, prepared
-from bench.typeahead.paced import Pacer, due_times, in_turn, percentile, whole
-from bench.typeahead.results import Left
+from bench.typeahead.inputs import Inputs, prepared
+from bench.typeahead.load import Load, LoadError, NoAnswerYetError, Paced, Targets, WrkCounts, checked, read_wrk
+from bench.typeahead.paced import Pacer, due_times, percentile, sequential, whole
+from bench.typeahead.priorities import may_raise_priority, prioritised
+from bench.typeahead.procedure import Procedure
+from bench.typeahead.process_usage import memory
+from bench.typeahead.results import Unmeasured
 from bench.typeahead.run import Comparison
-from bench.typeahead.turns import its_turn, may_come_first
-from bench.typeahead.vitals import memory
-from bench.typeahead.workload import Typed
+from bench.typeahead.system import BuildStats, RunningServer, System, descendants
+from bench.typeahead.workload import TypedQuery
 
 COUNTED = (
     "Running 3s test @ http://127.0.0.1:1\n"
@@ -56,8 +56,8 @@ def server() -> Iterator[int]:
         thread.join()
 
 
-class Small(Contestant):
-    """A contestant in this process."""
+class Small(System):
+    """A system in this process."""
 
     about = "A server of the test."
 
@@ -72,35 +72,33 @@ class Small(Contestant):
     def version(self) -> str:
         return "1"
 
-    def build(self, corpus: Path, folder: Path) -> Built:
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
         (folder / "index").write_bytes(corpus.read_bytes())
-        return Built(1.0, 2.0)
+        return BuildStats(1.0, 2.0)
 
     @contextmanager
-    def serving(self, folder: Path) -> Iterator[Served]:
+    def serving(self, folder: Path) -> Iterator[RunningServer]:
         assert (folder / "index").exists()
         with server() as port:
-            yield Served(port, (os.getpid(),))
+            yield RunningServer(port, (os.getpid(),))
 
     def path(self, query: str, country: str | None, limit: int = 8) -> str:
         return super().path(query, country, limit).replace("/suggest", self._target)
 
 
-def compared(folder: Path, *contestants: Contestant) -> tuple[tuple[Left, ...], tuple[Left, ...], list[str]]:
+def compared(folder: Path, *systems: System) -> tuple[tuple[Unmeasured, ...], tuple[Unmeasured, ...], list[str]]:
     """Who was absent and who failed, and what was said; no round is measured."""
     corpus = folder / "corpus.ndjson"
     corpus.write_text("{}\n")
     said: list[str] = []
     load = Load(core=0, seconds=0.1, connections=2)
-    course = Course(min(os.sched_getaffinity(0)), load, 0, 0.0, quality=False, apart=False, say=said.append)
-    size = Comparison(course, folder, folder, Material(corpus, (Typed("ab"),), None)).measure(
-        contestants, 1, bare=False
-    )
+    course = Procedure(min(os.sched_getaffinity(0)), load, 0, 0.0, quality=False, apart=False, say=said.append)
+    size = Comparison(course, folder, folder, Inputs(corpus, (TypedQuery("ab"),), None)).measure(systems, 1, bare=False)
     return size.absent, size.failed, said
 
 
 def test_what_wrk_counted_is_read() -> None:
-    assert read_wrk(COUNTED) == Counted(400, 2.0, 1500.0)
+    assert read_wrk(COUNTED) == WrkCounts(400, 2.0, 1500.0)
     assert read_wrk(COUNTED).per_second == 200
 
 
@@ -119,10 +117,10 @@ def test_a_run_with_a_failure_is_no_run(printed: str, reason: str) -> None:
 
 
 def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    windows: list[Counted | None] = [None, None, *(Counted(2, 1.0, 100.0) for _ in range(11))]
+    windows: list[WrkCounts | None] = [None, None, *(WrkCounts(2, 1.0, 100.0) for _ in range(11))]
     begun: list[int] = []
 
-    def wrk(_load: Load, _port: int, _targets: Targets, start: int, _connections: int) -> Counted:
+    def wrk(_load: Load, _port: int, _targets: Targets, start: int, _connections: int) -> WrkCounts:
         begun.append(start)
         counted = windows.pop(0)
         if counted is None:
@@ -131,7 +129,7 @@ def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Load, "_wrk", wrk)
     targets = Targets(tmp_path / "targets", 22, 100.0)
-    Load(core=0, seconds=1.0, connections=2).warm_up(Served(1, ()), targets, 3.0, every=True)
+    Load(core=0, seconds=1.0, connections=2).warm_up(RunningServer(1, ()), targets, 3.0, every=True)
     assert (begun, windows) == ([0, 0, *range(0, 22, 2)], [])
 
 
@@ -150,9 +148,9 @@ def test_who_gets_faster_is_warmed_up_until_it_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rates: list[int], windows: int
 ) -> None:
     left = list(rates)
-    monkeypatch.setattr(Load, "_wrk", lambda *_asked: Counted(left.pop(0) * 10, 10.0, 100.0))
+    monkeypatch.setattr(Load, "_wrk", lambda *_asked: WrkCounts(left.pop(0) * 10, 10.0, 100.0))
     Load(core=0, seconds=10.0, connections=2).warm_up(
-        Served(1, ()), Targets(tmp_path / "targets", 8, 100.0), 5.0, every=False
+        RunningServer(1, ()), Targets(tmp_path / "targets", 8, 100.0), 5.0, every=False
     )
     assert len(rates) - len(left) == windows
 
@@ -160,31 +158,31 @@ def test_who_gets_faster_is_warmed_up_until_it_does_not(
 def test_who_is_to_be_warmed_up_for_longer_than_that_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     windows: list[None] = []
 
-    def wrk(*_asked: object) -> Counted:
+    def wrk(*_asked: object) -> WrkCounts:
         windows.append(None)
-        return Counted(round(1_000 * 1.06 ** len(windows)), 10.0, 100.0)
+        return WrkCounts(round(1_000 * 1.06 ** len(windows)), 10.0, 100.0)
 
     monkeypatch.setattr(Load, "_wrk", wrk)
     load, targets = Load(core=0, seconds=10.0, connections=2), Targets(tmp_path / "targets", 8, 100.0)
-    load.warm_up(Served(1, ()), targets, 300.0, every=False)
+    load.warm_up(RunningServer(1, ()), targets, 300.0, every=False)
     # The last one is over when the time is.
     assert len(windows) == 31
 
 
 def test_who_never_answers_is_not_warmed_up_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrk(*_asked: object) -> Counted:
+    def wrk(*_asked: object) -> WrkCounts:
         raise NoAnswerYetError("nothing")
 
     monkeypatch.setattr(Load, "_wrk", wrk)
     targets = Targets(tmp_path / "targets", 8, 100.0)
     load = Load(core=0, seconds=10.0, connections=2)
-    load.warm_up(Served(1, ()), targets, 30.0, every=False)
+    load.warm_up(RunningServer(1, ()), targets, 30.0, every=False)
     with pytest.raises(LoadError, match="8 of 8 were not asked for within 190 s"):
-        load.warm_up(Served(1, ()), targets, 30.0, every=True)
+        load.warm_up(RunningServer(1, ()), targets, 30.0, every=True)
 
 
 def test_answers_of_another_size_are_no_answers() -> None:
-    counted = Counted(10, 1.0, 1500.0)
+    counted = WrkCounts(10, 1.0, 1500.0)
     assert checked(counted, 1400.0) is counted
     with pytest.raises(LoadError, match="answers of 1500 bytes on average, where the probe had 300"):
         checked(counted, 300.0)
@@ -232,14 +230,14 @@ def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: i
 def test_one_caller_asks_when_it_has_been_answered(target: str, all_refused: bool) -> None:  # noqa: FBT001 - a case
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with server() as port:
-        told = in_turn(port, [request], seconds=0.2)
+        told = sequential(port, [request], seconds=0.2)
     assert (told.refused > 0, told.asked == told.achieved) == (all_refused, True)
     assert told.p99_us >= told.p50_us > 0
 
 
 def test_a_rate_is_kept_within_a_twentieth() -> None:
-    assert Paced(100.0, 96.0, 1.0, 2.0).kept
-    assert not Paced(100.0, 94.0, 1.0, 2.0).kept
+    assert Paced(100.0, 96.0, 1.0, 2.0).on_rate
+    assert not Paced(100.0, 94.0, 1.0, 2.0).on_rate
 
 
 def test_who_is_not_asked_has_what_is_left_of_the_core() -> None:
@@ -248,32 +246,32 @@ def test_who_is_not_asked_has_what_is_left_of_the_core() -> None:
         subprocess.Popen(command, stdin=subprocess.PIPE) as asked,
         subprocess.Popen(command, stdin=subprocess.PIPE) as other,
     ):
-        every = [Served(0, (asked.pid,)), Served(0, (other.pid,))]
-        with its_turn(every[0], every):
+        every = [RunningServer(0, (asked.pid,)), RunningServer(0, (other.pid,))]
+        with prioritised(every[0], every):
             meanwhile = [os.sched_getscheduler(one.pid) for one in (asked, other)]
         afterwards = [os.sched_getscheduler(one.pid) for one in (asked, other)]
         for one in (asked, other):
             one.communicate()
-    assert meanwhile == [os.SCHED_OTHER, os.SCHED_IDLE if may_come_first() else os.SCHED_OTHER]
+    assert meanwhile == [os.SCHED_OTHER, os.SCHED_IDLE if may_raise_priority() else os.SCHED_OTHER]
     assert afterwards == [os.SCHED_OTHER, os.SCHED_OTHER]
 
 
 def test_descendants_and_their_memory_are_counted() -> None:
-    alone = memory(Served(0, (os.getpid(),))).rss_mb
+    alone = memory(RunningServer(0, (os.getpid(),))).rss_mb
     command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
         assert set(descendants((os.getpid(), child.pid))) >= {os.getpid(), child.pid}
         assert descendants((os.getpid(),)).count(child.pid) == 1
-        assert memory(Served(0, (os.getpid(),))).rss_mb > alone
+        assert memory(RunningServer(0, (os.getpid(),))).rss_mb > alone
         child.communicate()
     assert child.pid not in descendants((os.getpid(),))
 
 
 def test_who_cannot_run_is_named_with_the_reason(tmp_path: Path) -> None:
     absent, failed, said = compared(tmp_path, Small("gone", absent="no such program: install it"))
-    assert (absent, failed) == ((Left("gone", "no such program: install it"),), ())
+    assert (absent, failed) == ((Unmeasured("gone", "no such program: install it"),), ())
     assert said == ["ABSENT gone: no such program: install it"]
 
 

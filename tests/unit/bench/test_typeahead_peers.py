@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from opensearchpy import OpenSearch
 
-from bench.typeahead.contestant import Contestant, descendants
 from bench.typeahead.peers import PEERS
 from bench.typeahead.peers.folding import fold, host_of
-from bench.typeahead.peers.lines import public_shops
 from bench.typeahead.peers.opensearch_raw import OpenSearchAsYouType, OpenSearchCompletion, RawOpenSearch
+from bench.typeahead.peers.shops import public_shops
+from bench.typeahead.system import System, descendants
 from tests.support.catalogues import shop, write_catalogue
 
 COMPILED = "sonic"
@@ -50,7 +50,7 @@ Ask = Callable[..., list[str]]
 
 @pytest.mark.parametrize("kind", [peer for peer in PEERS if peer not in OVER_OPENSEARCH], ids=lambda kind: kind.name)
 def test_a_peer_answers_with_the_right_shop_first(
-    kind: type[Contestant], tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+    kind: type[System], tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     peer = kind()
     if (absent := peer.missing()) is not None:
@@ -89,7 +89,7 @@ def test_a_raw_opensearch_answers_with_the_right_shop_first(
 def test_only_public_shops_are_read_the_most_popular_first(tmp_path: Path) -> None:
     shops = public_shops(_corpus(tmp_path))
     assert [shop.name for shop in shops[:3]] == ["Kettle of Fish", "Northwind Lamps", "Marble Arch"]
-    assert [shop.place for shop in shops] == list(range(1, len(SHOPS)))
+    assert [shop.pop_rank for shop in shops] == list(range(1, len(SHOPS)))
     by_name = {shop.name: shop for shop in shops}
     assert "Hidden Lighthouse" not in by_name
     assert (by_name["Marble & Oak"].countries, by_name["Marble Hall"].countries) == (("DE",), ())
@@ -122,7 +122,7 @@ def _corpus(folder: Path) -> Path:
     return write_catalogue(folder / "shops.ndjson", SHOPS)
 
 
-def _check(peer: Contestant, ask: Ask) -> None:
+def _check(peer: System, ask: Ask) -> None:
     unanswered = UNANSWERED.get(peer.name, [])
     expected = {typed: [] if typed in unanswered else [shop_id] for typed, shop_id in FIRST.items()}
     assert {typed: ask(typed)[:1] for typed in FIRST} == expected
@@ -132,7 +132,7 @@ def _check(peer: Contestant, ask: Ask) -> None:
 
 
 @contextmanager
-def _asking(peer: Contestant, port: int) -> Iterator[Ask]:
+def _asking(peer: System, port: int) -> Iterator[Ask]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
 
     def ask(typed: str, country: str | None = None) -> list[str]:

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from bench.typeahead.chart import draw
-from bench.typeahead.contestant import Built, Role
+from bench.typeahead.findings import ahead, findings, main_size
 from bench.typeahead.load import Paced
-from bench.typeahead.quality import Judged
+from bench.typeahead.process_usage import Memory
+from bench.typeahead.quality import QualityScores
 from bench.typeahead.report import BEGIN, END, page, put, table
-from bench.typeahead.results import Claim, Left, Report, Result, Round, Size, read, write
-from bench.typeahead.shown import ahead, findings, main_size
-from bench.typeahead.vitals import Memory
+from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured, read, write
+from bench.typeahead.system import BuildStats, Role
 from tests.engines.relevance.metrics import Quality
 
-GOOD = Judged({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)
+GOOD = QualityScores({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)
 
 TIMES = "by processor time it would be"
 RATIO = "p99 is 3.0 times its p50, under 5 wanted (the bare server at its half load: 3.0, p99 0.09 ms)."
@@ -26,8 +26,8 @@ def measured(per_second: float, p50_us: float, p99_us: float, *, paced: Paced | 
     return Round(per_second, 1e6 / per_second, 5e5 / per_second, p50_us, p99_us, half, half)
 
 
-def result(name: str, role: Role, *rounds: Round, quality: Judged | None = None) -> Result:
-    return Result(name, role, "About.", "1.2", Built(2.5, 40.0), 970.0, rounds, Memory(120.0, 100.0), quality)
+def result(name: str, role: Role, *rounds: Round, quality: QualityScores | None = None) -> Result:
+    return Result(name, role, "About.", "1.2", BuildStats(2.5, 40.0), 970.0, rounds, Memory(120.0, 100.0), quality)
 
 
 OURS = result("embedded-cold", Role.OURS, measured(9000, 100, 180), measured(10_000, 110, 170), quality=GOOD)
@@ -59,7 +59,7 @@ def test_a_paced_round_counts_if_its_rate_was_kept_and_about_half() -> None:
 
 
 def test_a_report_is_kept_and_read_again(tmp_path: Path) -> None:
-    whole = report(replace(size(OURS, PEER), absent=(Left("sonic", "no crate"),)))
+    whole = report(replace(size(OURS, PEER), absent=(Unmeasured("sonic", "no crate"),)))
     write(whole, tmp_path / "report.json")
     assert read(tmp_path / "report.json") == whole
 
@@ -75,13 +75,13 @@ def test_what_was_to_be_shown_is_computed() -> None:
         "HELD: embedded-cold is ahead of every peer (1 took part) on requests a second and p99 at 100,000 shops.",
         "HELD: embedded-warm is ahead of every peer (1 took part) on requests a second and p99 at 100,000 shops.",
         "HELD: success@8 of embedded-cold, embedded-warm: exact_name 1.000; at least 0.97 each wanted.",
-        "HELD: embedded-cold, embedded-warm: in no class below the best peer, no more key presses.",
+        "HELD: embedded-cold, embedded-warm: in no class below the best peer, no more keystrokes.",
     ]
 
 
 def test_what_does_not_hold_is_said_with_its_figures() -> None:
     slow = result("embedded-cold", Role.OURS, measured(1_000, 500, 1_000), quality=GOOD)
-    better = Judged({"exact_name": Quality(10, 1.0, 1.0, 1.0), "prefix": Quality(10, 0.4, 0.7, 0.5)}, 3.0)
+    better = QualityScores({"exact_name": Quality(10, 1.0, 1.0, 1.0), "prefix": Quality(10, 0.4, 0.7, 0.5)}, 3.0)
     told = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
     assert told[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
     assert told[-3] == (
@@ -90,8 +90,8 @@ def test_what_does_not_hold_is_said_with_its_figures() -> None:
     )
     assert told[-2] == "HELD: success@8 of embedded-cold: exact_name 1.000; at least 0.97 each wanted."
     assert told[-1] == (
-        "**NOT HELD**: embedded-cold: in no class below the best peer, no more key presses; success@8 of prefix: "
-        "tantivy 0.700, it 0.600; success@1 of exact_name: tantivy 1.000, it 0.900; key presses: tantivy 3.00, it 3.50."
+        "**NOT HELD**: embedded-cold: in no class below the best peer, no more keystrokes; success@8 of prefix: "
+        "tantivy 0.700, it 0.600; success@1 of exact_name: tantivy 1.000, it 0.900; keystrokes: tantivy 3.00, it 3.50."
     )
 
 
@@ -115,8 +115,8 @@ def test_nobody_is_ahead_of_who_is_first() -> None:
 def test_the_tables_name_everybody_and_who_is_not_there() -> None:
     whole = replace(
         size(OURS, WARM, PEER, BARE),
-        absent=(Left("sonic", "no crate"),),
-        failed=(Left("orama", "answered 500\nat x"),),
+        absent=(Unmeasured("sonic", "no crate"),),
+        failed=(Unmeasured("orama", "answered 500\nat x"),),
     )
     told = page(report(whole)).splitlines()
     assert (
@@ -124,7 +124,7 @@ def test_the_tables_name_everybody_and_who_is_not_there() -> None:
     ) in told
     assert "| class | embedded-cold, embedded-warm | tantivy |" in told
     assert "| prefix | 0.600 (0.500) | 0.600 (0.500) |" in told
-    assert "| key presses | 3.50 | 4.00 |" in told
+    assert "| keystrokes | 3.50 | 4.00 |" in told
     assert "**sonic** not on this machine: no crate" in told
     assert "**orama** FAILED: answered 500" in told
 

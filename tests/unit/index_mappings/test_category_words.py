@@ -2,7 +2,7 @@
 
 import pytest
 
-from index_mappings.category_words import category_words
+from index_mappings.forms import category_words
 from index_mappings.text import words_of
 
 

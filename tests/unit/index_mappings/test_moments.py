@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_moment, wire_moment
+from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp, wire_timestamp
 
 # Away from the ends of the calendar, so that every zone has a date for them.
 moments = st.integers(-62_000_000_000_000_000, 253_000_000_000_000_000).map(
@@ -25,7 +25,7 @@ def test_moments_compare_like_their_numbers_and_no_number_is_beyond_an_open_end(
 @given(moments, st.integers(-1_439, 1_439))
 def test_a_moment_is_told_in_utc_whatever_its_zone_and_reads_back_exactly(moment: datetime, minutes: int) -> None:
     elsewhere = moment.astimezone(timezone(timedelta(minutes=minutes)))
-    told = wire_moment(elsewhere)
+    told = wire_timestamp(elsewhere)
     assert told.endswith("Z")
     assert datetime.fromisoformat(told) == moment
 
@@ -33,7 +33,7 @@ def test_a_moment_is_told_in_utc_whatever_its_zone_and_reads_back_exactly(moment
 @pytest.mark.rule("A4")
 def test_a_fraction_is_told_only_where_there_is_one() -> None:
     noon = datetime(2031, 5, 6, 12, tzinfo=UTC)
-    assert [optional_moment(moment) for moment in (noon, noon.replace(microsecond=50), None)] == [
+    assert [optional_timestamp(moment) for moment in (noon, noon.replace(microsecond=50), None)] == [
         "2031-05-06T12:00:00Z",
         "2031-05-06T12:00:00.000050Z",
         None,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from index_mappings.countries import COUNTRY_CODES
-from index_mappings.regions import GROUPS, WORLDWIDE, covers, is_destination_group
+from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, covers, is_destination_group
 
 
 @pytest.mark.rule("A7")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.rule("M1")
 @given(st.lists(RANKS, unique=True), st.lists(RANKS, unique=True), st.integers(1, 3))
 def test_a_lower_band_is_always_a_better_rank(built: list[str], added: list[str], width: int) -> None:
     bands = Bands(width)
-    placed = [(bands.place(rank), rank) for rank in built]
+    placed = [(bands.assign(rank), rank) for rank in built]
     placed += [(bands.of(rank), rank) for rank in added]
     wrong = [(one, other) for one in placed for other in placed if one[0] < other[0] and one[1] >= other[1]]
     assert wrong == []
@@ -26,20 +26,20 @@ def test_a_lower_band_is_always_a_better_rank(built: list[str], added: list[str]
 @given(st.lists(RANKS, unique=True), st.integers(1, 3))
 def test_a_document_keeps_the_band_that_it_was_built_with(built: list[str], width: int) -> None:
     bands = Bands(width)
-    placed = [bands.place(rank) for rank in built]
+    placed = [bands.assign(rank) for rank in built]
     assert [bands.of(rank) for rank in built] == placed
 
 
 def test_documents_in_the_order_of_their_ranks_make_even_bands() -> None:
     bands = Bands(width=2)
-    assert [bands.place(rank) for rank in "abcdefg"] == [0, 0, 1, 1, 2, 2, 3]
+    assert [bands.assign(rank) for rank in "abcdefg"] == [0, 0, 1, 1, 2, 2, 3]
     assert [bands.of(rank) for rank in ("A", "bb", "c", "cc", "z")] == [0, 0, 1, 1, 3]
 
 
 def test_bands_that_were_written_down_are_the_same_when_read(tmp_path: Path) -> None:
     bands = Bands(width=1)
     for rank in ("a", "c", "e"):
-        bands.place(rank)
+        bands.assign(rank)
     bands.write(tmp_path / "anchors.json")
     read = Bands.read(tmp_path / "anchors.json")
     assert [read.of(rank) for rank in "abcdef"] == [bands.of(rank) for rank in "abcdef"]

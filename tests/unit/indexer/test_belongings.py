@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 from pydantic import ValidationError
 
+from index_mappings.documents import TRUST_KINDS
 from index_mappings.strict_json import strict_loads
-from index_mappings.trust import TRUST_KINDS
 from indexer.records.related import RECORDS, CouponRecord, OfferRecord
 from indexer.records.shop import Record, reasons
 from indexer.records.values import CURRENCIES

@@ -11,7 +11,7 @@ import pytest
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import is_generation
 from indexer.jobs.build import BuildOptions, BuildSummary, build
-from indexer.jobs.catching_up import CaughtUp
+from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import LISTED, InvalidRecordsError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
@@ -81,7 +81,7 @@ def test_a_build_publishes_public_shops_that_won_their_domain_and_tells_the_rest
         superseded=1,
         lost_domain=1,
         disputed_categories=0,
-        changes=CaughtUp(0, 0, 0),
+        changes=ChangeCounts(0, 0, 0),
         notes=("shops.ndjson:6: left out, its domain belongs to the shop of line 1",),
         problems=summary.problems,
         removed=(),

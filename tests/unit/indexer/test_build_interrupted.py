@@ -18,7 +18,8 @@ from indexer.records.problems import ProblemLog
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter
 from indexer.sinks.failures import SinkError
-from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import AnyRecord, NumberedRecord
 from indexer.state.states import States
 from tests.support.catalogues import build_into, shop, write_catalogue
 
@@ -30,7 +31,7 @@ class InterruptedSource(NdjsonCatalogue):
 
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
-    ) -> Iterator[Read[AnyRecord]]:
+    ) -> Iterator[NumberedRecord[AnyRecord]]:
         yield next(super().records(kind, model, problems, advance))
         raise KeyboardInterrupt
 
@@ -157,7 +158,7 @@ def test_a_build_that_is_interrupted_leaves_the_states_of_the_generations_that_a
     tmp_path: Path, catalogue: Path, moment: str
 ) -> None:
     sink = InterruptedSink(tmp_path / "index", "never")
-    states = States(tmp_path / "state", sink.place)
+    states = States(tmp_path / "state", sink.location)
     live = build(NdjsonCatalogue(catalogue), sink, states).stamp
     with pytest.raises(KeyboardInterrupt):
         build(NdjsonCatalogue(catalogue), InterruptedSink(tmp_path / "index", moment), states)

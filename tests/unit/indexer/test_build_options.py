@@ -1,4 +1,4 @@
-"""What a build does when it is told to: the shrink guard, a rehearsal, golden queries, forgetting (G2, G3)."""
+"""What a build does when it is told to: the shrink guard, a rehearsal, acceptance queries, forgetting (G2, G3)."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ import pytest
 
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build
-from indexer.jobs.catching_up import CaughtUp
+from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.embedded.writing import EmbeddedEditor
@@ -29,7 +29,7 @@ class Operator:
     def __init__(self, folder: Path, sink: EmbeddedSink | None = None) -> None:
         self.folder = folder
         self.sink = sink or EmbeddedSink(folder / "index")
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
 
     def build(self, shops: Iterable[dict[str, Any]], options: BuildOptions | None = None) -> BuildSummary:
         path = write_catalogue_directory(self.folder / "catalogue", shops=shops, coupons=[coupon("A", "s0")])
@@ -67,10 +67,10 @@ def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: 
 @pytest.mark.parametrize(
     ("left", "options", "told"),
     [
-        (7, BuildOptions(), "7 public shops are left of 10, and no more than 20% may be lost"),
-        (4, BuildOptions(most_shrink=0.5), "4 public shops are left of 10, and no more than 50% may be lost"),
-        (9, BuildOptions(most_shrink=0), "9 public shops are left of 10, and no more than 0% may be lost"),
-        (0, BuildOptions(), "0 public shops are left of 10, and no more than 20% may be lost"),
+        (7, BuildOptions(), "7 of 10 public shops remain, and at most 20% may be lost"),
+        (4, BuildOptions(most_shrink=0.5), "4 of 10 public shops remain, and at most 50% may be lost"),
+        (9, BuildOptions(most_shrink=0), "9 of 10 public shops remain, and at most 0% may be lost"),
+        (0, BuildOptions(), "0 of 10 public shops remain, and at most 20% may be lost"),
     ],
 )
 def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone(
@@ -107,7 +107,7 @@ def test_a_build_of_no_public_shop_is_refused_unless_it_is_allowed_or_a_rehearsa
     with pytest.raises(CatalogueError) as refused:
         operator.build(shops)
     assert str(refused.value) == (
-        "the catalogue has no public shop: look at it, or publish a directory without shops by --allow-empty"
+        "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
     )
     assert operator.there() == ([], [])
     assert operator.build(shops, BuildOptions(dry_run=True)).published is False
@@ -132,7 +132,7 @@ def test_to_lose_all_shops_has_to_be_allowed_in_both_ways(operator: Operator) ->
 def test_shops_that_changes_hide_count_as_lost(operator: Operator) -> None:
     live = operator.build(TEN).stamp
     operator.change(*(_hidden(number) for number in range(3)))
-    with pytest.raises(ShrinkError, match="7 public shops are left of 10"):
+    with pytest.raises(ShrinkError, match="7 of 10 public shops remain"):
         operator.build(TEN)
     assert operator.there() == ([live.generation], [live.generation])
 
@@ -165,13 +165,13 @@ def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
     live = operator.build(TEN).stamp
     sink.operator, sink.late = operator, [_hidden(number) for number in range(hidden)]
     if refused:
-        with pytest.raises(ShrinkError, match="7 public shops are left of 10"):
+        with pytest.raises(ShrinkError, match="7 of 10 public shops remain"):
             operator.build(TEN)
         assert operator.there() == ([live.generation], [live.generation])
         return
     summary = operator.build(TEN)
     assert (summary.stamp.counts["shops"], summary.stamp.sequence, sink.live()) == (8, 2, summary.stamp)
-    assert summary.changes == CaughtUp(2, 0, 0, written=1, removed=5, updates=1)
+    assert summary.changes == ChangeCounts(2, 0, 0, written=1, removed=5, updates=1)
     assert [key for key, _ in sink.edit(summary.stamp.generation).scan("shops")] == [f"s{n}" for n in range(2, 10)]
 
 
@@ -203,11 +203,11 @@ def test_golden_queries_are_asked_of_the_sealed_generation_and_stop_it_when_they
         raise SinkError("an answer was wrong")
 
     with pytest.raises(SinkError, match="an answer was wrong"):
-        operator.build(TEN[:9], BuildOptions(golden=fail))
+        operator.build(TEN[:9], BuildOptions(acceptance=fail))
     assert [(stamp.counts["shops"], shown) for stamp, shown in asked] == [(9, live)]
     assert operator.there() == ([live.generation], [live.generation])
     heard: list[Stamp] = []
-    assert operator.build(TEN[:9], BuildOptions(golden=heard.append)).stamp == heard[0]
+    assert operator.build(TEN[:9], BuildOptions(acceptance=heard.append)).stamp == heard[0]
 
 
 @pytest.mark.rule("G3")

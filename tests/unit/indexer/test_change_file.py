@@ -31,7 +31,7 @@ def _append(path: Path, content: bytes) -> None:
 
 def _keys(batch: ChangeBatch) -> list[tuple[str, str]]:
     """Places and keys of the changes."""
-    return [(change.place.rpartition(":")[2], change.key) for change in batch.changes]
+    return [(change.location.rpartition(":")[2], change.key) for change in batch.changes]
 
 
 def _read(path: Path, position: str | None = None, most: int = 100) -> tuple[list[tuple[str, str]], str | None, bool]:

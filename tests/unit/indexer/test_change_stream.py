@@ -76,7 +76,11 @@ def test_a_stream_ends_when_it_was_closed_and_everything_was_read_its_unfinished
     pipe.producer.write(b"\xef\xbb\xbf" + _delete("a") + b"\r\n" + b"torn\n" + _delete("b") + _delete("c")[:-1])
     pipe.producer.close()
     changes, refused = pipe.until(lambda: pipe.source.ended, most=1)
-    assert [(change.place, change.key) for change in changes] == [("stdin:1", "a"), ("stdin:4", "b"), ("stdin:5", "c")]
+    assert [(change.location, change.key) for change in changes] == [
+        ("stdin:1", "a"),
+        ("stdin:4", "b"),
+        ("stdin:5", "c"),
+    ]
     assert refused == [RefusedChange("stdin:3", ("the line is not valid JSON",), "torn")]
     last = pipe.source.read(None, 5)
     assert (last.changes, last.refused, last.position, last.more) == ((), (), None, False)
@@ -94,7 +98,7 @@ def test_a_line_beyond_a_mebibyte_is_refused_and_the_next_one_is_read(pipe: Pipe
     changes, refused = pipe.until(lambda: pipe.source.ended)
     writer.join()
     reasons = (f"the line is longer than {MAX_LINE} bytes",)
-    assert [(change.place, change.key) for change in changes] == [("stdin:2", "a")]
+    assert [(change.location, change.key) for change in changes] == [("stdin:2", "a")]
     assert refused == [
         RefusedChange(f"stdin:{number}", reasons, sign * BEGINNING) for number, sign in ((1, "x"), (3, "y"))
     ]
@@ -117,7 +121,7 @@ def test_a_producer_waits_while_nobody_reads_and_loses_nothing(pipe: Pipe) -> No
     writer.join()
     # The queue holds 4 MiB and the pipe a little.
     assert 100 < held < 700
-    assert (len(changes), refused, changes[-1].place) == (count, [], f"stdin:{count}")
+    assert (len(changes), refused, changes[-1].location) == (count, [], f"stdin:{count}")
 
 
 def _steady(count: Callable[[], int]) -> int:
@@ -171,7 +175,7 @@ def test_a_program_that_reads_its_standard_input_so_ends_cleanly_while_the_produ
         "source = ChangeStream(sys.stdin.buffer, 'stdin')\n"
         "while not (batch := source.read(None, 5)).changes:\n"
         "    time.sleep(0.01)\n"
-        "print(batch.changes[0].place, batch.changes[0].key, flush=True)\n"
+        "print(batch.changes[0].location, batch.changes[0].key, flush=True)\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

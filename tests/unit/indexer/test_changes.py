@@ -51,7 +51,7 @@ def _change(text: bytes, *, lenient: bool = False) -> Change:
 def _refused(text: bytes, *, lenient: bool = False) -> tuple[str, ...]:
     refused = read_change(text, "changes.ndjson:7", lenient=lenient)
     assert isinstance(refused, RefusedChange), refused
-    assert (refused.place, refused.raw) == ("changes.ndjson:7", text.decode())
+    assert (refused.location, refused.raw) == ("changes.ndjson:7", text.decode())
     return refused.reasons
 
 
@@ -141,7 +141,7 @@ def test_the_order_of_a_delete_is_its_version_else_its_moment() -> None:
             _upsert(version=3, record=shop("Oak", version=4)),
             ("version must be the same in the change and in its record",),
         ),
-        (_upsert(version=3, updated_at=MOMENT), ("updated_at must stand in the record of an upsert",)),
+        (_upsert(version=3, updated_at=MOMENT), ("updated_at must be in the record of an upsert",)),
         (_delete(version=-1), ("version must be at least 0",)),
         (_delete(version=2**63), ("version must be at most 9223372036854775807",)),
         (_delete(version=1.0), ("version must be a whole number",)),
@@ -239,7 +239,7 @@ def test_a_batch_ends_at_four_mebibytes_however_many_lines_were_asked_for() -> N
         return True
 
     changes, refused = gather(cutter, refill, "in", 1_000, lenient=False)
-    assert ([change.place for change in changes], refused) == ([f"in:{number}" for number in range(1, 65)], ())
+    assert ([change.location for change in changes], refused) == ([f"in:{number}" for number in range(1, 65)], ())
 
 
 def _cut(cutter: LineCutter) -> list[Line]:
@@ -286,6 +286,6 @@ def test_lines_are_the_same_in_whatever_pieces_they_come(
         cutter.feed(content[taken:end])
         taken = end
         lines += _cut(cutter)
-        cutter = LineCutter(cutter.number, skipping=cutter.skipping, longest=10) if not cutter._left else cutter
+        cutter = LineCutter(cutter.number, skipping=cutter.skipping, longest=10) if not cutter._remaining else cutter
     cutter.end()
     assert lines + _cut(cutter) == expected

@@ -40,7 +40,7 @@ def test_a_build_is_exit_code_0_and_tells_the_generation_and_the_numbers(tmp_pat
     published, read = done.stdout.splitlines()
     assert published.startswith(f"Published generation {live.generation if live else ''} in ")
     assert published.endswith(" s: 1 shops, 1 categories, 0 coupons, 0 offers, 1 facts.")
-    assert read == ("Read 2 shops: 1 not public, 0 superseded, 0 without their domain; 0 bad records passed over.")
+    assert read == ("Read 2 shops: 1 not public, 0 superseded, 0 without their domain; 0 bad records skipped.")
     assert done.stderr.startswith("Reading shops: ")
 
 
@@ -124,7 +124,7 @@ def test_more_than_a_hundred_problems_are_counted_and_a_hundred_listed(tmp_path:
     listed = [line for line in done.stderr.splitlines() if line.endswith("popularity must be at least 0")]
     assert (done.exit_code, len(listed)) == (0, 100)
     assert "... and 3 more problems\n" in done.stderr
-    assert "103 bad records passed over." in done.stdout
+    assert "103 bad records skipped." in done.stdout
 
 
 def test_unknown_fields_are_passed_over_when_lenient(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(
     done = _run(tmp_path, *arguments, environment=environment)
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == (
-        "Nothing was published: the catalogue has no public shop: look at it, or publish a directory without shops by"
+        "Nothing was published: the catalogue has no public shop: check it, or publish a directory without shops by"
         " --allow-empty."
     )
     for more in ("--dry-run", "--allow-empty"):

@@ -75,7 +75,7 @@ def test_a_refused_change_is_kept_as_it_came(tmp_path: Path) -> None:
             "id": None,
             "status": None,
             "reason": "id: is missing; name: is missing",
-            "place": "changes.ndjson:7",
+            "location": "changes.ndjson:7",
             "document": '{"half": "\ud83d',
         }
     ]

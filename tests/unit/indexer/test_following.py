@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from indexer.jobs.build import build
-from indexer.jobs.catching_up import CaughtUp
 from indexer.jobs.following import Following, FollowOptions
+from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -31,7 +31,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "catalogue"
         self.sink = MemorySink()
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
         write_catalogue_directory(self.folder, shops=[shop("Lamp", id="lamp")])
         self.build()
 
@@ -46,9 +46,9 @@ class World:
     def changes(self) -> ChangeFile:
         return ChangeFile(self.folder / "changes.ndjson")
 
-    def following(self, tell: Callable[[CaughtUp], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
+    def following(self, tell: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
         chosen = FollowOptions(**{"interval": 0.01, **options})
-        return Following(self.sink, self.states, self.changes(), chosen, tell=tell)
+        return Following(self.sink, self.states, self.changes(), chosen, on_batch=tell)
 
     def names(self) -> list[str]:
         return sorted(found.name for found in self.sink.documents["shops"])
@@ -94,7 +94,7 @@ def _until(what: Callable[[], bool]) -> None:
 def test_once_applies_all_that_is_there_in_micro_batches_and_ends(world: World) -> None:
     for number in range(7):
         world.add(f"Shop{number}", number)
-    told: list[CaughtUp] = []
+    told: list[ChangeCounts] = []
     summary = world.following(told.append, once=True, micro_batch=3).run(threading.Event())
     live = world.sink.live()
     assert live is not None
@@ -112,7 +112,7 @@ def test_changes_are_applied_as_they_come_until_it_is_told_to_stop(world: World)
         world.add(f"Shop{number}", number)
         _until(lambda number=number: f"Shop{number}" in world.names())  # type: ignore[misc]
     summary = running.end()
-    assert getattr(summary, "changes", None) == CaughtUp(3, 0, 0, written=9, updates=3)
+    assert getattr(summary, "changes", None) == ChangeCounts(3, 0, 0, written=9, updates=3)
 
 
 @pytest.mark.rule("G4")
@@ -158,11 +158,11 @@ class Troubled:
             raise CatalogueError("the disk is away")
         return self._inner.read(position, most)
 
-    def whereabouts(self, position: str | None) -> str | None:
-        return self._inner.whereabouts(position)
+    def describe_position(self, position: str | None) -> str | None:
+        return self._inner.describe_position(position)
 
-    def waiting(self, position: str | None) -> int | None:
-        return self._inner.waiting(position)
+    def backlog(self, position: str | None) -> int | None:
+        return self._inner.backlog(position)
 
     def close(self) -> None:
         self._inner.close()
@@ -175,7 +175,7 @@ def test_what_fails_is_tried_again_and_counted(world: World, caplog: pytest.LogC
     running = Running(Following(world.sink, world.states, troubled, FollowOptions(interval=0.01)))
     _until(lambda: world.names() == ["Book", "Lamp"])
     assert getattr(running.end(), "failures", None) == 3
-    assert caplog.text.count("following failed and is tried again in ") == 3
+    assert caplog.text.count("following failed and is retried in ") == 3
 
 
 def test_once_raises_what_fails(world: World) -> None:
@@ -189,7 +189,7 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
     live = world.sink.live()
     assert live is not None
     world.states.drop(live.generation)
-    with pytest.raises(StateError, match=r"the state of the live generation is lost .*: build anew"):
+    with pytest.raises(StateError, match=r"the state of the live generation is lost .*: build again"):
         world.following().run(threading.Event())
     world.build()
     world.add("Book", 1)
@@ -199,8 +199,8 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
 
 def test_nothing_published_is_nothing_to_follow(tmp_path: Path) -> None:
     sink = MemorySink()
-    following = Following(sink, States(tmp_path / "state", sink.place), None, FollowOptions(once=True))
-    with pytest.raises(StateError, match="nothing is published that could follow: build first"):
+    following = Following(sink, States(tmp_path / "state", sink.location), None, FollowOptions(once=True))
+    with pytest.raises(StateError, match="no generation is live: build one first"):
         following.run(threading.Event())
 
 

@@ -73,7 +73,7 @@ def test_a_full_disk_is_known_from_the_system_from_sqlite_and_from_an_engines_te
 @pytest.mark.rule("G3")
 def test_taking_over_a_former_state_without_space_advises_to_free_some_not_to_forget_it(tmp_path: Path) -> None:
     sink = MemorySink()
-    states = States(tmp_path / "state", sink.place)
+    states = States(tmp_path / "state", sink.location)
     catalogue = write_catalogue_directory(tmp_path / "catalogue", shops=[shop("Shop", id="s")])
     changes = [{"op": "upsert", "type": "shops", "record": record, "version": 5} for record in MANY]
     write_catalogue(catalogue / "changes.ndjson", changes)
@@ -100,7 +100,7 @@ def test_a_build_without_space_is_exit_code_3_in_one_sentence_and_leaves_the_liv
         done = CliRunner().invoke(index, command, env=environment)
     assert (done.exit_code, done.stdout) == (3, "")
     assert done.stderr.splitlines()[-1] == (
-        "Nothing was published: a disk is full: free space where the index and the state are kept, and try again."
+        "Nothing was published: a disk is full: free space where the index and the state are stored, and try again."
     )
     assert EmbeddedSink(tmp_path / "index").live() == live
     assert sorted(tmp_path.rglob("*.sqlite")) == states
@@ -137,7 +137,7 @@ class _FreeingStop(threading.Event):
 
 def _followed(tmp_path: Path, **options: Any) -> tuple[Following, _Filling, MemorySink]:  # noqa: ANN401 - options
     sink = MemorySink()
-    states = _Filling(tmp_path / "state", sink.place)
+    states = _Filling(tmp_path / "state", sink.location)
     build(NdjsonCatalogue(write_catalogue(tmp_path / "shops.ndjson", MANY)), sink, states)
     changes = tmp_path / "changes.ndjson"
     renamed = [{**record, "name": record["name"] + " renamed" + "x" * 200} for record in MANY]
@@ -154,8 +154,8 @@ def test_following_without_space_tries_again_and_loses_no_change(
     summary = following.run(_FreeingStop(states))
     assert (summary.failures, summary.changes.applied) == (1, len(MANY))
     assert {found.name.partition("x")[0][-8:] for found in sink.documents["shops"]} == {" renamed"}
-    assert [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()] == [
-        f"following failed and is tried again in 0 s: {ADVICE}"
+    assert [record.getMessage() for record in caplog.records if "retried" in record.getMessage()] == [
+        f"following failed and is retried in 0 s: {ADVICE}"
     ]
 
 

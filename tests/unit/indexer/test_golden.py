@@ -1,4 +1,4 @@
-"""Golden queries on the write side: the file, what is wrong with it, and what becomes of the answers."""
+"""Acceptance queries on the write side: the file, what is wrong with it, and what becomes of the answers."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ TOO_MANY: Final = "record expects more shops than within allows"
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[..., Path]:
-    """Writes lines, JSON values or bytes, as a file of golden queries."""
+    """Writes lines, JSON values or bytes, as a file of acceptance queries."""
 
     def write(*lines: Any) -> Path:  # noqa: ANN401 - JSON values
         path = tmp_path / "golden.ndjson"
@@ -64,8 +64,8 @@ class Judged:
     failures: tuple[AcceptanceFailure, ...]
 
     def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
-        asked = {query.place for query in queries}
-        return tuple(failure for failure in self.failures if failure.place in asked)
+        asked = {query.location for query in queries}
+        return tuple(failure for failure in self.failures if failure.location in asked)
 
 
 class Silent:
@@ -99,7 +99,7 @@ def test_a_query_is_read_with_its_place_and_shops_as_callers_may_name_them(writt
     )
     assert read_acceptance(path) == (
         AcceptanceQuery(
-            place="golden.ndjson:2",
+            location="golden.ndjson:2",
             tool=AcceptanceTool.FIND_SHOP,
             query="lamp's",
             country="XK",
@@ -185,7 +185,7 @@ def test_what_is_just_within_the_bounds_is_read(written: Callable[..., Path], li
 def test_a_bad_line_is_told_by_file_line_and_field_without_its_value(
     written: Callable[..., Path], line: object, faults: list[str]
 ) -> None:
-    with pytest.raises(AcceptanceFileError, match=r"^1 golden queries are wrong: mend them$") as raised:
+    with pytest.raises(AcceptanceFileError, match=r"^1 acceptance queries are wrong: correct them$") as raised:
         read_acceptance(written(FIND, line))
     told = [str(problem) for problem in raised.value.problems.listed]
     assert len(told) == len(faults)
@@ -194,7 +194,7 @@ def test_a_bad_line_is_told_by_file_line_and_field_without_its_value(
 
 
 def test_all_bad_lines_are_counted_and_the_first_hundred_listed(written: Callable[..., Path]) -> None:
-    with pytest.raises(AcceptanceFileError, match=r"^103 golden queries are wrong") as raised:
+    with pytest.raises(AcceptanceFileError, match=r"^103 acceptance queries are wrong") as raised:
         read_acceptance(written(*[{**FIND, "within": 0}] * 103, FIND))
     assert (raised.value.problems.count, len(raised.value.problems.listed)) == (103, LISTED)
 
@@ -202,9 +202,9 @@ def test_all_bad_lines_are_counted_and_the_first_hundred_listed(written: Callabl
 def test_a_file_without_queries_with_too_many_too_large_or_not_there_is_refused(
     written: Callable[..., Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(CatalogueError, match="holds 0 golden queries: it may hold 1 to 10000"):
+    with pytest.raises(CatalogueError, match="holds 0 acceptance queries: it may hold 1 to 10000"):
         read_acceptance(written(b"", b" "))
-    with pytest.raises(CatalogueError, match="holds 10001 golden queries"):
+    with pytest.raises(CatalogueError, match="holds 10001 acceptance queries"):
         read_acceptance(written(*[b"{}"] * (MAX_QUERIES + 1)))
     with pytest.raises(CatalogueError, match="is larger than 16777216 bytes"):
         read_acceptance(written(b" " * (MAX_BYTES + 1)))
@@ -229,20 +229,22 @@ def test_failures_are_told_by_line_and_field_and_queries_counted_once() -> None:
         check_acceptance([_query("g:1"), _query("g:2"), _query("g:3")], Judged(failures))
     assert raised.value.failures == failures
     assert str(raised.value) == (
-        "2 of 3 golden queries failed: g:1: expect.0 is not among the first 1; g:1: absent.0 is in place 2;"
+        "2 of 3 acceptance queries failed: g:1: expect.0 is not among the first 1; g:1: absent.0 is in place 2;"
         " g:3: category is carried by no shop"
     )
 
 
 def test_twenty_failures_are_named_and_the_others_counted() -> None:
     failures = tuple(AcceptanceFailure(f"g:{number}", "absent.0 is in place 1") for number in range(1, 24))
-    with pytest.raises(AcceptanceFailedError, match=r"^23 of 30 golden queries failed: g:1: .*; and 3 more$") as raised:
+    with pytest.raises(
+        AcceptanceFailedError, match=r"^23 of 30 acceptance queries failed: g:1: .*; and 3 more$"
+    ) as error:
         check_acceptance([_query(f"g:{number}") for number in range(1, 31)], Judged(failures))
-    assert (str(raised.value).count("absent.0"), len(raised.value.failures)) == (20, 23)
+    assert (str(error.value).count("absent.0"), len(error.value.failures)) == (20, 23)
 
 
 def test_an_engine_that_does_not_answer_is_an_error_of_its_own() -> None:
-    with pytest.raises(SinkError, match=r"^the golden queries were not answered: 1 were asked") as raised:
+    with pytest.raises(SinkError, match=r"^the acceptance queries were not answered: 1 were asked") as raised:
         check_acceptance([_query("g:1")], Silent())
     assert not isinstance(raised.value, AcceptanceFailedError)
 
@@ -258,7 +260,7 @@ def test_the_answers_are_those_that_an_installed_package_registers(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert installed_answers("tried") is open_answers
-    with pytest.raises(SinkError, match=r"^golden queries can't be asked: nobody_has_this is not installed$"):
+    with pytest.raises(SinkError, match=r"^acceptance queries can't be asked: nobody_has_this is not installed$"):
         installed_answers("broken")
-    with pytest.raises(SinkError, match="the service is not installed beside the indexer"):
+    with pytest.raises(SinkError, match="install the service's package alongside the indexer"):
         installed_answers("nobody")

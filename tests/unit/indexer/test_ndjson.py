@@ -12,8 +12,8 @@ from indexer.records.related import RECORDS
 from indexer.records.shop import ShopRecord
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.lines import MAX_LINE
-from indexer.sources.ndjson import NdjsonCatalogue, Read
-from indexer.sources.protocol import VERSION, Change, ChangeBatch, Order, Source
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import VERSION, Change, ChangeBatch, NumberedRecord, Order, Source
 from tests.support.catalogues import shop
 
 UNKNOWN = "is not a known field (--lenient passes over unknown fields)"
@@ -121,7 +121,7 @@ def test_a_zipped_file_that_ends_in_the_middle_is_no_catalogue(tmp_path: Path) -
     whole = gzip.compress(b"".join(_line(f"Shop {number}") for number in range(200)))
     for damaged in (whole[:-20], whole[: len(whole) // 2], whole[:-8] + b"\0" * 8, b"no zip at all"):
         path.write_bytes(damaged)
-        with pytest.raises(CatalogueError, match=r"shops\.ndjson\.gz is damaged or ends in the middle after line"):
+        with pytest.raises(CatalogueError, match=r"shops\.ndjson\.gz is damaged or truncated after line"):
             _read(path)
 
 
@@ -173,7 +173,7 @@ def test_records_with_several_problems_count_once(tmp_path: Path) -> None:
     path, log = tmp_path / "shops.ndjson", ProblemLog()
     path.write_bytes(_line("A", popularity=-1, source=5) + _line("B"))
     (read,) = NdjsonCatalogue(path).records("shops", ShopRecord, log, lambda _: None)
-    assert isinstance(read, Read)
+    assert isinstance(read, NumberedRecord)
     assert (read.line, log.count, log.records) == (2, 2, 1)
 
 

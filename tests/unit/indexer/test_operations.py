@@ -12,9 +12,9 @@ import pytest
 
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
 from indexer.jobs.build import build
+from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.following import Following, FollowOptions, FollowSummary
-from indexer.jobs.keeping_live import KeptLive
-from indexer.jobs.operations import StatusTeller
+from indexer.jobs.live_follower import LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.memory.sink import MemoryEditor, MemorySink
@@ -53,7 +53,7 @@ class World:
     def __init__(self, folder: Path, accounts: Iterable[Mapping[str, object]] = ()) -> None:
         self.folder = folder / "catalogue"
         self.sink = MemorySink()
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
         self.letters = DeadLetters(self.states.dead_letters)
         self.rewrite(accounts)
         self.generation = self.build()
@@ -76,13 +76,13 @@ class World:
 
     @property
     def accounts(self) -> tuple[ResourceAccount, ...]:
-        assert self.sink.told is not None
-        return self.sink.told.accounts
+        assert self.sink.operations_document is not None
+        return self.sink.operations_document.accounts
 
     @property
     def follower(self) -> FollowerStatus | None:
-        assert self.sink.told is not None
-        return self.sink.told.follower
+        assert self.sink.operations_document is not None
+        return self.sink.operations_document.follower
 
 
 def test_a_build_tells_each_account_as_it_is_stated_and_no_follower(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_build_tells_each_account_as_it_is_stated_and_no_follower(tmp_path: Pa
     told = ResourceAccount(
         "Wave", "main", "calls", 3.0, 1000.5, "2031-05-31T22:00:00Z", "active", "2031-05-06T07:08:09.250000Z"
     )
-    assert world.sink.told == Operations((_bare("Ant", "zoo"), _bare("Wave", "extra"), told), None)
+    assert world.sink.operations_document == Operations((_bare("Ant", "zoo"), _bare("Wave", "extra"), told), None)
 
 
 def test_accounts_are_in_the_order_of_provider_and_account_whatever_characters_they_have(tmp_path: Path) -> None:
@@ -145,15 +145,15 @@ def test_following_tells_as_soon_as_it_begins_although_nothing_has_changed(tmp_p
 
 def test_a_document_that_is_missing_is_made_by_following(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a")])
-    world.sink.told = None
+    world.sink.operations_document = None
     world.follow()
     assert world.accounts == (_bare("P", "a"),)
 
 
-def _tell(world: World, teller: StatusTeller, **done: bool) -> FollowerStatus | None:
+def _tell(world: World, teller: StatusWriter, **done: bool) -> FollowerStatus | None:
     editor = world.sink.edit(world.generation)
     with world.states.open(world.generation) as state:
-        teller.tell(state, editor, lambda: None, **done)
+        teller.write(state, editor, lambda: None, **done)
     return world.follower
 
 
@@ -166,13 +166,13 @@ def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: P
     for number in range(3):
         world.say(op="upsert", type="shops", record=shop("Book", id="book"), version=number)
     changes, clock = ChangeFile(world.folder / "changes.ndjson"), Clock()
-    teller = StatusTeller(changes, clock=clock)
+    teller = StatusWriter(changes, clock=clock)
     assert _tell(world, teller, busy=True, behind=True) == FollowerStatus("file", None, 3, None, _minute(1))
     assert _tell(world, teller, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
     for minute in (3, 4):
         told = _tell(world, teller, busy=True, behind=True)
         assert told == FollowerStatus("file", None, 3, _minute(2), _minute(minute))
-    assert _tell(world, StatusTeller(changes, clock=clock), busy=True, behind=True) == FollowerStatus(
+    assert _tell(world, StatusWriter(changes, clock=clock), busy=True, behind=True) == FollowerStatus(
         "file", None, 3, _minute(2), _minute(5)
     )
 
@@ -180,7 +180,7 @@ def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: P
 def test_without_news_it_tells_now_and_then_only(tmp_path: Path) -> None:
     world = World(tmp_path)
     changes = ChangeFile(world.folder / "changes.ndjson")
-    seldom, often = (StatusTeller(changes, every, clock=Clock()) for every in (3_600.0, 0.0))
+    seldom, often = (StatusWriter(changes, every, clock=Clock()) for every in (3_600.0, 0.0))
     first = _tell(world, seldom, busy=False, behind=False)
     assert [_tell(world, seldom, busy=False, behind=False) for _ in range(3)] == [first] * 3
     assert _tell(world, seldom, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
@@ -200,8 +200,8 @@ class Deaf(MemorySink):
         return editor
 
 
-def _refuse(operations: Operations, *, patient: bool = True) -> None:
-    del operations, patient
+def _refuse(operations: Operations, *, wait_for_engine: bool = True) -> None:
+    del operations, wait_for_engine
     raise SinkError("the disk is full, P/a")
 
 
@@ -210,13 +210,17 @@ def test_a_status_that_cannot_be_written_is_counted_and_following_goes_on(
 ) -> None:
     world = World(tmp_path, [_account("P", "a")])
     deaf = Deaf()
-    deaf.stamp, deaf.documents, deaf.told = world.sink.stamp, world.sink.documents, world.sink.told
+    deaf.stamp, deaf.documents, deaf.operations_document = (
+        world.sink.stamp,
+        world.sink.documents,
+        world.sink.operations_document,
+    )
     deaf.deaf, world.sink = True, deaf
     for number in range(4):
         world.say(op="upsert", type="shops", record=shop(f"Book{number}", id=f"book{number}"), version=1)
     summary = world.follow(micro_batch=1)
     # After a failure it is not tried again for a while, however much there is to do.
-    assert (summary.changes.applied, summary.failures, summary.untold) == (4, 0, 1)
+    assert (summary.changes.applied, summary.failures, summary.status_failures) == (4, 0, 1)
     assert [record.getMessage() for record in caplog.records] == [
         "the status of following could not be written: SinkError"
     ]
@@ -237,16 +241,16 @@ def test_nothing_of_an_account_is_logged(tmp_path: Path, caplog: pytest.LogCaptu
 def test_what_was_told_of_the_follower_goes_over_into_the_next_generation(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a")])
     told = FollowerStatus("stdin", None, 0, _minute(1), _minute(1))
-    world.sink.told = Operations((_bare("P", "a"),), told)
+    world.sink.operations_document = Operations((_bare("P", "a"),), told)
     world.rewrite([_account("P", "b")])
     world.build()
-    assert world.sink.told == Operations((_bare("P", "b"),), told)
+    assert world.sink.operations_document == Operations((_bare("P", "b"),), told)
 
 
 def _after_a_tick(world: World, changes: ChangeFile, told: FollowerStatus | None) -> FollowerStatus | None:
     """What is told of a follower that was told of so, when a build has followed for it once."""
-    world.sink.told = Operations((), told)
-    KeptLive(world.sink, world.states, world.sink.live(), world.letters, lambda: None).following(changes).tick()
+    world.sink.operations_document = Operations((), told)
+    LiveFollower(world.sink, world.states, world.letters, lambda: None, changes).tick()
     return world.follower
 
 
@@ -265,12 +269,12 @@ def test_a_build_tells_of_the_live_generation_only_where_a_follower_of_the_same_
 def test_a_file_says_how_many_lines_wait_behind_a_position_and_none_of_their_bytes(tmp_path: Path) -> None:
     path = tmp_path / "changes.ndjson"
     changes = ChangeFile(path)
-    assert (changes.waiting(None), changes.whereabouts(None)) == (0, None)
+    assert (changes.backlog(None), changes.describe_position(None)) == (0, None)
     line = json.dumps({"op": "delete", "type": "shops", "key": "zqsecret", "version": 1})
     path.write_text(f"{line}\n" * 5 + line, encoding="utf-8")
     batch = changes.read(None, 2)
-    assert (changes.waiting(None), changes.waiting(batch.position)) == (5, 3)
-    assert changes.whereabouts(batch.position) == f"line 2, byte {2 * (len(line) + 1)}"
+    assert (changes.backlog(None), changes.backlog(batch.position)) == (5, 3)
+    assert changes.describe_position(batch.position) == f"line 2, byte {2 * (len(line) + 1)}"
 
 
 def test_a_stream_and_tables_do_not_say_what_waits_and_no_version_of_a_row(tmp_path: Path) -> None:
@@ -279,11 +283,11 @@ def test_a_stream_and_tables_do_not_say_what_waits_and_no_version_of_a_row(tmp_p
     with pipe.open("rb") as file:
         stream = ChangeStream(file, "standard input")
         stream.close()
-        assert (stream.kind, stream.whereabouts("x"), stream.waiting("x")) == ("stdin", None, None)
+        assert (stream.kind, stream.describe_position("x"), stream.backlog("x")) == ("stdin", None, None)
     database = tmp_path / "catalogue.sqlite"
     database.write_bytes(b"")
     tables = SqlChanges(f"sqlite:///{database}", ())
     position = '{"number":3,"tables":{"shops":{"by":"shops.version","low":4711}}}'
-    told = (tables.kind, tables.whereabouts(position), tables.whereabouts(None), tables.waiting(position))
+    told = (tables.kind, tables.describe_position(position), tables.describe_position(None), tables.backlog(position))
     assert told == ("sql", "batch 3", None, None)
     tables.close()

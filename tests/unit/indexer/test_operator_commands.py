@@ -73,7 +73,7 @@ def test_status_tells_every_generation_and_that_nothing_is_live_by_its_exit_code
     first = operator.live
     operator.build(LAMP, BOOK)
     told = operator.told("status")
-    assert told["place"] == f"the embedded index {(operator.folder / 'index').resolve()}"
+    assert told["location"] == f"the embedded index {(operator.folder / 'index').resolve()}"
     brief = ("generation", "role", "sequence", "can_be_followed", "readable")
     assert [tuple(found[name] for name in brief) for found in told["generations"]] == [
         (first, "previous", 1, True, True),
@@ -99,8 +99,8 @@ def test_rollback_tells_what_is_live_and_a_second_one_goes_forward_again(operato
         "generation": first,
         "published": True,
         "counts": {"shops": 3, "categories": 1, "coupons": 0, "offers": 0, "facts": 3},
-        "left": second,
-        "changes": {"applied": 1, "older": 0, "refused": 0, "taken_over": 0},
+        "replaced": second,
+        "changes": {"applied": 1, "older": 0, "refused": 0, "carried_over": 0},
     }
     assert operator.live == first
     assert operator.run("rollback").exit_code == 0
@@ -112,7 +112,7 @@ def test_a_rollback_without_a_previous_generation_is_exit_code_3(operator: Opera
     done = operator.run("rollback")
     assert (done.exit_code, done.stderr) == (
         3,
-        "Nothing was rolled back: there is no previous generation to go back to.\n",
+        "Nothing was rolled back: there is no previous generation to roll back to.\n",
     )
 
 
@@ -124,8 +124,8 @@ def test_a_build_that_loses_too_many_shops_is_exit_code_5_and_nothing_changes(op
     done = operator.build(*many[:7])
     assert (done.exit_code, operator.live) == (5, before)
     assert done.stderr.splitlines()[-1] == (
-        "Nothing was published: 7 public shops are left of 10, and no more than 20% may be lost: look at the catalogue,"
-        " or say that it is meant by --allow-shrink."
+        "Nothing was published: 7 of 10 public shops remain, and at most 20% may be lost: check the catalogue,"
+        " or allow the loss by --allow-shrink."
     )
     assert operator.build(*many[:8]).exit_code == 0
     operator.write(*many[:2])
@@ -140,13 +140,13 @@ def test_a_build_that_loses_too_many_shops_is_exit_code_5_and_nothing_changes(op
 def test_a_golden_query_that_fails_is_exit_code_5_and_nothing_changes(operator: Operator) -> None:
     golden = operator.folder / "golden.ndjson"
     golden.write_text('{"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}\n', encoding="utf-8")
-    assert operator.build(LAMP, BOOK, arguments=("--golden", str(golden))).exit_code == 0
+    assert operator.build(LAMP, BOOK, arguments=("--acceptance", str(golden))).exit_code == 0
     before = operator.live
-    failed = operator.build(BOOK, arguments=("--golden", str(golden), "--allow-shrink"))
+    failed = operator.build(BOOK, arguments=("--acceptance", str(golden), "--allow-shrink"))
     assert (failed.exit_code, operator.live) == (5, before)
-    assert "Nothing was published: 1 of 1 golden queries failed: golden.ndjson:1: " in failed.stderr
+    assert "Nothing was published: 1 of 1 acceptance queries failed: golden.ndjson:1: " in failed.stderr
     golden.write_text('{"tool": "find_shop", "query": "lamp", "expects": ["lamp"]}\n', encoding="utf-8")
-    wrong = operator.build(LAMP, arguments=("--golden", str(golden)))
+    wrong = operator.build(LAMP, arguments=("--acceptance", str(golden)))
     assert (wrong.exit_code, operator.live) == (1, before)
     assert "golden.ndjson:1: expects is not a known field\n" in wrong.stderr
 
@@ -199,7 +199,7 @@ def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file
     )  # fmt: skip
     assert "zqcanaryzq" not in done.output
     letters = operator.folder / "index.state" / "dead-letters.ndjson"
-    problem = {"code": "unmet", "message": f"1 changes were refused: see {letters}."}
+    problem = {"code": "bad_input", "message": f"1 changes were refused: see {letters}."}
     assert json.loads(done.stderr.splitlines()[-1]) == {"error": problem}
     again = operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
     assert again.exit_code == 0
@@ -210,7 +210,7 @@ def test_follow_without_a_published_generation_is_exit_code_1(operator: Operator
     operator.write(LAMP)
     done = operator.run("follow", "--catalogue", str(operator.catalogue))
     assert done.exit_code == 1
-    assert "Following ended: nothing is published that could follow: build first" in done.stderr
+    assert "Following ended: no generation is live: build one first" in done.stderr
 
 
 def test_follow_needs_to_know_what_to_follow(operator: Operator) -> None:
@@ -256,7 +256,7 @@ def test_follow_ends_well_when_it_is_told_to_by_a_signal(operator: Operator) -> 
         os.kill(following.pid, signal.SIGTERM)
         out, _ = following.communicate(timeout=30)
     assert (following.returncode, out.startswith("Followed for ")) == (0, True)
-    done = "1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed in 1 updates; 0 tries failed."
+    done = "1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed in 1 updates; 0 attempts failed."
     assert f": {done} Compared " in out
 
 

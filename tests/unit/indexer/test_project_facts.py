@@ -4,8 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import FactsDocument
-from index_mappings.trust import TRUST_KINDS
+from index_mappings.documents import TRUST_KINDS, FactsDocument
 from indexer.projection.facts import project_facts
 from indexer.records.related import ShippingRecord, TrustRecord
 from indexer.records.shop import ShopRecord

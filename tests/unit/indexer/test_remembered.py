@@ -39,7 +39,7 @@ def _shop(name: str, age: Age, shop_id: str = "s1") -> dict[str, Any]:
 
 def _upsert(kind: str, fields: Mapping[str, Any]) -> Change:
     record = RECORDS[kind].model_validate(fields)
-    return Change(kind, record.key, order_of(record), record, "changes:1")  # type: ignore[attr-defined]  # all have one
+    return Change(kind, record.key, order_of(record), record, "changes:1")
 
 
 def _delete(kind: str, key: str, age: Age) -> Change:

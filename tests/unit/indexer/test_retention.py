@@ -10,7 +10,7 @@ import pytest
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.jobs.retention import GRACE, is_due, prune, remove_remains
+from indexer.jobs.retention import GRACE, is_due, prune, remove_unfinished
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import Generation, Role
 from indexer.state.states import States
@@ -26,7 +26,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.sink = EmbeddedSink(folder / "index")
-        self.states = States(folder / "state", self.sink.place)
+        self.states = States(folder / "state", self.sink.location)
         self._births = self._hours()
 
     def sealed(self) -> Stamp:
@@ -126,10 +126,10 @@ def test_the_remains_of_killed_builds_go_with_their_states_and_all_others_stay(p
     place.sink.begin(begun)
     lonely = new_generation(NOON)
     place.states.create(lonely).close()
-    assert sorted(remove_remains(place.sink, place.states, NOON)) == sorted([*remains, begun])
+    assert sorted(remove_unfinished(place.sink, place.states, NOON)) == sorted([*remains, begun])
     assert place.roles() == {retired: Role.RETIRED, previous: Role.PREVIOUS, live: Role.LIVE}
     assert place.kept_states() == [retired, previous, live]
-    assert remove_remains(place.sink, None, NOON) == ()
+    assert remove_unfinished(place.sink, None, NOON) == ()
 
 
 def test_a_previous_generation_whose_successors_job_was_killed_is_kept_a_minute_from_when_that_is_found(
@@ -137,10 +137,10 @@ def test_a_previous_generation_whose_successors_job_was_killed_is_kept_a_minute_
 ) -> None:
     previous, live = place.published(), place.published(retire=False)
     later = NOON + timedelta(days=1)
-    assert remove_remains(place.sink, place.states, later) == ()
+    assert remove_unfinished(place.sink, place.states, later) == ()
     assert [found.retired_at for found in place.sink.generations()] == [later, None]
     latest = place.published()
-    assert remove_remains(place.sink, place.states, later) == ()
+    assert remove_unfinished(place.sink, place.states, later) == ()
     assert prune(place.sink, place.states, later + timedelta(seconds=59)) == ()
     assert prune(place.sink, place.states, later + timedelta(seconds=60)) == (previous,)
     assert place.roles() == {live: Role.PREVIOUS, latest: Role.LIVE}
@@ -149,16 +149,16 @@ def test_a_previous_generation_whose_successors_job_was_killed_is_kept_a_minute_
 def test_a_mark_that_is_there_is_left_as_it_is(place: Place) -> None:
     place.published()
     place.published()
-    remove_remains(place.sink, place.states, NOON + timedelta(days=1))
+    remove_unfinished(place.sink, place.states, NOON + timedelta(days=1))
     assert [found.retired_at for found in place.sink.generations()] == [NOON, None]
 
 
 def test_what_a_killed_reading_left_beside_the_states_is_removed_after_a_day(place: Place) -> None:
-    for name, age in (("read-anew-old", timedelta(days=2)), ("read-anew-young", timedelta(hours=2))):
+    for name, age in (("reread-old", timedelta(days=2)), ("reread-young", timedelta(hours=2))):
         left = place.states.directory / name
         left.mkdir()
         (left / "state.sqlite").touch()
         at = (NOON - age).timestamp()
         os.utime(left, (at, at))
-    remove_remains(place.sink, place.states, NOON)
-    assert [path.name for path in place.states.directory.glob("read-anew-*")] == ["read-anew-young"]
+    remove_unfinished(place.sink, place.states, NOON)
+    assert [path.name for path in place.states.directory.glob("reread-*")] == ["reread-young"]

@@ -199,13 +199,13 @@ def test_versions_and_times_are_not_mixed_in_one_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("zqsecretzq", "the catalogue's database URL is none: write scheme://user@host/database"),
+        ("zqsecretzq", "the catalogue's database URL is invalid: write scheme://user@host/database"),
         ("nosuch://u:zqsecretzq@h/d", "no driver is installed for the scheme of the catalogue's database URL"),
         ("mysql://u:zqsecretzq@h/d", "no driver is installed for the scheme of the catalogue's database URL"),
         ("sqlite://", "a SQLite catalogue is a file: write sqlite:///path/to/file"),
         (
             "postgresql://reader:zqsecretzq@127.0.0.1:1/shops?connect_timeout=2",
-            "the catalogue's database cannot be reached: nothing listens there",
+            "the catalogue's database cannot be reached: nothing listens on that port",
         ),
         (
             "postgresql://reader:zqsecretzq@host.invalid/shops",

@@ -9,7 +9,7 @@ import pytest
 
 from indexer.records.related import RECORDS, CouponRecord, ResourceAccountRecord, ShippingRecord, TrustRecord
 from indexer.records.shop import Record, ShopRecord
-from indexer.sources.sql.rows import KEY_FIELDS, Column, Form, RowForm, RowRefusedError, form_of, key_of
+from indexer.sources.sql.rows import Column, Form, RowForm, RowRefusedError, form_of
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,13 @@ from indexer.sources.sql.rows import KEY_FIELDS, Column, Form, RowForm, RowRefus
         (ShopRecord, "visibility", Form.TEXT),
         (ShopRecord, "popularity", Form.NUMBER),
         (ShopRecord, "version", Form.NUMBER),
-        (ShopRecord, "updated_at", Form.MOMENT),
+        (ShopRecord, "updated_at", Form.TIMESTAMP),
         (ShopRecord, "categories", Form.STRUCTURE),
         (ShopRecord, "aliases", Form.STRUCTURE),
-        (CouponRecord, "valid_until", Form.MOMENT),
+        (CouponRecord, "valid_until", Form.TIMESTAMP),
         (CouponRecord, "discount", Form.STRUCTURE),
         (CouponRecord, "blocked_channels", Form.STRUCTURE),
-        (ShippingRecord, "destinations_exhaustive", Form.SWITCH),
+        (ShippingRecord, "destinations_exhaustive", Form.BOOLEAN),
         (ShippingRecord, "delivery_time", Form.STRUCTURE),
         (ShippingRecord, "source", Form.TEXT),
         (TrustRecord, "value", Form.TEXT_OR_LIST),
@@ -50,13 +50,17 @@ def test_the_form_of_a_field_comes_from_its_model(model: type[Record], field: st
         (Form.NUMBER, Decimal(9_007_199_254_740_993), 9_007_199_254_740_993),
         (Form.NUMBER, Decimal("inf"), inf),
         (Form.NUMBER, "5", "5"),
-        (Form.SWITCH, 1, True),
-        (Form.SWITCH, 0, False),
-        (Form.SWITCH, Decimal(1), True),
-        (Form.SWITCH, 2, 2),
-        (Form.MOMENT, datetime(2031, 5, 6, 7, 8, 9, tzinfo=timezone(timedelta(hours=2))), "2031-05-06T07:08:09+02:00"),
-        (Form.MOMENT, datetime(2031, 5, 6, 7, 8, 9, 10), "2031-05-06T07:08:09.000010+00:00"),  # noqa: DTZ001 - of a column without zone
-        (Form.MOMENT, date(2031, 5, 6), "2031-05-06"),
+        (Form.BOOLEAN, 1, True),
+        (Form.BOOLEAN, 0, False),
+        (Form.BOOLEAN, Decimal(1), True),
+        (Form.BOOLEAN, 2, 2),
+        (
+            Form.TIMESTAMP,
+            datetime(2031, 5, 6, 7, 8, 9, tzinfo=timezone(timedelta(hours=2))),
+            "2031-05-06T07:08:09+02:00",
+        ),
+        (Form.TIMESTAMP, datetime(2031, 5, 6, 7, 8, 9, 10), "2031-05-06T07:08:09.000010+00:00"),  # noqa: DTZ001 - of a column without zone
+        (Form.TIMESTAMP, date(2031, 5, 6), "2031-05-06"),
         (Form.STRUCTURE, '["DE", "AT"]', ["DE", "AT"]),
         (Form.STRUCTURE, ["DE", "AT"], ["DE", "AT"]),
         (Form.STRUCTURE, "null", None),
@@ -85,8 +89,8 @@ def test_a_number_that_is_none_stays_none() -> None:
     ],
 )
 def test_a_column_of_times_without_a_zone_is_in_utc(text: str, read: str) -> None:
-    assert Column("c", "f", Form.MOMENT, holds_json=False, holds_time=True).read(text) == read
-    assert Column("c", "f", Form.MOMENT, holds_json=False, holds_time=False).read(text) == text
+    assert Column("c", "f", Form.TIMESTAMP, holds_json=False, holds_time=True).read(text) == read
+    assert Column("c", "f", Form.TIMESTAMP, holds_json=False, holds_time=False).read(text) == text
 
 
 @pytest.mark.rule("V1.silent")
@@ -124,15 +128,14 @@ def test_the_mark_of_a_deleted_row_has_the_key_that_its_record_has() -> None:
     columns = [
         Column(name, name, Form.TEXT, holds_json=False, holds_time=False) for name in ("from_domain", "to_domain")
     ]
-    columns.append(Column("updated_at", "updated_at", Form.MOMENT, holds_json=False, holds_time=True))
+    columns.append(Column("updated_at", "updated_at", Form.TIMESTAMP, holds_json=False, holds_time=True))
     form = RowForm("redirects", tuple(columns), None, lenient=False)
     row = ["https://WWW.Old.internal/x", "new.internal", "2031-05-06 07:08:09"]
-    mark = form.mark(row)
-    assert key_of("redirects", mark) == key_of("redirects", form.record(row)) == "old.internal/new.internal"
-    assert mark.updated_at == datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
+    deleted = form.key_record(row)
+    assert deleted.key == form.record(row).key == "old.internal/new.internal"
+    assert deleted.updated_at == datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 def test_every_type_has_a_key_of_fields_that_it_must_state() -> None:
-    assert list(KEY_FIELDS) == list(RECORDS)
-    for kind, fields in KEY_FIELDS.items():
-        assert all(RECORDS[kind].model_fields[field].is_required() for field in fields)
+    for model in RECORDS.values():
+        assert all(model.model_fields[field].is_required() for field in model.key_fields)

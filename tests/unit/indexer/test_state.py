@@ -12,7 +12,8 @@ from indexer.progress import Advance
 from indexer.records.problems import ProblemLog
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sources.ndjson import AnyRecord, NdjsonCatalogue, Read
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import AnyRecord, NumberedRecord
 from indexer.state.state import State, StateError
 from indexer.state.states import States
 from tests.support.catalogues import shop, write_catalogue
@@ -20,7 +21,7 @@ from tests.support.catalogues import shop, write_catalogue
 OLDER: Final = "20310506t070809000010-0a1b2c"
 NEWER: Final = "20310507t070809000010-0a1b2c"
 CANARY: Final = "zqcanaryzq"
-ADVICE: Final = "build anew to make it: shop-directory index build"
+ADVICE: Final = "build again to create it: shop-directory index build"
 
 
 def _sealed(path: Path) -> Path:
@@ -68,7 +69,7 @@ class WatchedCatalogue(NdjsonCatalogue):
 
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
-    ) -> Iterator[Read[AnyRecord]]:
+    ) -> Iterator[NumberedRecord[AnyRecord]]:
         for read in super().records(kind, model, problems, advance):
             there = (self._watched, *self._watched.rglob("*"))
             self.seen |= {path.suffix or path.name[:14]: path.stat().st_mode & 0o777 for path in there[1:]}
@@ -174,7 +175,7 @@ def test_a_state_that_cannot_be_used_is_refused_with_advice(tmp_path: Path, dama
 @pytest.mark.parametrize("damage", ["overwritten", "emptied", "cut short", "unsealed", "of another version"])
 def test_a_build_does_not_forget_by_itself_what_a_damaged_state_remembered(tmp_path: Path, damage: str) -> None:
     sink = EmbeddedSink(tmp_path / "index")
-    states = States(tmp_path / "state", sink.place)
+    states = States(tmp_path / "state", sink.location)
     source = NdjsonCatalogue(write_catalogue(tmp_path / "shops.ndjson", [shop("A")]))
     live = build(source, sink, states).stamp
     DAMAGES[damage][0](states.path(live.generation))
@@ -186,7 +187,7 @@ def test_a_build_does_not_forget_by_itself_what_a_damaged_state_remembered(tmp_p
 
 def test_a_new_state_is_never_put_over_another_one(tmp_path: Path) -> None:
     path = _sealed(tmp_path / "a.sqlite")
-    with pytest.raises(StateError, match="cannot be made"):
+    with pytest.raises(StateError, match="cannot be created"):
         State.create(path)
     with State.open(path) as state:
         assert state.position == "p-1"

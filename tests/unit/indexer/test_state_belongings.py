@@ -11,7 +11,7 @@ from indexer.records.related import RECORDS, CouponRecord, OfferRecord, Redirect
 from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import VERSION, Order
 from indexer.state.related import RelatedRow, StateRelatedRecords
-from indexer.state.schema import KeyTwiceError, Origin, Presence
+from indexer.state.schema import DuplicateKeyError, Origin, Presence
 from indexer.state.state import State
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
 
@@ -148,7 +148,7 @@ def test_a_key_that_comes_twice_without_a_newer_version_is_an_error_that_names_n
     related_records: StateRelatedRecords, first: int | None, second: int | None, owner: str
 ) -> None:
     _put(related_records, "coupons", 3, **coupon("A", owner, id=CANARY, version=first))
-    with pytest.raises(KeyTwiceError) as error:
+    with pytest.raises(DuplicateKeyError) as error:
         _put(related_records, "coupons", 9, **coupon("B", "a", id=CANARY, version=second))
     assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
 

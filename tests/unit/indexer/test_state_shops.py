@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from indexer.records.related import CategoryNamesRecord
-from indexer.records.shop import ShopRecord
-from indexer.records.visibility import is_public
-from indexer.state.schema import KeyTwiceError
+from indexer.records.shop import ShopRecord, is_public
+from indexer.state.schema import DuplicateKeyError
 from indexer.state.shops import CarriedCategory, StateShops
 from indexer.state.state import State
 from tests.support.catalogues import shop
@@ -43,7 +42,7 @@ def _settled(shops: StateShops) -> list[ShopRecord]:
     assert shops.count() == len(winners)
     assert list(shops.public_ids()) == sorted(winner.id for winner in winners)
     assert [shops.public(winner.id) for winner in winners] == winners
-    assert [shops.has_domain(winner.domain) for winner in winners] == [winner.id for winner in winners]
+    assert [shops.domain_holder(winner.domain) for winner in winners] == [winner.id for winner in winners]
     return winners
 
 
@@ -80,7 +79,7 @@ def test_a_key_that_comes_twice_without_a_newer_version_is_an_error(
     shops: StateShops, first: int | None, second: int | None
 ) -> None:
     shops.put(_shop("One", id="zqcanaryzq", version=first), 3)
-    with pytest.raises(KeyTwiceError) as error:
+    with pytest.raises(DuplicateKeyError) as error:
         shops.put(_shop("Other", id="zqcanaryzq", version=second), 9)
     assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
 
@@ -92,7 +91,7 @@ def test_of_two_records_that_no_version_orders_a_hidden_one_keeps_the_shop_hidde
 ) -> None:
     shops.put(_shop("A", id="s1", visibility=seen[0]), 1)
     for line, visibility in enumerate(seen[1:], start=2):
-        with pytest.raises(KeyTwiceError):
+        with pytest.raises(DuplicateKeyError):
             shops.put(_shop("A", id="s1", visibility=visibility), line)
     assert (_settled(shops), shops.public("s1")) == ([], None)
 
@@ -105,7 +104,7 @@ def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
 ) -> None:
     records = (_shop("Old", id="s1", version=1), _shop("New", id="s1", version=2, visibility=hidden))
     _put(shops, (records[place] for place in order))
-    assert (_settled(shops), shops.public("s1"), shops.has_domain(records[0].domain)) == ([], None, None)
+    assert (_settled(shops), shops.public("s1"), shops.domain_holder(records[0].domain)) == ([], None, None)
     assert (list(shops.categories()), shops.category("things")) == ([], None)
 
 

@@ -7,11 +7,11 @@ from indexer.sinks.opensearch.throttle import Throttle
 
 def test_pressure_halves_once_for_all_requests_that_met_it_together() -> None:
     throttle = Throttle(8)
-    with throttle.turn() as first, throttle.turn() as second:
+    with throttle.slot() as first, throttle.slot() as second:
         throttle.narrow(first)
         throttle.narrow(second)
     assert throttle.limit == 4
-    with throttle.turn() as later:
+    with throttle.slot() as later:
         throttle.narrow(later)
     assert throttle.limit == 2
 
@@ -19,7 +19,7 @@ def test_pressure_halves_once_for_all_requests_that_met_it_together() -> None:
 def test_one_request_is_always_let_through() -> None:
     throttle = Throttle(2)
     for _ in range(5):
-        with throttle.turn() as begun:
+        with throttle.slot() as begun:
             throttle.narrow(begun)
     assert throttle.limit == 1
 
@@ -27,7 +27,7 @@ def test_one_request_is_always_let_through() -> None:
 def test_the_limit_grows_back_slowly_and_not_beyond_its_beginning() -> None:
     throttle = Throttle(3)
     for _ in range(2):
-        with throttle.turn() as begun:
+        with throttle.slot() as begun:
             throttle.narrow(begun)
     limits = []
     for _ in range(40):
@@ -41,7 +41,7 @@ def test_no_more_turns_are_given_than_the_limit_says() -> None:
     inside, waited = threading.Semaphore(0), threading.Event()
 
     def enter() -> None:
-        with throttle.turn():
+        with throttle.slot():
             inside.release()
             waited.wait(5)
 

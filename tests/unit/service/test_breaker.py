@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from service.runtime.circuit_breaker import Circuit, CircuitOpen
-from service.runtime.metrics import NoMetrics
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.metrics import Metrics
 
 
 class Away(Exception):  # noqa: N818
@@ -17,7 +17,7 @@ class NoSuchThing(Exception):  # noqa: N818
     """An answer, if not a welcome one."""
 
 
-class States(NoMetrics):
+class States(Metrics):
     """Keeps what it is told of circuits."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock, self.states = Clock(), States()
-        self.circuit = Circuit("part", (Away,), self.states, self.clock)
+        self.circuit = CircuitBreaker("part", (Away,), self.states, self.clock)
         self.asked = 0
 
     def part(self, outcome: Exception | None = None) -> Callable[[], Awaitable[str]]:

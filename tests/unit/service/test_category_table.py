@@ -4,11 +4,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index_mappings.category_words import category_words
 from index_mappings.documents import CategoryEntry
-from index_mappings.forms import query_forms
+from index_mappings.forms import category_words, query_forms
 from service.search.categories import CategoryTable
-from service.search.reference.backend import PlainCategories
+from service.search.reference.backend import ReferenceCategories
 
 _TEXTS = st.sampled_from(("book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x"))
 # Words that are near to each other, of few characters, so that errors and swaps meet often.
@@ -44,7 +43,7 @@ near_categories = st.lists(
 def test_a_word_means_the_categories_with_a_word_that_it_equals_or_from_three_characters_begins(
     known: list[CategoryEntry], word: str
 ) -> None:
-    assert CategoryTable(known).slugs_of(word) == PlainCategories(known).slugs_of(word)
+    assert CategoryTable(known).slugs_of(word) == ReferenceCategories(known).slugs_of(word)
 
 
 @pytest.mark.rule("M10")
@@ -57,7 +56,7 @@ def test_those_are_suggested_that_have_a_word_which_begins_with_the_last_word_ty
     known: list[CategoryEntry], typed: str, limit: int
 ) -> None:
     query = query_forms(typed)
-    assert CategoryTable(known).suggested(query, limit) == PlainCategories(known).suggested(query, limit)
+    assert CategoryTable(known).suggested(query, limit) == ReferenceCategories(known).suggested(query, limit)
 
 
 @pytest.mark.rule("M10")
@@ -67,7 +66,7 @@ def test_those_are_suggested_that_have_a_word_which_begins_with_the_last_word_ty
 @example([_entry("abcde", "abcde", 1, [])], "bacde")
 def test_one_typing_error_is_forgiven_wherever_it_is(known: list[CategoryEntry], typed: str) -> None:
     query = query_forms(typed)
-    assert CategoryTable(known).suggested(query, 20) == PlainCategories(known).suggested(query, 20)
+    assert CategoryTable(known).suggested(query, 20) == ReferenceCategories(known).suggested(query, 20)
 
 
 @pytest.mark.rule("M10")

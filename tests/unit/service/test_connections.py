@@ -21,9 +21,9 @@ A, B = "192.0.2.1", "192.0.2.2"
 class World:
     """A table, and the names of the connections that it closed."""
 
-    def __init__(self, most: int, of_an_address: int, *trusted: str) -> None:
+    def __init__(self, most: int, per_address: int, *trusted: str) -> None:
         self.clock = HandClock()
-        self.table = ConnectionTable(ConnectionBounds(most, of_an_address, proxies(trusted)), self.clock)
+        self.table = ConnectionTable(ConnectionBounds(most, per_address, proxies(trusted)), self.clock)
         self.closed: list[str] = []
 
     def connect(self, name: str, peer: str | None = A) -> Connection | None:
@@ -41,8 +41,8 @@ def test_beyond_the_bound_of_an_address_its_own_connection_that_waited_longest_i
     world.connected("other", B)
     first = world.connected("first")
     world.connected("second")
-    world.table.works(first)
-    world.table.waits(first)
+    world.table.mark_busy(first)
+    world.table.mark_idle(first)
     world.connected("third")
     world.connected("fourth")
     assert world.closed == ["second", "first"]
@@ -62,9 +62,9 @@ def test_a_connection_with_a_request_that_is_not_answered_is_never_closed_for_an
     world = World(10, 2)
     busy = [world.connected(name) for name in ("first", "second")]
     for connection in busy:
-        world.table.works(connection)
+        world.table.mark_busy(connection)
     refused = world.connect("third")
-    world.table.waits(busy[1])
+    world.table.mark_idle(busy[1])
     assert (refused, world.closed) == (None, [])
     world.connected("fourth")
     assert world.closed == ["second"]
@@ -75,7 +75,7 @@ def test_a_closed_connection_makes_room_once() -> None:
     first = world.connected("a")
     world.table.remove(first)
     world.table.remove(first)
-    world.table.waits(first)
+    world.table.mark_idle(first)
     world.connected("b")
     assert world.closed == []
     world.connected("c")
@@ -108,14 +108,14 @@ def test_the_log_says_once_in_ten_seconds_which_bound_is_reached(caplog: pytest.
     world.clock.pass_seconds(10)
     world.connected("a")
     lines = [record.message for record in caplog.records]
-    assert lines == ["the bound of connections of one address is reached: idle ones are closed for new ones"] * 2
+    assert lines == ["the bound on connections per address is reached: idle connections are closed for new ones"] * 2
 
 
 def test_only_so_many_refused_connections_stay_open() -> None:
     table = ConnectionTable(ConnectionBounds())
-    assert [table.refuse() for _ in range(65)] == [True] * 64 + [False]
-    table.forget_refused()
-    assert table.refuse()
+    assert [table.reserve_refusal() for _ in range(65)] == [True] * 64 + [False]
+    table.release_refusal()
+    assert table.reserve_refusal()
 
 
 @pytest.mark.parametrize(

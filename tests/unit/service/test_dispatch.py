@@ -11,14 +11,14 @@ import pytest
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import Dispatcher, Surroundings
+from service.calls.dispatch import CallEnvironment, Dispatcher
 from service.calls.live_data import LiveData
 from service.errors import UnsupportedMediaTypeError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
 from service.reports.sqlite import SqliteReports
 from service.runtime.caller import Caller, Channel, new_request_id
-from service.runtime.request_context import begun, bind_request
+from service.runtime.request_context import bind_request, new_request_context
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
 from service.search.reference.backend import ReferenceBackend
@@ -62,7 +62,7 @@ class Slow(ReferenceBackend):
 def _dispatcher(live: LiveData) -> Dispatcher:
     """Every tool on live data; these calls bring no token and no report, so neither store is ever opened."""
     admission = Admission(TokenVerifier(SqliteTokenStore(Path("no-tokens"))), MemoryLimiter(), QuotaPolicy())
-    return Dispatcher(REGISTRY, live, admission, Surroundings(SqliteReports(Path("no-reports")), {}))
+    return Dispatcher(REGISTRY, live, admission, CallEnvironment(SqliteReports(Path("no-reports")), {}))
 
 
 async def _given(arguments: object) -> object:
@@ -132,7 +132,7 @@ async def test_the_door_learns_tool_and_outcome_and_nothing_of_what_was_asked(
             ("get_shop", {"shop_domain": "hunter2.example"}),
             ("hunter2", {}),
         ):
-            with bind_request(begun(CALLER.request_id)) as request:
+            with bind_request(new_request_context(CALLER.request_id)) as request:
                 await dispatcher.call(name, partial(_given, given), CALLER)
             told.append((request.tool, request.outcome))
     assert told == [("find_shop", "ok"), ("get_shop", "shop_not_found"), (None, "not_found")]

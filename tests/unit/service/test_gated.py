@@ -9,8 +9,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES
-from service.http.bounded_endpoint import Gated
-from service.http.responses import requests_in_flight_of
+from service.http.bounded_endpoint import BoundedEndpoint
+from service.http.responses import request_context_of
 from service.runtime.overload import Gate
 
 BODY: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
@@ -51,7 +51,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def test_a_caller_who_sends_slowly_takes_nobodys_place() -> None:
     gate = Gate(1)
-    gated = Gated(answering, gate, 1.0)
+    gated = BoundedEndpoint(answering, gate, 1.0)
     slow, quick = Caller(), Caller()
     slow.reads.set()
     quick.reads.set()
@@ -59,7 +59,7 @@ async def test_a_caller_who_sends_slowly_takes_nobodys_place() -> None:
     await asyncio.sleep(0)
     quick.sending.put_nowait(BODY)
     await gated(quick.scope, quick.receive, quick.send)
-    assert (quick.told[0]["status"], gate.under_way, slow.told) == (200, 0, [])
+    assert (quick.told[0]["status"], gate.in_flight, slow.told) == (200, 0, [])
     slow.sending.put_nowait(BODY)
     await slow_call
     assert slow.told[1]["body"] == b"{}"
@@ -67,14 +67,14 @@ async def test_a_caller_who_sends_slowly_takes_nobodys_place() -> None:
 
 async def test_a_caller_who_reads_slowly_takes_nobodys_place() -> None:
     gate = Gate(1)
-    gated = Gated(answering, gate, 1.0)
+    gated = BoundedEndpoint(answering, gate, 1.0)
     slow, quick = Caller(), Caller()
     quick.reads.set()
     for caller in (slow, quick):
         caller.sending.put_nowait(BODY)
     slow_call = asyncio.create_task(gated(slow.scope, slow.receive, slow.send))
     await until(slow.sending.empty)
-    await until(lambda: gate.under_way == 0)
+    await until(lambda: gate.in_flight == 0)
     await gated(quick.scope, quick.receive, quick.send)
     assert [message.get("status") for message in quick.told] == [200, None]
     slow.reads.set()
@@ -97,8 +97,8 @@ async def test_a_place_comes_back_once_whatever_became_of_the_work(path: str) ->
     caller.reads.set()
     caller.sending.put_nowait(BODY)
     with pytest.raises(KeyError):
-        await Gated(failing, gate, 1.0)(caller.scope, caller.receive, caller.send)
-    assert (gate.under_way, len(caller.told)) == (0, 2 if path == "/late" else 0)
+        await BoundedEndpoint(failing, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    assert (gate.in_flight, len(caller.told)) == (0, 2 if path == "/late" else 0)
 
 
 async def test_one_too_many_is_told_so_before_its_body_is_waited_for() -> None:
@@ -106,11 +106,11 @@ async def test_one_too_many_is_told_so_before_its_body_is_waited_for() -> None:
     caller = Caller()
     caller.reads.set()
     gate.enter()
-    await Gated(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    await BoundedEndpoint(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
     start, body = caller.told
     assert (start["status"], json.loads(body["body"])["code"]) == (503, "overloaded")
     assert (b"retry-after", b"1") in start["headers"]
-    assert requests_in_flight_of(caller.scope).outcome == "overloaded"
+    assert request_context_of(caller.scope).outcome == "overloaded"
 
 
 @pytest.mark.parametrize("pieces", [[b"x" * (MAX_BODY_BYTES + 1)], [b"x" * 60_000, b"x" * 60_000, b"x"]])
@@ -123,7 +123,7 @@ async def test_of_a_body_without_end_only_a_bounded_part_is_kept_and_all_of_it_h
     caller = Caller()
     for piece in pieces:
         caller.sending.put_nowait({"type": "http.request", "body": piece, "more_body": True})
-    await Gated(taking, Gate(1), 1.0)(caller.scope, caller.receive, caller.send)
+    await BoundedEndpoint(taking, Gate(1), 1.0)(caller.scope, caller.receive, caller.send)
     assert got == pieces
 
 
@@ -138,9 +138,9 @@ async def test_work_ends_when_its_caller_has_left_and_its_place_is_free() -> Non
             ended.append("ended")
 
     caller = Caller("GET")
-    call = asyncio.create_task(Gated(working, gate, 60.0)(caller.scope, caller.receive, caller.send))
-    await until(lambda: gate.under_way == 1)
-    requests_in_flight_of(caller.scope).caller_left()
+    call = asyncio.create_task(BoundedEndpoint(working, gate, 60.0)(caller.scope, caller.receive, caller.send))
+    await until(lambda: gate.in_flight == 1)
+    request_context_of(caller.scope).caller_left()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert (ended, gate.under_way) == (["ended"], 0)
+    assert (ended, gate.in_flight) == (["ended"], 0)

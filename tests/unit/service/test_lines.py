@@ -107,4 +107,4 @@ async def test_a_stream_that_fails_ends_no_call(capsys: pytest.CaptureFixture[st
     stream.close()
     handler.call_lines(logging.INFO, "calls", [{"event": "first"}])
     await asyncio.sleep(0.1)
-    assert "lines of calls could not be written" in capsys.readouterr().err
+    assert "call lines could not be written" in capsys.readouterr().err

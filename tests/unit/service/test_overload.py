@@ -3,18 +3,18 @@
 import pytest
 
 from service.errors import OverloadedError
-from service.runtime.metrics import NoMetrics
+from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
 
 
-class Counted(NoMetrics):
+class Counted(Metrics):
     """Adds up what enters and leaves."""
 
     def __init__(self) -> None:
         self.now = 0
         self.changes: list[int] = []
 
-    def under_way(self, change: int) -> None:
+    def in_flight(self, change: int) -> None:
         """Add it."""
         self.now += change
         self.changes.append(change)
@@ -29,7 +29,7 @@ def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
         gate.enter()
     with pytest.raises(OverloadedError):
         gate.check()
-    assert gate.under_way == metrics.now == 2
+    assert gate.in_flight == metrics.now == 2
     gate.leave()
     gate.leave()
     assert refused.value.problem() == {
@@ -40,4 +40,4 @@ def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
         "code": "overloaded",
     }
     assert refused.value.retry_after == 1
-    assert (gate.under_way, metrics.changes) == (0, [1, 1, -1, -1])
+    assert (gate.in_flight, metrics.changes) == (0, [1, 1, -1, -1])

@@ -12,8 +12,7 @@ import pytest
 
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from service.search.typeahead.fetch_failures import READ_ONLY
-from service.search.typeahead.folder import FolderLocation, TypeaheadFolder, Usage
-from service.search.typeahead.needed import NeededManifests
+from service.search.typeahead.folder import FolderLocation, NeededManifests, TypeaheadFolder, Usage
 
 _SUFFIX = ".segment"
 _REPOSITORY = Path(__file__).parents[3]
@@ -22,7 +21,7 @@ _UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
 from service.search.failures import TypeaheadUnavailable
-from service.search.typeahead.fetch_failures import explained
+from service.search.typeahead.fetch_failures import translate_failures
 from service.search.typeahead.fetch_failures import READ_ONLY
 from service.search.typeahead.folder import TypeaheadFolder
 
@@ -31,7 +30,7 @@ if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
 try:
-    with explained():
+    with translate_failures():
         TypeaheadFolder(Path(sys.argv[1])).try_lock("a" * 64)
 except TypeaheadUnavailable as error:
     print(error)
@@ -94,7 +93,7 @@ def test_only_files_that_differ_from_their_names_are_removed_as_damaged(tmp_path
     folder = TypeaheadFolder(tmp_path)
     whole, changed = _write(folder, b"whole"), _write(folder, b"changed")
     (tmp_path / f"{changed}{_SUFFIX}").write_bytes(b"CHANGED")
-    folder.remove_damaged({whole: 5, changed: 7, "a" * 64: 1}, _SUFFIX)
+    folder.remove_damaged((whole, changed, "a" * 64), _SUFFIX)
     assert folder.has(whole, _SUFFIX)
     assert not folder.has(changed, _SUFFIX)
 
@@ -142,10 +141,10 @@ def test_files_of_two_stamps_of_two_generations_and_of_what_is_announced_stay() 
     needed = NeededManifests()
     for generation, letters in (("g0", "a"), ("g1", "bcd"), ("g2", "ef")):
         for letter in letters:
-            needed.note(generation, f"manifest-{letter}", _manifest(letter))
+            needed.add(generation, f"manifest-{letter}", _manifest(letter))
     assert {name[-1] for name in needed.names()} == set("cdef")
     needed.announce("manifest-0", _manifest("0"))
     needed.announce("manifest-1", _manifest("1"))
-    needed.note("g1", "manifest-d", _manifest("d"))
-    needed.note("g3", "manifest-9", _manifest("9"))
+    needed.add("g1", "manifest-d", _manifest("d"))
+    needed.add("g3", "manifest-9", _manifest("9"))
     assert {name[-1] for name in needed.names()} == set("cd91")

@@ -4,9 +4,9 @@ import MiniSearch from "minisearch";
 import { folded, serve, tradesIn } from "./door.mjs";
 
 const FUZZY_FROM = 4;
-const byPlace = [];
+const byPopRank = [];
 const engine = new MiniSearch({
-  idField: "place",
+  idField: "pop_rank",
   fields: ["name", "aliases", "domain", "categories"],
   extractField: (shop, field) => (Array.isArray(shop[field]) ? shop[field].join(" ") : shop[field]),
   processTerm: (term) => folded(term) || null,
@@ -14,24 +14,24 @@ const engine = new MiniSearch({
     prefix: true,
     fuzzy: (term) => (term.length >= FUZZY_FROM ? 0.2 : false),
     boost: { name: 3, aliases: 2, domain: 1.5, categories: 0.3 },
-    boostDocument: (place) => 1 + byPlace[place].popularity,
+    boostDocument: (pop_rank) => 1 + byPopRank[pop_rank].popularity,
   },
 });
 
 function index(shops) {
-  for (const shop of shops) byPlace[shop.place] = shop;
+  for (const shop of shops) byPopRank[shop.pop_rank] = shop;
   engine.addAll(shops);
 }
 
 function search(q, limit, country) {
-  const filter = country === null ? undefined : ({ id }) => tradesIn(byPlace[id].countries, country);
+  const filter = country === null ? undefined : ({ id }) => tradesIn(byPopRank[id].countries, country);
   const typed = folded(q).trim();
-  if (typed === "") return byPlace.filter((shop) => tradesIn(shop.countries, country)).slice(0, limit);
+  if (typed === "") return byPopRank.filter((shop) => tradesIn(shop.countries, country)).slice(0, limit);
   // Nobody means a domain or a category by one or two characters, and a third of the shops would match.
   const fields = typed.length <= 2 ? { fields: ["name", "aliases"] } : {};
   let found = engine.search(typed, { combineWith: "AND", filter, ...fields });
   if (found.length === 0) found = engine.search(typed, { combineWith: "OR", filter });
-  return found.slice(0, limit).map(({ id }) => byPlace[id]);
+  return found.slice(0, limit).map(({ id }) => byPopRank[id]);
 }
 
 await serve(index, search);

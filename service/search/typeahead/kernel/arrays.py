@@ -1,4 +1,4 @@
-"""The arrays that the machine code reads, and how its functions are compiled."""
+"""The arrays that the compiled kernel reads, and how its functions are compiled."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -21,8 +21,8 @@ Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 # log2 of the number of bits per int32 word of a bitmap, and the mask of a bit's number within its word.
 WORD_BITS: Final = 5
 IN_WORD: Final = 31
-# No shop, and no bound.
-NOBODY: Final = 2**31 - 1
+# Greater than every shop number, length and character: stands for "none" and for "no bound".
+MAX_INT: Final = 2**31 - 1
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _A = TypeVar("_A", bound=np.ndarray[Any, Any])
@@ -32,7 +32,7 @@ class Lookup(NamedTuple):
     """The arrays by which texts are looked up, as `index_mappings.typeahead.segment` describes them.
 
     Attributes:
-        samples: every SAMPLED-th item of `firsts`, `firsts_0` and `firsts_1`, one list after the other: few enough for
+        samples: every SAMPLED-th item of `firsts`, `firsts_0` and `firsts_1`, one list after the other; they fit into
             a processor's cache.
     """
 
@@ -49,12 +49,12 @@ class Lookup(NamedTuple):
 class Texts(NamedTuple):
     """The texts of one segment and their shops.
 
-    A function that is called often is given the arrays that it reads: passing all of these takes longer than most do.
+    Functions in inner loops take single arrays instead, because passing this whole tuple takes longer than their work.
 
     Attributes:
-        lookup: where texts are.
-        removed: bitmap of the shops that are gone or newer in another segment; shops after its end are not removed.
-        barred: marks that keep a posting from being evidence where its text is only begun: DOTTED or 0.
+        lookup: the arrays by which texts are looked up.
+        removed: bitmap of the shops that were removed or are newer in another segment; shops past its end are current.
+        barred: DOTTED or 0; a posting with such a mark does not match a query that is only a prefix of its text.
     """
 
     lookup: Lookup
@@ -80,11 +80,12 @@ class Carried(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory that a request works in: parts of one array that outlives all calls, so that no owners are counted.
+    """Working memory of a request: views of one array that outlives all calls, so that no references are counted.
 
     Attributes:
-        ranges: of texts: first, end, order, and how long a leading name may be; the last column holds other texts.
-        rows, path, walk: of two typing errors.
+        ranges: ranges of texts, one a row: first, end, order, maximum length of a leading name. The fifth column is a
+            list of its own, of texts that equal the query.
+        rows, path, walk: state of the search for two typing errors (`two_typos`).
     """
 
     ranges: Ranges
@@ -93,7 +94,7 @@ class Scratch(NamedTuple):
     walk: Ranges
 
 
-# The arrays of a segment that are read here, in the order in which their positions are passed.
+# The arrays of a segment that the kernel reads, in the order in which `suggest` takes their extents.
 ARRAYS: Final = (
     *Lookup._fields[:-1],
     *Texts._fields[1:-2],
@@ -104,7 +105,7 @@ ARRAYS: Final = (
 
 
 def inner(function: _F) -> _F:
-    """Compile a function that is only called from machine code: without wrappers for Python, which compile slowest."""
+    """Compile a function for calls from compiled code only: the wrappers for Python take longest to compile."""
     bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: _F = njit(**bare)(function)
     return compiled
@@ -123,7 +124,7 @@ _pointer: Any = intrinsic(_type_pointer)
 def borrowed(array: _A) -> _A:
     """The same array without an owner; the caller must hold a reference to it.
 
-    numba counts references by a locked instruction wherever an array is passed, which took a third of all time here.
+    Otherwise numba counts references with a locked instruction at each call, which took a third of the kernel's time.
     """
     return array
 
@@ -132,15 +133,28 @@ def borrowed(array: _A) -> _A:
 def _compiled(array: Array) -> Callable[[Array], Array]:  # noqa: ARG001 - numba passes the type by the argument's name
     """The machine code of `borrowed` for an array's type."""
 
-    def made(array: Array) -> Array:
-        seen: Array = carray(_pointer(array.ctypes.data), array.shape, array.dtype)
-        return seen
+    def view(array: Array) -> Array:
+        unowned: Array = carray(_pointer(array.ctypes.data), array.shape, array.dtype)
+        return unowned
 
-    return made
+    return view
+
+
+def read_only(array: _A) -> _A:
+    """The same array, made read-only.
+
+    All arrays that the kernel takes are read-only, as memory-mapped ones must be: numba would compile the kernel once
+    more for writable ones, during a request.
+    """
+    array.flags.writeable = False
+    return array
+
+
+NOTHING: Final = read_only(np.zeros(0, np.int32))
 
 
 def source_hash() -> str:
-    """A hash of all files that the machine code is made of: these modules, and those whose constants they contain."""
+    """A hash of all sources of the machine code: these modules, and those whose constants are compiled into it."""
     constants = (tiers.__file__, segment.__file__)
     files = [*sorted(Path(__file__).parent.glob("*.py")), *(Path(name) for name in constants if name is not None)]
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,4 +1,4 @@
-"""The tiers in which some of several words say categories of a shop (5 and 4)."""
+"""The tiers in which some of several words mean categories of a shop (5 and 4)."""
 
 from typing import Final
 
@@ -9,9 +9,9 @@ from index_mappings.typeahead.segment import FULL, POSTING_BITS, WORD
 from service.search.typeahead.kernel.arrays import Array, Carried, Flags, Ranges, Texts, inner
 from service.search.typeahead.kernel.lookup import IN_ORDER, find_text, prefix_range
 from service.search.typeahead.kernel.ranking import flag_owners, insert_ranked, passes, seek_shop
-from service.search.typeahead.kernel.words import FLAGS_OF_A_SHOP, has_word
+from service.search.typeahead.kernel.words import FLAGS_PER_SHOP, has_word
 
-# From so many shops on that may be of a tier, those with another word are flagged before they are walked.
+# With at least so many candidates, the shops that have a second word are flagged before the scan.
 _FLAGGED_FROM: Final = 1_000
 
 
@@ -19,7 +19,7 @@ _FLAGGED_FROM: Final = 1_000
 def collect_named_in_category(
     texts: Texts,
     carried: Carried,
-    asked: Array,
+    query: Array,
     bounds: Ranges,
     words: Ranges,
     meant: Array,
@@ -28,16 +28,16 @@ def collect_named_in_category(
     better: int,
     count: int,
 ) -> int:
-    """Insert the shops of which the first words are a full form and each word behind says a category (5).
+    """Insert the shops of which the first words are a full form and each later word means a category (5).
 
     Returns as `insert_ranked`.
     """
     heads, postings = texts.heads, texts.postings
     of_shops, categories = carried.own_category_heads, carried.own_categories
     last = len(words) - 1
-    saying = last  # all words from here on say some category
-    while saying > 1 and meant[saying - 1] < meant[saying]:
-        saying -= 1
+    first_meaning = last  # all words from here on mean some category
+    while first_meaning > 1 and meant[first_meaning - 1] < meant[first_meaning]:
+        first_meaning -= 1
     if meant[last] == meant[last + 1]:
         return count
     for form in range(2):
@@ -46,7 +46,7 @@ def collect_named_in_category(
         until = start - between
         for number in range(min(last, OVERLAP_WORDS)):
             until += between + words[number, 1] - words[number, 0]
-            text = find_text(texts.lookup, asked, start, until) if number + 1 >= saying else -1
+            text = find_text(texts.lookup, query, start, until) if number + 1 >= first_meaning else -1
             if text < 0:
                 continue
             for at in range(heads[text], heads[text + 1]):
@@ -56,7 +56,7 @@ def collect_named_in_category(
                 if (
                     postings[at] & FULL
                     and passes(passing, texts.removed, shop)
-                    and _says_categories(of_shops, categories, meant, shop, number + 1, last + 1)
+                    and _mean_categories(of_shops, categories, meant, shop, number + 1, last + 1)
                 ):
                     count = insert_ranked(shop, found, better, count)
     return count
@@ -67,7 +67,7 @@ def collect_words_and_categories(
     texts: Texts,
     carried: Carried,
     ranges: Ranges,
-    asked: Array,
+    query: Array,
     words: Ranges,
     meant: Array,
     passing: Array,
@@ -75,32 +75,32 @@ def collect_words_and_categories(
     better: int,
     count: int,
 ) -> int:
-    """Insert the shops of which every word is their own or says a category, and at least one is their own (4).
+    """Insert the shops of which every word is their own or means a category, and at least one is their own (4).
 
     Returns as `insert_ranked`.
     """
     size = len(words)
-    own_postings, rarest, fewest = _fill_ranges(texts, carried, ranges, asked, words, meant)
+    own_postings, rarest, fewest = _fill_ranges(texts, carried, ranges, query, words, meant)
     if not fewest or not own_postings:
         return count
-    # Every shop of this tier has the rarest word, and some word of its own: the shorter list is walked.
+    # Every shop of this tier has the rarest word, and some word of its own: scan whichever list is shorter.
     flags = _flagged(texts, carried, ranges, size, meant, rarest, min(own_postings, fewest))
-    if own_postings < fewest:
-        for number in range(size):
+    for number in range(size):
+        if own_postings < fewest or number == rarest:
             count = _collect_owners(texts, carried, ranges, size, number, meant, flags, passing, found, better, count)
+    if own_postings < fewest:
         return count
-    count = _collect_owners(texts, carried, ranges, size, rarest, meant, flags, passing, found, better, count)
     of_shops, categories, heads = carried.own_category_heads, carried.own_categories, carried.category_heads
     for at in range(meant[rarest], meant[rarest + 1]):
         _rewind(texts.heads, ranges, size)
-        for carrying in range(heads[meant[at]], heads[meant[at] + 1]):
-            shop = carried.category_shops[carrying]
+        for index in range(heads[meant[at]], heads[meant[at] + 1]):
+            shop = carried.category_shops[index]
             if count == len(found) and found[count - 1] < shop:
                 break
             if (
-                _may_be(flags, shop)
+                _is_flagged(flags, shop)
                 and passes(passing, texts.removed, shop)
-                and _has_or_says_all(texts, of_shops, categories, ranges, size, meant, shop)
+                and _matches_all_words(texts, of_shops, categories, ranges, size, meant, shop)
             ):
                 count = insert_ranked(shop, found, better, count)
     return count
@@ -108,12 +108,12 @@ def collect_words_and_categories(
 
 @inner
 def _fill_ranges(
-    texts: Texts, carried: Carried, ranges: Ranges, asked: Array, words: Ranges, meant: Array
+    texts: Texts, carried: Carried, ranges: Ranges, query: Array, words: Ranges, meant: Array
 ) -> tuple[int, int, int]:
-    """Set the range of texts of each word, and in the fourth column for how many shops it stands at most.
+    """Set the range of texts of each word, and in the fourth column the number of shops that it can match at most.
 
     Returns:
-        of how many shops, with repeats, some word is the own; which word stands for fewest shops, and for how many.
+        The number of postings of all words; the word that can match the fewest shops, and the number of these.
     """
     heads, category_heads = texts.heads, carried.category_heads
     size = len(words)
@@ -122,40 +122,40 @@ def _fill_ranges(
     for number in range(size):
         start, end = words[number]
         if number + 1 < size:
-            text = find_text(texts.lookup, asked, start, end)
+            text = find_text(texts.lookup, query, start, end)
             ranges[number, 0], ranges[number, 1] = (text, text + 1) if text >= 0 else (0, 0)
         else:
-            ranges[number, 0], ranges[number, 1] = prefix_range(texts.lookup, IN_ORDER, asked, start, end)
-        having = heads[ranges[number, 1]] - heads[ranges[number, 0]]
-        own_postings += having
+            ranges[number, 0], ranges[number, 1] = prefix_range(texts.lookup, IN_ORDER, query, start, end)
+        shop_count = heads[ranges[number, 1]] - heads[ranges[number, 0]]
+        own_postings += shop_count
         for at in range(meant[number], meant[number + 1]):
-            having += category_heads[meant[at] + 1] - category_heads[meant[at]]
-        ranges[number, 3] = having
-        if having < ranges[rarest, 3]:
+            shop_count += category_heads[meant[at] + 1] - category_heads[meant[at]]
+        ranges[number, 3] = shop_count
+        if shop_count < ranges[rarest, 3]:
             rarest = number
     return own_postings, rarest, ranges[rarest, 3]
 
 
 @inner
 def _flagged(
-    texts: Texts, carried: Carried, ranges: Ranges, size: int, meant: Array, rarest: int, walked: int
+    texts: Texts, carried: Carried, ranges: Ranges, size: int, meant: Array, rarest: int, scanned: int
 ) -> Flags:
-    """Which shops have the second rarest word, where that spares reading the texts of many; else empty.
+    """Flags of the shops that have the second rarest word; empty where this saves no time.
 
-    The last word does not count, as very many texts may begin with it.
+    The last word is not considered, because very many texts may begin with it.
     """
     another = -1
     for number in range(size - 1):
         if number != rarest and (another < 0 or ranges[number, 3] < ranges[another, 3]):
             another = number
-    if another < 0 or walked < _FLAGGED_FROM or ranges[another, 3] >= FLAGS_OF_A_SHOP * walked:
+    if another < 0 or scanned < _FLAGGED_FROM or ranges[another, 3] >= FLAGS_PER_SHOP * scanned:
         return np.zeros(0, np.bool_)
     flags = np.zeros(len(carried.own_category_heads) - 1, np.bool_)
     flag_owners(texts, ranges[another, 0], ranges[another, 1], flags)
     heads = carried.category_heads
     for at in range(meant[another], meant[another + 1]):
-        for carrying in range(heads[meant[at]], heads[meant[at] + 1]):
-            flags[carried.category_shops[carrying]] = True
+        for index in range(heads[meant[at]], heads[meant[at] + 1]):
+            flags[carried.category_shops[index]] = True
     return flags
 
 
@@ -185,35 +185,36 @@ def _collect_owners(
                 break
             if (
                 postings[at] & WORD
-                and _may_be(flags, shop)
+                and _is_flagged(flags, shop)
                 and passes(passing, texts.removed, shop)
-                and _has_or_says_all(texts, of_shops, categories, ranges, size, meant, shop)
+                and _matches_all_words(texts, of_shops, categories, ranges, size, meant, shop)
             ):
                 count = insert_ranked(shop, found, better, count)
     return count
 
 
 @inner
-def _may_be(flags: Flags, shop: int) -> bool:
-    """Whether a shop is flagged; all are where there are no flags."""
+def _is_flagged(flags: Flags, shop: int) -> bool:
+    """Whether a shop is flagged; without flags all are."""
     return len(flags) == 0 or flags[shop]
 
 
 @inner
 def _rewind(heads: Array, ranges: Ranges, size: int) -> None:
-    """Set the place in the postings of each of so many texts, the third column, to their beginning."""
+    """Set the third column, the position in the postings of each word, to the beginning of the postings."""
     for number in range(size):
         ranges[number, 2] = heads[ranges[number, 0]]
 
 
 @inner
-def _has_or_says_all(
+def _matches_all_words(
     texts: Texts, category_heads: Array, categories: Array, ranges: Ranges, size: int, meant: Array, shop: int
 ) -> bool:
-    """Whether every word is the shop's own or says a category of it, and at least one is its own.
+    """Whether every word is the shop's own or means a category of it, and at least one is its own.
 
-    Shops are asked for in ascending order, until `_rewind`: the postings of all words but the last, each of which is
-    one text at most, are walked along with them. Where these decide, the shop's own texts are not looked at.
+    Between two calls of `_rewind`, shops must be passed in ascending order: the positions in the postings of all words
+    but the last, each of which is one text at most, only move forward. Where these decide, the shop's texts are not
+    read.
     """
     heads, postings = texts.heads, texts.postings
     any_own = False
@@ -222,26 +223,26 @@ def _has_or_says_all(
         at = ranges[number, 2] = seek_shop(postings, ranges[number, 2], end, shop)
         if at < end and postings[at] >> POSTING_BITS == shop and postings[at] & WORD:
             any_own = True
-        elif not _says_category(category_heads, categories, meant, shop, number):
+        elif not _means_category(category_heads, categories, meant, shop, number):
             return False
-    if any_own and _says_category(category_heads, categories, meant, shop, size - 1):
+    if any_own and _means_category(category_heads, categories, meant, shop, size - 1):
         return True
     start, end = texts.own_heads[shop], texts.own_heads[shop + 1]
     return has_word(texts.own, start, end, ranges[size - 1, 0], ranges[size - 1, 1])
 
 
 @inner
-def _says_categories(category_heads: Array, categories: Array, meant: Array, shop: int, first: int, last: int) -> bool:
-    """Whether each of the words first:last says a category of the shop."""
+def _mean_categories(category_heads: Array, categories: Array, meant: Array, shop: int, first: int, last: int) -> bool:
+    """Whether each of the words first:last means a category of the shop."""
     for number in range(first, last):
-        if not _says_category(category_heads, categories, meant, shop, number):
+        if not _means_category(category_heads, categories, meant, shop, number):
             return False
     return True
 
 
 @inner
-def _says_category(category_heads: Array, categories: Array, meant: Array, shop: int, number: int) -> bool:
-    """Whether a word says a category of the shop: one of those that it means, which ascend."""
+def _means_category(category_heads: Array, categories: Array, meant: Array, shop: int, number: int) -> bool:
+    """Whether a word means a category of the shop; the categories that it means ascend."""
     first, last = meant[number], meant[number + 1]
     if first == last:
         return False

@@ -6,87 +6,83 @@ import numpy as np
 
 from index_mappings.typeahead.segment import KEY, LACKING
 from service.search.typeahead.kernel.arrays import Array, Lookup, Ranges, Texts, inner
-from service.search.typeahead.kernel.lookup import IN_ORDER, after_letter, letter_at, narrowed, prefix_range
+from service.search.typeahead.kernel.lookup import IN_ORDER, after_letter, letter_at, narrow_range, prefix_range
 from service.search.typeahead.kernel.ranges import add_range, collect_ranges
 
-# At most so many ranges are added between two checks for room.
-_ADDED_AT_ONCE: Final = 8
+# The maximum number of ranges that are added between two checks of the capacity.
+_MAX_ADDED: Final = 8
 
 
 @inner
 def collect_one_typo(
-    texts: Texts, asked: Array, passing: Array, ranges: Ranges, found: Array, better: int, count: int
+    texts: Texts, query: Array, passing: Array, ranges: Ranges, found: Array, better: int, count: int
 ) -> int:
-    """Insert the shops with a key of which a beginning is one error away from the text. Returns as `insert_ranked`."""
+    """Insert the shops with a key that has a prefix one error away from the query. Returns as `insert_ranked`."""
     lookup = texts.lookup
     offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts
-    size = len(asked)
-    number_of = _errors_at_first(lookup, asked, ranges)
-    # Of the texts that equal the asked one up to `depth`, those with an error right there.
-    low, high = prefix_range(lookup, IN_ORDER, asked, 0, len(LACKING))
+    size = len(query)
+    range_count = _add_early_errors(lookup, query, ranges)
+    # Among the texts that equal the query up to `depth`, find those with an error there.
+    low, high = prefix_range(lookup, IN_ORDER, query, 0, len(LACKING))
     swapped = np.empty(size, np.int32)
     for depth in range(len(LACKING), size - 1):
         if low == high:
             break
-        # The asked text has one character too many.
-        first, last = narrowed(offsets, letters, offsets, IN_ORDER, asked, depth + 1, size, depth, low, high)
-        number_of = add_range(ranges, number_of, first, last, IN_ORDER)
-        swapped[0] = asked[depth]
-        swapped[1 : size - depth - 1] = asked[depth + 2 :]
+        # The query has one character too many.
+        bounds = narrow_range(offsets, letters, offsets, IN_ORDER, query, depth + 1, size, depth, low, high)
+        range_count = add_range(ranges, range_count, bounds, IN_ORDER)
+        swapped[0] = query[depth]
+        swapped[1 : size - depth - 1] = query[depth + 2 :]
         below, above = high, high
         if offsets[low + 1] - offsets[low] == depth:
             low += 1  # the text ends here
         while low < high:
             letter = letter_at(offsets, letters, firsts, low, depth)
             after = after_letter(offsets, letters, firsts, depth, letter, low, high)
-            if letter == asked[depth]:
+            if letter == query[depth]:
                 below, above = low, after
             else:
-                # Another character stands there, or one is missing from the asked text.
+                # The query has another character here, or lacks this one.
                 for begin in (depth + 1, depth):
-                    first, last = narrowed(
-                        offsets, letters, offsets, IN_ORDER, asked, begin, size, depth + 1, low, after
+                    bounds = narrow_range(
+                        offsets, letters, offsets, IN_ORDER, query, begin, size, depth + 1, low, after
                     )
-                    number_of = add_range(ranges, number_of, first, last, IN_ORDER)
-                if letter == asked[depth + 1]:
+                    range_count = add_range(ranges, range_count, bounds, IN_ORDER)
+                if letter == query[depth + 1]:
                     # Two neighbours are swapped.
-                    first, last = narrowed(
+                    bounds = narrow_range(
                         offsets, letters, offsets, IN_ORDER, swapped, 0, size - depth - 1, depth + 1, low, after
                     )
-                    number_of = add_range(ranges, number_of, first, last, IN_ORDER)
+                    range_count = add_range(ranges, range_count, bounds, IN_ORDER)
             low = after
-            if number_of > len(ranges) - _ADDED_AT_ONCE:
-                count = collect_ranges(texts, ranges, number_of, KEY, passing, found, better, count)
-                number_of = 0
+            if range_count > len(ranges) - _MAX_ADDED:
+                count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+                range_count = 0
         low, high = below, above
-    # All but the last character is equal: whatever follows, the last one is the error.
-    number_of = add_range(ranges, number_of, low, high, IN_ORDER)
-    return collect_ranges(texts, ranges, number_of, KEY, passing, found, better, count)
+    # All but the last character are equal, so the last one is the only error.
+    range_count = add_range(ranges, range_count, (low, high), IN_ORDER)
+    return collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
 
 
 @inner
-def _errors_at_first(lookup: Lookup, asked: Array, ranges: Ranges) -> int:
-    """Add the ranges with an error in the first two characters: keys are sorted without each of these as well.
+def _add_early_errors(lookup: Lookup, query: Array, ranges: Ranges) -> int:
+    """Add the ranges with an error in the first two characters, by the orders of keys without one of these.
 
     Returns:
-        the number of ranges.
+        The number of ranges.
     """
-    size = len(asked)
+    size = len(query)
     other = np.empty(size, np.int32)
-    number_of = 0
+    range_count = 0
     for lacking in range(len(LACKING)):
-        other[:lacking] = asked[:lacking]
-        other[lacking : size - 1] = asked[lacking + 1 :]
-        # Another character stands there, one is missing from the asked text, and the asked text has one too many.
-        first, last = prefix_range(lookup, lacking, other, 0, size - 1)
-        number_of = add_range(ranges, number_of, first, last, lacking)
-        first, last = prefix_range(lookup, lacking, asked, 0, size)
-        number_of = add_range(ranges, number_of, first, last, lacking)
-        first, last = prefix_range(lookup, IN_ORDER, other, 0, size - 1)
-        number_of = add_range(ranges, number_of, first, last, IN_ORDER)
+        other[:lacking] = query[:lacking]
+        other[lacking : size - 1] = query[lacking + 1 :]
+        # The query has another character here, lacks one, or has one too many.
+        range_count = add_range(ranges, range_count, prefix_range(lookup, lacking, other, 0, size - 1), lacking)
+        range_count = add_range(ranges, range_count, prefix_range(lookup, lacking, query, 0, size), lacking)
+        range_count = add_range(ranges, range_count, prefix_range(lookup, IN_ORDER, other, 0, size - 1), IN_ORDER)
         # Two neighbours are swapped.
-        other[:] = asked
-        other[lacking], other[lacking + 1] = asked[lacking + 1], asked[lacking]
-        first, last = prefix_range(lookup, IN_ORDER, other, 0, size)
-        number_of = add_range(ranges, number_of, first, last, IN_ORDER)
-    return number_of
+        other[:] = query
+        other[lacking], other[lacking + 1] = query[lacking + 1], query[lacking]
+        range_count = add_range(ranges, range_count, prefix_range(lookup, IN_ORDER, other, 0, size), IN_ORDER)
+    return range_count

@@ -1,13 +1,13 @@
-"""How shops get into an answer: in order, each once, and only those that pass the filter and are not removed."""
+"""Inserts shops into an answer: ordered, each once, and only those that pass the filter and are not removed."""
 
 from index_mappings.typeahead.segment import FULL, KEY, POSTING_BITS, WORD
-from service.search.typeahead.kernel.arrays import IN_WORD, NOBODY, WORD_BITS, Array, Flags, Texts, inner
+from service.search.typeahead.kernel.arrays import IN_WORD, MAX_INT, WORD_BITS, Array, Flags, Texts, inner
 from service.search.typeahead.kernel.lookup import IN_ORDER, find_text
 
 
 @inner
 def collect_marked(texts: Texts, text: int, mark: int, passing: Array, found: Array, better: int, count: int) -> int:
-    """Insert the shops that have a text with this mark. Returns as `insert_ranked`."""
+    """Insert the shops of a text by its postings with this mark. Returns as `insert_ranked`."""
     heads, postings, removed, offsets = texts.heads, texts.postings, texts.removed, texts.lookup.offsets
     barred = texts.barred if mark == KEY else 0
     return scan_postings(
@@ -21,7 +21,7 @@ def collect_marked(texts: Texts, text: int, mark: int, passing: Array, found: Ar
         barred,
         text,
         text + 1,
-        NOBODY,
+        MAX_INT,
         passing,
         found,
         better,
@@ -31,10 +31,10 @@ def collect_marked(texts: Texts, text: int, mark: int, passing: Array, found: Ar
 
 @inner
 def collect_full(
-    texts: Texts, asked: Array, start: int, end: int, passing: Array, found: Array, better: int, count: int
+    texts: Texts, query: Array, start: int, end: int, passing: Array, found: Array, better: int, count: int
 ) -> int:
-    """Insert the shops of which asked[start:end] is a full form. Returns as `insert_ranked`."""
-    text = find_text(texts.lookup, asked, start, end)
+    """Insert the shops of which query[start:end] is a full form. Returns as `insert_ranked`."""
+    text = find_text(texts.lookup, query, start, end)
     return count if text < 0 else collect_marked(texts, text, FULL, passing, found, better, count)
 
 
@@ -50,19 +50,19 @@ def scan_postings(
     barred: int,
     low: int,
     high: int,
-    most: int,
+    max_length: int,
     passing: Array,
     found: Array,
     better: int,
     count: int,
 ) -> int:
-    """Insert the best shops of the range low:high of an order, by texts of at most `most` characters.
+    """Insert the best shops of the range low:high of an order, by texts of at most `max_length` characters.
 
-    A posting must have `mark`, and no mark that is `barred`. Returns as `insert_ranked`.
+    A posting must have `mark` and must not have `barred`. Returns as `insert_ranked`.
     """
-    for place in range(low, high):
-        text = place if lacking == IN_ORDER else order[place]
-        if offsets[text + 1] - offsets[text] > most:
+    for position in range(low, high):
+        text = position if lacking == IN_ORDER else order[position]
+        if offsets[text + 1] - offsets[text] > max_length:
             continue
         for at in range(heads[text], heads[text + 1]):
             shop = postings[at] >> POSTING_BITS
@@ -75,7 +75,7 @@ def scan_postings(
 
 @inner
 def flag_owners(texts: Texts, low: int, high: int, flags: Flags) -> None:
-    """Set the flags of the shops that have one of the texts low:high as a word."""
+    """Set the flags of the shops of which one of the texts low:high is a word."""
     postings = texts.postings
     for at in range(texts.heads[low], texts.heads[high]):
         if postings[at] & WORD:
@@ -84,7 +84,7 @@ def flag_owners(texts: Texts, low: int, high: int, flags: Flags) -> None:
 
 @inner
 def seek_shop(postings: Array, low: int, high: int, shop: int) -> int:
-    """The first place of low:high, where postings ascend, of a shop not less than this one; by leaps."""
+    """The first position in low:high, where postings ascend, of a shop not less than this one; a galloping search."""
     least = shop << POSTING_BITS
     leap = 1
     while low + leap <= high and postings[low + leap - 1] < least:
@@ -102,7 +102,7 @@ def seek_shop(postings: Array, low: int, high: int, shop: int) -> int:
 
 @inner
 def passes(passing: Array, removed: Array, shop: int) -> bool:
-    """Whether a shop passes the filter (an empty one lets all pass) and is not removed."""
+    """Whether a shop is in the filter's bitmap (an empty one holds all shops) and is not removed."""
     word, bit = shop >> WORD_BITS, shop & IN_WORD
     if word < len(removed) and removed[word] >> bit & 1:
         return False
@@ -115,24 +115,24 @@ def insert_ranked(shop: int, found: Array, better: int, count: int) -> int:
 
     Args:
         shop: its number.
-        found: the answer, as long as the limit; its worst shop is dropped when it is full.
-        better: how many of it are of better tiers.
-        count: how many are in it.
+        found: the answer, whose length is the limit; when it is full, its worst shop is dropped.
+        better: how many shops in it are of better tiers.
+        count: how many shops are in it.
 
     Returns:
-        how many are in it now.
+        The new number of shops in it.
     """
-    for place in range(better):
-        if found[place] == shop:
+    for position in range(better):
+        if found[position] == shop:
             return count
-    place = count
-    while place > better and found[place - 1] > shop:
-        place -= 1
-    if place > better and found[place - 1] == shop:
+    position = count
+    while position > better and found[position - 1] > shop:
+        position -= 1
+    if position > better and found[position - 1] == shop:
         return count
     if count < len(found):
         count += 1
-    for later in range(count - 1, place, -1):
+    for later in range(count - 1, position, -1):
         found[later] = found[later - 1]
-    found[place] = shop
+    found[position] = shop
     return count

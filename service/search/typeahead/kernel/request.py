@@ -1,42 +1,42 @@
-"""A request as the machine code sees it, and the memory in which it is answered."""
+"""A request as the kernel takes it, and the memory in which it is answered."""
 
 from typing import Final, NamedTuple
 
 from index_mappings.tiers import SUGGEST_CUT
 from service.search.typeahead.kernel.arrays import Array, Carried, Firsts, Lookup, Ranges, Scratch, Texts, inner
-from service.search.typeahead.kernel.two_typos import CELLS, MOST_ERRORS
+from service.search.typeahead.kernel.two_typos import CELLS, MAX_ERRORS
 
-# What a request is, as bits: its first tier has one shop; it has a dot; it has no word; only the tiers from two errors
-# on are asked for; what a misspelt text may have meant is asked for, and nothing else.
+# Flags of a request: its best tier has one shop only; the query has a dot; it has no word; search only the tiers from
+# two errors down; search only for what a misspelt query may mean (M6).
 SHORT: Final = 1
 WITH_DOT: Final = 2
 PUNCTUATION: Final = 4
 TWO_ERRORS: Final = 8
 NEAR: Final = 16
 
-# So many ranges are collected at a time.
+# Capacity of `Scratch.ranges`.
 _RANGES: Final = 192
-# Rows of the distance to the longest text that is asked for.
-_DEPTH: Final = SUGGEST_CUT + MOST_ERRORS + 1
+# Rows of the edit distance to the longest query.
+_DEPTH: Final = SUGGEST_CUT + MAX_ERRORS + 1
 SCRATCH: Final = 5 * _RANGES + (CELLS + 3) * _DEPTH
 
 
 class Request(NamedTuple):
-    """A request, as the machine code sees it.
+    """A request, as the kernel takes it.
 
     Attributes:
-        asked: the query's forms, and its words if there are several, each followed by a zero.
-        bounds: where in `asked` each of these begins and ends.
-        forms: how many of them are forms.
-        meant: if one of several words says a category, of each word the numbers of those that it says, as a list of
-            lists: where each begins, the last one's end, then the numbers, ascending.
+        query: the query's forms, and its words if there are several, as code points, each followed by a zero.
+        bounds: where in `query` each of these begins and ends.
+        forms: the number of forms.
+        meant: empty unless one of several words means a category; then, for each word, the numbers of the categories
+            that it means, as a list of lists: where each begins, the last one's end, then the numbers, ascending.
         carried: the categories of shops.
-        passing: bitmap of the shops that pass the filter; empty without one.
-        known: bitmap of those that are known to sell there; empty without a country.
+        passing: bitmap of the shops that pass the filter; empty without a filter.
+        known: bitmap of the shops that are known to sell in the country; empty without a country.
         flags: SHORT, WITH_DOT, PUNCTUATION, TWO_ERRORS, NEAR.
     """
 
-    asked: Array
+    query: Array
     bounds: Ranges
     forms: int
     meant: Array
@@ -47,28 +47,28 @@ class Request(NamedTuple):
 
 
 @inner
-def texts_of(items: Array, longs: Firsts, places: Firsts, samples: Firsts, removed: Array, barred: int) -> Texts:
+def texts_of(items: Array, longs: Firsts, extents: Firsts, samples: Firsts, removed: Array, barred: int) -> Texts:
     """The texts of a segment. Arguments as of `suggest`."""
-    # By the order of ARRAYS. Passing one view of the whole file takes a third of passing all arrays.
+    # In the order of ARRAYS. Passing one view of the whole file takes a third of the time of passing all arrays.
     return Texts(
         Lookup(
-            items[places[0] : places[1]],
-            items[places[2] : places[3]],
-            longs[places[4] : places[5]],
-            items[places[6] : places[7]],
-            longs[places[8] : places[9]],
-            items[places[10] : places[11]],
-            longs[places[12] : places[13]],
+            items[extents[0] : extents[1]],
+            items[extents[2] : extents[3]],
+            longs[extents[4] : extents[5]],
+            items[extents[6] : extents[7]],
+            longs[extents[8] : extents[9]],
+            items[extents[10] : extents[11]],
+            longs[extents[12] : extents[13]],
             samples,
         ),
-        items[places[14] : places[15]],
-        items[places[16] : places[17]],
-        items[places[18] : places[19]],
-        items[places[20] : places[21]],
-        items[places[22] : places[23]],
-        items[places[24] : places[25]],
-        items[places[26] : places[27]],
-        items[places[28] : places[29]],
+        items[extents[14] : extents[15]],
+        items[extents[16] : extents[17]],
+        items[extents[18] : extents[19]],
+        items[extents[20] : extents[21]],
+        items[extents[22] : extents[23]],
+        items[extents[24] : extents[25]],
+        items[extents[26] : extents[27]],
+        items[extents[28] : extents[29]],
         removed,
         barred,
     )
@@ -76,7 +76,7 @@ def texts_of(items: Array, longs: Firsts, places: Firsts, samples: Firsts, remov
 
 @inner
 def scratch_of(memory: Array) -> Scratch:
-    """The parts of SCRATCH items of memory."""
+    """Divide SCRATCH items of memory."""
     rows, path, walk = 5 * _RANGES, 5 * _RANGES + CELLS * _DEPTH, 5 * _RANGES + (CELLS + 1) * _DEPTH
     return Scratch(
         memory[:rows].reshape((_RANGES, 5)),
@@ -87,13 +87,13 @@ def scratch_of(memory: Array) -> Scratch:
 
 
 @inner
-def bounds_of(asked: Array, memory: Array) -> Ranges:
-    """Where each of the texts begins and ends, written into memory of twice the size."""
-    bounds = memory.reshape((len(asked), 2))
+def bounds_of(query: Array, memory: Array) -> Ranges:
+    """Where each of the query's texts begins and ends, written into `memory`, which has twice the query's size."""
+    bounds = memory.reshape((len(query), 2))
     count = start = 0
-    for place in range(len(asked)):
-        if asked[place] == 0:
-            bounds[count, 0], bounds[count, 1] = start, place
+    for position in range(len(query)):
+        if query[position] == 0:
+            bounds[count, 0], bounds[count, 1] = start, position
             count += 1
-            start = place + 1
+            start = position + 1
     return bounds[:count]

@@ -1,7 +1,6 @@
-"""The function that is called from Python.
+"""The only function of the kernel that is called from Python.
 
-It is one function for all that is asked: numba optimizes all that a function calls once more for each such function,
-so that a second one would take as long to compile as the first.
+numba compiles everything that such a function calls again for each one, so a second one would double the compile time.
 """
 
 from collections.abc import Callable
@@ -32,74 +31,74 @@ def suggest_entry(
     """The function that is called from Python.
 
     Args:
-        source: `source_hash()`; numba caches machine code by this file and by what the function closes over, so code of
-            another source is never used.
+        source: `source_hash()`; numba's cache key is this file and the variables that the function closes over, so
+            this hash keeps machine code of other sources from being used.
     """  # fmt: skip
 
     @njit(cache=True)
     def suggest(
         items: Array,
         longs: Firsts,
-        places: Firsts,
+        extents: Firsts,
         samples: Firsts,
         removed: Array,
-        asked: Array,
+        query: Array,
         forms: int,
         meant: Array,
         filtered: Array,
-        wanted: int,
+        limit: int,
         country: int,
         flags: int,
     ) -> Array:
-        """The best shops for a suggest request, or for a text that is near to one.
+        """The best shops for a suggest request, or those that a misspelt query may mean.
 
         Args:
             items: the whole segment as int32.
             longs: the same as int64.
-            places: where in `items` or `longs` the arrays of ARRAYS begin and end.
+            extents: where in `items` or `longs` the arrays of ARRAYS begin and end.
             samples: as `Lookup` describes them.
             removed: as `Texts` describes it.
-            asked: the query's forms (X3), and its words if there are several, when the first two forms are those
-                spaced and joined; each followed by a zero.
-            forms: how many forms there are; 0 asks for the most popular shops.
+            query: as `Request` describes it; if there are several words, the first two forms (X3) are the spaced and
+                the joined one.
+            forms: the number of forms; 0 asks for the most popular shops.
             meant: as `Request` describes it.
-            filtered: without a country, a bitmap of the shops that pass other filters; empty where there is none.
-            wanted: how many shops at most.
-            country: its number, as `markets` counts them, or ANY_COUNTRY.
+            filtered: without a country, a bitmap of the shops that pass other filters; empty without a filter.
+            limit: the maximum number of shops.
+            country: its row in `markets`, or ANY_COUNTRY.
             flags: as `Request` describes them.
 
         Returns:
-            entries, best first; see TIER_BITS.
+            Entries, best first; see TIER_BITS.
         """
         _ = source
-        # All memory of the request is one array, which is returned, and so outlives what borrows it.
-        whole = np.empty(2 * wanted + 2 * len(asked) + SCRATCH, np.int32)
-        memory, query, segment = borrowed(whole), borrowed(asked), borrowed(items)
+        # All memory of the request is one array; it is returned, so it outlives the views of it.
+        whole = np.empty(2 * limit + 2 * len(query) + SCRATCH, np.int32)
+        memory, borrowed_query, segment = borrowed(whole), borrowed(query), borrowed(items)
         barred = 0 if flags & WITH_DOT else DOTTED
-        texts = texts_of(segment, borrowed(longs), places, borrowed(samples), borrowed(removed), barred)
+        texts = texts_of(segment, borrowed(longs), extents, borrowed(samples), borrowed(removed), barred)
         passing = known = borrowed(filtered)
         if country >= 0:
             size = (len(texts.own_heads) - 1 + IN_WORD) >> WORD_BITS
             first, last = country * size, (country + 1) * size
-            passing = segment[places[38] + first : places[38] + last]
-            known = segment[places[40] + first : places[40] + last]
+            passing = segment[extents[38] + first : extents[38] + last]
+            known = segment[extents[40] + first : extents[40] + last]
         request = Request(
-            query,
-            bounds_of(query, memory[2 * wanted : 2 * wanted + 2 * len(asked)]),
+            borrowed_query,
+            bounds_of(borrowed_query, memory[2 * limit : 2 * limit + 2 * len(query)]),
             forms,
             borrowed(meant),
             Carried(
-                segment[places[30] : places[31]],
-                segment[places[32] : places[33]],
-                segment[places[34] : places[35]],
-                segment[places[36] : places[37]],
+                segment[extents[30] : extents[31]],
+                segment[extents[32] : extents[33]],
+                segment[extents[34] : extents[35]],
+                segment[extents[36] : extents[37]],
             ),
             passing,
             known,
             flags,
         )
-        scratch = scratch_of(memory[2 * wanted + 2 * len(asked) :])
-        count = collect_entries(texts, request, scratch, memory[wanted : 2 * wanted], memory[:wanted])
+        scratch = scratch_of(memory[2 * limit + 2 * len(query) :])
+        count = collect_entries(texts, request, scratch, memory[limit : 2 * limit], memory[:limit])
         return whole[:count]
 
     return suggest

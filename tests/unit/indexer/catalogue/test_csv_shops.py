@@ -126,12 +126,12 @@ def test_the_mapping_may_be_stated_and_a_category_given(given: Import) -> None:
 @pytest.mark.parametrize(
     ("header", "stated", "message"),
     [
-        (["a", "url"], (), "no column is known to be the name (there are: a, url): say which by --map COLUMN=name"),
-        (["a"], (), "no column is known to be the name or the domain"),
-        (["name", "url"], ("nam=id",), "--map 'nam=id' does not fit: it is COLUMN=FIELD, with a column of the file"),
+        (["a", "url"], (), "no column is recognised as the name (there are: a, url): name it by --map COLUMN=name"),
+        (["a"], (), "no column is recognised as the name or the domain"),
+        (["name", "url"], ("nam=id",), "--map 'nam=id' is wrong: it must be COLUMN=FIELD, with a column of the file"),
         (["name", "url"], ("name=nom",), "and a field (id, name, domain, "),
-        (["name", "url"], ("name",), "does not fit"),
-        (["name", "url"], ("url=",), "no column is known to be the domain"),
+        (["name", "url"], ("name",), "is wrong"),
+        (["name", "url"], ("url=",), "no column is recognised as the domain"),
     ],
 )
 def test_a_mapping_that_does_not_fit_is_refused(header: list[str], stated: tuple[str, ...], message: str) -> None:
@@ -142,7 +142,7 @@ def test_a_mapping_that_does_not_fit_is_refused(header: list[str], stated: tuple
 
 def test_of_several_columns_for_a_field_the_usual_one_is_taken_and_the_others_are_not_used() -> None:
     columns = columns_of(["URL", "Domain", "Brand", "Name", "Name"], ())
-    assert dict(columns.places) == {"domain": 1, "name": 3}
+    assert dict(columns.positions) == {"domain": 1, "name": 3}
     assert columns.unused == ("URL", "Brand", "Name")
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner, Result
 
-from index_mappings.regions import GROUPS
+from index_mappings.countries import GROUPS
 from indexer.__main__ import index
 from indexer.catalogue.writing import STARTER
 from indexer.records.related import RECORDS

@@ -110,7 +110,7 @@ def test_a_damaged_file_is_a_problem_and_the_document_is_whole(tmp_path: Path) -
     (tmp_path / "shops.ndjson.gz").write_bytes(gzip.compress(json.dumps(LAMP).encode())[:-4])
     done = as_json(tmp_path)
     (found,) = done["problems"]
-    assert (found["line"], "is damaged or ends in the middle" in found["reason"]) == (None, True)
+    assert (found["line"], "is damaged or truncated" in found["reason"]) == (None, True)
     assert (done["valid"], done["records"]) == (False, {})
 
 
@@ -129,7 +129,7 @@ def test_no_catalogue_at_all_is_exit_code_1(tmp_path: Path) -> None:
     advice = "give a directory of NDJSON files or one file of shops"
     message = f"Nothing was validated: there is no catalogue at {tmp_path / 'nowhere'}: {advice}."
     assert (done.exit_code, done.stdout) == (1, "")
-    assert json.loads(done.stderr) == {"error": {"code": "unmet", "message": message}}
+    assert json.loads(done.stderr) == {"error": {"code": "bad_input", "message": message}}
 
 
 def test_memory_does_not_grow_with_the_catalogue_or_its_problems(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.coupon_codes import ALLOWED
-from index_mappings.trust import TRUST_KINDS
+from index_mappings.documents import TRUST_KINDS
 from indexer.catalogue.validation import validate
 from indexer.catalogue.writing import STARTER
 from indexer.records.problems import Problem

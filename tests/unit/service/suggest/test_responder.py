@@ -12,9 +12,9 @@ from service.errors import InvalidInputError, OverloadedError, QuotaExceededErro
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
 from service.runtime.overload import Gate
-from service.runtime.request_context import begun
+from service.runtime.request_context import new_request_context
 from service.search.failures import GenerationGone
-from service.search.protocol import Suggested, SuggestQuery
+from service.search.protocol import SuggestQuery, SuggestResult
 from service.search.reference.backend import ReferenceBackend
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
 from tests.support.worlds import reference_world
@@ -30,7 +30,7 @@ class Removed(ReferenceBackend):
         self._world = world
         self.searches = 0
 
-    def suggest(self, query: SuggestQuery) -> Suggested:
+    def suggest(self, query: SuggestQuery) -> SuggestResult:
         self.searches += 1
         raise GenerationGone(f"{query.limit} shops of it are not there")
 
@@ -45,7 +45,7 @@ def responder_of(folder: Path, search: ReferenceBackend) -> SuggestResponder:
 
 
 def request_of(raw: bytes, *tags: str) -> SuggestRequest:
-    return SuggestRequest(raw, begun("the request", 5.0), "192.0.2.1", tags=frozenset(tags))
+    return SuggestRequest(raw, new_request_context("the request", 5.0), "192.0.2.1", tags=frozenset(tags))
 
 
 def left(quota: tuple[tuple[bytes, bytes], ...]) -> bytes:

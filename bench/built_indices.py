@@ -1,0 +1,162 @@
+"""Indices of many invented shops, built by the operator's command and reused by later runs.
+
+The cost of a build is stored alongside the index. Each schema version has its own folder, so no outdated index is
+measured.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from opensearchpy import OpenSearch
+
+from bench.invented import invented_shops, write_invented
+from bench.letters import plain_totals
+from bench.opensearch_node import opensearch_node
+from index_mappings.documents import SCHEMA_VERSION
+
+_PREFIX: Final = "scale"
+_MEGABYTE: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStats:
+    """The cost of a build.
+
+    Attributes:
+        seconds: the whole job.
+        peak_mb: the peak memory of the indexer in megabytes, without the server of the engine.
+        index_mb: the size of all indices of the generation, in megabytes.
+    """
+
+    seconds: float
+    peak_mb: float
+    index_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIndex:
+    """An index that was built.
+
+    Attributes:
+        settings: the settings by which the indexer and the service find it.
+        built: what its build took.
+    """
+
+    settings: Mapping[str, str]
+    built: BuildStats
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings as environment variables."""
+        return environment_of(self.settings)
+
+
+class Shops:
+    """Invented shops in one folder: the catalogue, its expected totals, and the indices."""
+
+    def __init__(self, directory: Path, count: int) -> None:
+        """Name the folder; nothing is built yet.
+
+        Args:
+            directory: that the folder is in.
+            count: of shops.
+        """
+        self._folder = directory / f"{count}-shops-v{SCHEMA_VERSION}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._count = count
+
+    def catalogue(self) -> Path:
+        """The catalogue, written at the first call."""
+        catalogue = self._folder / "shops.ndjson"
+        if not catalogue.exists():
+            write_invented(catalogue.with_suffix(".new"), self._count).replace(catalogue)
+        return catalogue
+
+    def state(self, engine: str) -> Path:
+        """The private directory of the indexer's state for an engine's index."""
+        return self._folder / f"{engine}-state"
+
+    def totals(self) -> dict[str, int]:
+        """The plain counts of one-character queries."""
+        return _stored(self._folder / "totals.json", lambda: plain_totals(invented_shops(self._count)))
+
+    @contextmanager
+    def embedded(self) -> Iterator[BuiltIndex]:
+        """The embedded index."""
+        index = self._folder / "embedded"
+        settings = {"engine": "embedded", "data_dir": str(index)}
+        yield BuiltIndex(settings, self._built("embedded", settings, lambda: size_mb(index)))
+
+    @contextmanager
+    def opensearch(self, heap: str) -> Iterator[BuiltIndex]:
+        """The indices in a node that is stopped at the end; its data stay.
+
+        Args:
+            heap: the node's heap, as `-Xmx` takes it.
+
+        Raises:
+            EngineMissingError: no node can be started here.
+        """
+        with opensearch_node(self._folder / "opensearch", heap) as node:
+            settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
+            built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
+            yield BuiltIndex(settings, built)
+
+    def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> BuildStats:
+        def build() -> dict[str, float]:
+            # Each index has its own state: the state of another index is refused.
+            state = {"state_dir": str(self.state(name))}
+            seconds, peak_mb = _run_indexer(self.catalogue(), {**settings, **state})
+            return asdict(BuildStats(seconds, peak_mb, size()))
+
+        return BuildStats(**_stored(self._folder / f"{name}.json", build))
+
+
+def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings as environment variables."""
+    return {f"SHOP_DIRECTORY_{name.upper()}": value for name, value in settings.items()}
+
+
+def _run_indexer(catalogue: Path, settings: Mapping[str, str]) -> tuple[float, float]:
+    """Run the operator's command to its end: seconds, and the most memory in megabytes."""
+    command = [sys.executable, "-m", "shop_directory", "index", "build", "--catalogue", str(catalogue)]
+    started = time.perf_counter()
+    process = subprocess.Popen(command, env=os.environ | environment_of(settings), stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError("the index could not be built")
+    return time.perf_counter() - started, usage.ru_maxrss * 1024 / _MEGABYTE
+
+
+def _stored(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The values of a JSON file, which is written first if it is missing."""
+    if not path.exists():
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(make()), encoding="utf-8")
+        fresh.replace(path)
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
+
+
+def size_mb(folder: Path) -> float:
+    """The size of a folder's files in megabytes (10^6 bytes); a file with several names counts once."""
+    found = (path.stat() for path in folder.rglob("*") if path.is_file())
+    return sum({(one.st_dev, one.st_ino): one.st_size for one in found}.values()) / _MEGABYTE
+
+
+def _stored_mb(url: str) -> float:
+    client = OpenSearch([url])
+    try:
+        stored: int = client.indices.stats(index=f"{_PREFIX}-*")["_all"]["total"]["store"]["size_in_bytes"]
+        return stored / _MEGABYTE
+    finally:
+        client.close()

@@ -1,0 +1,190 @@
+"""Services that join an OpenSearch cluster: `python -m bench.opensearch_startup --shops 1000000`.
+
+Builds invented shops in a node, or takes the indices that an earlier run left in the same folder, and starts services
+with an empty and with a filled folder of typeahead files, alone and next to another one. Then many fetchers with
+folders of their own fetch the files at the same time, while `find_shop` is called and timed. A fetch that fails ends
+with status 1.
+"""
+
+import argparse
+import asyncio
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from opensearchpy import AsyncOpenSearch
+from rich.console import Console
+
+from bench.built_indices import BuiltIndex, Shops
+from bench.transports import NO_QUOTA
+from bench.typeahead.paced import percentile
+from service.parts import open_search
+from service.search.protocol import FindQuery, SearchBackend
+from service.search.typeahead.fetching import TypeaheadFetcher
+from service.settings.service import Settings
+
+_READY_WITHIN_S: Final = 120.0
+_MOST_BYTES: Final = 8 * 1024**3
+_READS: Final = ("bre", "shop", "kl", "tra", "dri", "ma")
+_QUIET_S: Final = 10.0
+
+
+@contextmanager
+def started(
+    built_index: BuiltIndex, folder: Path, number: int, scratch: Path
+) -> Iterator[tuple[float, subprocess.Popen[bytes]]]:
+    """A service: the seconds from its start until it was ready, and its process.
+
+    Raises:
+        TimeoutError: it did not become ready.
+    """
+    port = 18_000 + os.getpid() % 1_000 + number
+    files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
+    environment = {**os.environ, **built_index.environment, **NO_QUOTA, **files, "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
+    environment["SHOP_DIRECTORY_TYPEAHEAD_DIR"] = str(folder)
+    command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
+    began = time.monotonic()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
+    try:
+        while not _ready(port):
+            if process.poll() is not None or time.monotonic() > began + _READY_WITHIN_S:
+                raise TimeoutError("the service did not become ready")
+            time.sleep(0.05)
+        yield time.monotonic() - began, process
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def memory_mb(process: subprocess.Popen[bytes]) -> float:
+    """What a process and its children hold, shared pages counted once (PSS), in megabytes."""
+    pids = [process.pid]
+    for pid in pids:
+        pids += [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+    rollups = (Path(f"/proc/{pid}/smaps_rollup").read_text("ascii") for pid in pids)
+    return sum(int(line.split()[1]) for text in rollups for line in text.splitlines() if line.startswith("Pss:")) / 1000
+
+
+def _ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", "/ready")
+        response = connection.getresponse()
+        response.read()
+    except OSError:
+        return False
+    else:
+        return response.status == http.client.OK
+    finally:
+        connection.close()
+
+
+async def read_until(backend: SearchBackend, done: asyncio.Event) -> list[float]:
+    """Call `find_shop`, one call after the other, until it is done; returns the times in milliseconds, ascending."""
+    took: list[float] = []
+    while not done.is_set():
+        began = time.perf_counter()
+        snapshot = await backend.snapshot()
+        query = FindQuery(_READS[len(took) % len(_READS)], country=None, category=None, offset=len(took) % 50, limit=10)
+        await snapshot.find(query)
+        took.append((time.perf_counter() - began) * 1000)
+    return sorted(took)
+
+
+def fetch_together(
+    settings: Mapping[str, str], generation: str, typeahead: str, count: int, folder: Path
+) -> tuple[float, int]:
+    """Fetch a typeahead into so many folders at the same time.
+
+    Args:
+        settings: the settings by which the cluster is found.
+        generation: the generation of the typeahead.
+        typeahead: the name of its manifest.
+        count: of folders.
+        folder: that they are made in.
+
+    Returns:
+        The seconds, and how many fetches failed.
+    """
+    prefix = settings["index_prefix"]
+
+    async def fetch() -> tuple[float, int]:
+        async with AsyncOpenSearch([settings["opensearch_urls"]], maxsize=2 * count) as client:
+            fetchers = [TypeaheadFetcher(client, prefix, folder / str(number), _MOST_BYTES) for number in range(count)]
+            began = time.monotonic()
+            fetches = (fetcher.fetch(generation, typeahead) for fetcher in fetchers)
+            results = await asyncio.gather(*fetches, return_exceptions=True)
+            seconds = time.monotonic() - began
+            for fetcher in fetchers:
+                await fetcher.close()
+        return seconds, sum(isinstance(result, BaseException) for result in results)
+
+    return asyncio.run(fetch())
+
+
+async def reads_during_fetches(
+    built_index: BuiltIndex, count: int, scratch: Path
+) -> tuple[list[float], list[float], float, int]:
+    """Times of reads alone and while files are fetched, the seconds that fetching took, and how many fetches failed."""
+    files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
+    settings = {**built_index.settings, **files, "request_timeout": "20", "typeahead_dir": str(scratch / "reader")}
+    backend = open_search(Settings(**settings))  # type: ignore[arg-type]  # parsed
+    stamp = (await backend.snapshot()).stamp
+    loop, quiet, done = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    loop.call_later(_QUIET_S, quiet.set)
+    alone = await read_until(backend, quiet)
+    reading = asyncio.create_task(read_until(backend, done))
+    # In a process of its own, so that the calls that are timed do not wait for its work.
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        of = dict(built_index.settings), stamp.generation, stamp.typeahead
+        seconds, failed = await loop.run_in_executor(pool, fetch_together, *of, count, scratch / "fetched")
+    done.set()
+    meanwhile = await reading
+    await backend.close()
+    return alone, meanwhile, seconds, failed
+
+
+def main() -> int:
+    """Build, start, measure and print; returns the exit status."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--shops", type=int, default=1_000_000, help="how many invented shops")
+    options.add_argument("--fetchers", type=int, default=60, help="how many fetch at the same time")
+    options.add_argument("--directory", type=Path, help="where an earlier run left its indices")
+    options.add_argument("--heap", default="3g", help="the heap of the OpenSearch node")
+    given = options.parse_args()
+    console = Console()
+    with TemporaryDirectory() as name:
+        scratch = Path(name)
+        folder = scratch / "files"
+        with Shops(given.directory or scratch, given.shops).opensearch(given.heap) as built_index:
+            with started(built_index, folder, 0, scratch) as (seconds, process):
+                console.print(f"an empty folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
+            with started(built_index, folder, 0, scratch) as (seconds, process):
+                console.print(f"the files in the folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
+                with started(built_index, folder, 1, scratch) as (_, other):
+                    both = memory_mb(process) + memory_mb(other)
+                    console.print(f"with a second process: {both:,.0f} MB together")
+            size = sum(path.stat().st_size for path in folder.iterdir())
+            console.print(f"files of the typeahead: {size / 1e6:,.0f} MB in {len(list(folder.iterdir()))} files")
+            measured = asyncio.run(reads_during_fetches(built_index, given.fetchers, scratch))
+    alone, meanwhile, seconds, failed = measured
+    for title, took in (("alone", alone), ("while files are fetched", meanwhile)):
+        console.print(
+            f"find_shop {title}: {len(took):,} calls, p50 {percentile(took, 0.5):.1f} ms, "
+            f"p99 {percentile(took, 0.99):.1f} ms"
+        )
+    console.print(f"{given.fetchers} fetchers: {seconds:.1f} s, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""A system of the comparison: an index that is built from the corpus, and an HTTP server for suggest requests.
+
+One load generator sends requests to all of them over loopback, so each has the thinnest HTTP server of its
+platform. A system that cannot run on this machine is reported with the reason.
+"""
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+LIMIT: Final = 8
+
+
+class Role(StrEnum):
+    """The role of a system in the comparison."""
+
+    BARE = "bare"
+    OURS = "ours"
+    PEER = "peer"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStats:
+    """The cost of a build.
+
+    Attributes:
+        seconds: elapsed time from the corpus on disk to a searchable index.
+        index_mb: megabytes (10^6 bytes) on disk; 0 for an index in memory only.
+    """
+
+    seconds: float
+    index_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A running server.
+
+    Attributes:
+        port: the port on 127.0.0.1.
+        pids: the processes that serve requests, the HTTP server first; their descendants count too.
+    """
+
+    port: int
+    pids: Sequence[int]
+
+
+class System(ABC):
+    """One engine behind one server.
+
+    Attributes:
+        name: in tables and for `--only`, in lower case with hyphens.
+        role: peer, ours or the bare server.
+        about: the setup in one sentence: tokenizer, typo tolerance, order, server.
+        index: the name of the index where several systems share one; else the name of the system.
+        caches_responses: whether it caches responses, so that every request is sent once before measuring.
+    """
+
+    name: str
+    role: Role = Role.PEER
+    about: str
+    index: str | None = None
+    caches_responses: bool = False
+
+    @abstractmethod
+    def missing(self) -> str | None:
+        """The reason why it cannot run here and how to install it, or None."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The versions of engine and server, such as `FTS5 of SQLite 3.46.1, uvicorn 0.54.0`."""
+
+    @abstractmethod
+    def build(self, corpus: Path, folder: Path) -> BuildStats:
+        """Build the index.
+
+        Args:
+            corpus: lines of `shops` as NDJSON; only those with the visibility public may be found.
+            folder: its own empty folder; reused by later runs, which call `serving` only.
+        """
+
+    @abstractmethod
+    def serving(self, folder: Path) -> AbstractContextManager[RunningServer]:
+        """Serve the index in the folder; all processes have ended when the context ends.
+
+        Processes inherit the processor core of the caller.
+        """
+
+    def path(self, query: str, country: str | None, limit: int = LIMIT) -> str:
+        """The target of the GET request for a query."""
+        chosen = "" if country is None else f"&country={country}"
+        return f"/suggest?q={quote(query, safe='')}&limit={limit}{chosen}"
+
+    def ids(self, body: bytes) -> list[str]:
+        """The ids of the shops in a response body, best first."""
+        return [shop["id"] for shop in json.loads(body)["shops"]]
+
+
+def descendants(pids: Sequence[int]) -> list[int]:
+    """The processes and all their running descendants, each once."""
+    found: list[int] = []
+    waiting = list(pids)
+    while waiting:
+        pid = waiting.pop()
+        if pid in found:
+            continue
+        try:
+            tasks = list(Path(f"/proc/{pid}/task").iterdir())
+            waiting.extend(int(child) for task in tasks for child in (task / "children").read_text("ascii").split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # the process has ended
+        found.append(pid)
+    return found
+
+
+@contextmanager
+def on_core(core: int) -> Iterator[None]:
+    """Pin this process, and the processes that it starts, to one processor core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,155 @@
+"""The operations document of a generation: outside accounts as the catalogue states them, and how following does.
+
+The document is always written whole, under the lease. It never touches the stamp, so it invalidates no cache, and no
+log line holds any text of an account.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.timestamps import optional_timestamp, wire_timestamp
+from indexer.records.problems import CatalogueError
+from indexer.records.related import ResourceAccountRecord
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import GenerationEditor, Sink
+from indexer.sources.protocol import ChangeSource
+from indexer.state.state import State
+
+STATUS_INTERVAL_S: Final = 5.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
+    """The accounts of a state, by provider, then account."""
+    return tuple(map(_account, state.related_records.accounts()))
+
+
+def write_accounts(state: State, editor: GenerationEditor) -> None:
+    """Write the accounts of a state; the follower's status in the document stays.
+
+    Raises:
+        SinkError: the engine failed.
+    """
+    known = editor.operations()
+    editor.write_operations(Operations(accounts_of(state), None if known is None else known.follower))
+
+
+def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationEditor) -> None:
+    """Copy the follower's status from the former generation, as the follower goes on in the editor's.
+
+    The follower writes its status itself soon after, so a failure is only logged.
+    """
+    try:
+        source = sink.edit(former)
+        try:
+            known = source.operations()
+        finally:
+            source.close()
+        if known is not None and known.follower is not None:
+            editor.write_operations(Operations(accounts_of(state), known.follower), wait_for_engine=False)
+    except SinkError as error:
+        _LOG.warning("the follower's status was not copied: %s", type(error).__name__)
+
+
+class StatusWriter:
+    """Writes the follower's status: after each micro-batch that changed something, and at an interval otherwise.
+
+    Attributes:
+        untold: how often writing failed; following goes on all the same.
+    """
+
+    def __init__(
+        self,
+        changes: ChangeSource | None,
+        every: float = STATUS_INTERVAL_S,
+        *,
+        only_known: bool = False,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Store what is followed.
+
+        Args:
+            changes: the source of changes; without one no status is written.
+            every: seconds between two statuses when nothing changes, and after a failure.
+            only_known: whether to write only where a follower of the same kind of changes has written a status before:
+                a build that stands in for a follower must not report one that was never started.
+            clock: the time.
+        """
+        self.status_failures = 0
+        self._changes = changes
+        self._every = every
+        self._only_known = only_known
+        self._clock = clock
+        self._generation: str | None = None
+        self._next = 0.0
+        self._failed = False
+
+    def write(
+        self, state: State, editor: GenerationEditor, check: Callable[[], None], *, busy: bool, behind: bool
+    ) -> None:
+        """Write the status after a micro-batch, unless it is too soon.
+
+        Args:
+            state: of the generation that is followed; its changes are committed.
+            editor: of the same generation.
+            check: raises when the lease is lost.
+            busy: whether the micro-batch changed something.
+            behind: whether more changes are available already.
+
+        Raises:
+            SinkError: the lease is lost.
+        """
+        generation = editor.stamp.generation
+        quiet = not busy and generation == self._generation
+        if self._changes is None or (time.monotonic() < self._next and (quiet or self._failed)):
+            return
+        check()
+        self._failed = False
+        try:
+            document = self._document(self._changes, state, editor, behind=behind)
+            if document is not None:
+                editor.write_operations(document, wait_for_engine=False)
+        except (CatalogueError, SinkError) as error:
+            self._failed = True
+            self.status_failures += 1
+            _LOG.warning("the status of following could not be written: %s", type(error).__name__)
+        self._generation = generation
+        self._next = time.monotonic() + self._every
+
+    def _document(
+        self, changes: ChangeSource, state: State, editor: GenerationEditor, *, behind: bool
+    ) -> Operations | None:
+        known = editor.operations() if behind or self._only_known else None
+        former = None if known is None else known.follower
+        if self._only_known and (former is None or former.source != changes.kind):
+            return None
+        now = wire_timestamp(self._clock())
+        status = FollowerStatus(
+            source=changes.kind,
+            position=changes.describe_position(state.position),
+            waiting=0,
+            caught_up_at=now,
+            told_at=now,
+        )
+        if behind:
+            caught_up_at = None if former is None else former.caught_up_at
+            status = replace(status, waiting=changes.backlog(state.position), caught_up_at=caught_up_at)
+        return Operations(accounts_of(state), status)
+
+
+def _account(record: ResourceAccountRecord) -> ResourceAccount:
+    return ResourceAccount(
+        provider=record.provider,
+        account=record.account,
+        unit=record.unit,
+        used=record.used,
+        limit=record.limit,
+        resets_at=optional_timestamp(record.resets_at),
+        status=record.status,
+        observed_at=optional_timestamp(record.observed_at),
+    )

@@ -1,0 +1,124 @@
+"""Keeps the typeahead of a generation in step with the shops and categories that are written to it."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from index_mappings.typeahead.segment import Shown
+from indexer.sinks.failures import SinkError, TypeaheadDamagedError
+from indexer.sinks.protocol import GenerationReader
+from indexer.sinks.typeahead.build import TypeaheadBuild, rebuild_typeahead
+from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadEditor
+from indexer.sinks.typeahead.folding import Folding
+from indexer.sinks.typeahead.store import TypeaheadStore
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class TypeaheadSync:
+    """The typeahead of a sealed generation that is edited; only under the lease."""
+
+    def __init__(
+        self,
+        generation: GenerationReader,
+        store: TypeaheadStore,
+        manifest_name: str,
+        folding: Folding | None,
+        small_shops: int = SMALL_SHOPS,
+    ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            generation: reads the documents from which the typeahead is rebuilt.
+            store: the store of its files.
+            manifest_name: the manifest that the stamp names.
+            folding: as of `TypeaheadEditor`.
+            small_shops: as of `TypeaheadEditor`.
+        """
+        self._generation, self._store = generation, store
+        self._editor = TypeaheadEditor(store, manifest_name, folding, small_shops)
+        self._put: dict[str, Callable[[Any], None]] = {
+            "shops": self._editor.put_shop,
+            "categories": self._editor.put_category,
+        }
+        self._remove = {"shops": self._editor.remove_shop, "categories": self._editor.remove_category}
+
+    def put(self, kind: str, document: object) -> None:
+        """Add or replace a document, if the typeahead holds its kind."""
+        if put := self._put.get(kind):
+            put(document)
+
+    def remove(self, kind: str, document_id: str) -> None:
+        """Remove a document, if the typeahead holds its kind."""
+        if remove := self._remove.get(kind):
+            remove(document_id)
+
+    def shown(self, after: str, end: str | None) -> dict[str, Shown]:
+        """What suggestions show, as of `GenerationEditor.typeahead_shown`.
+
+        Raises:
+            TypeaheadDamagedError: a file is missing or damaged.
+        """
+        try:
+            return self._editor.shown(after, end)
+        except (OSError, ValueError) as error:
+            raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
+
+    def rebuild(self) -> None:
+        """Write all files again from the stored documents; pending changes are committed on top of them.
+
+        Raises:
+            SinkError: the engine failed, or a file can't be written.
+        """
+        with typeahead_errors():
+            self._editor.restart(rebuild_typeahead(self._generation, self._store))
+
+    def commit(self) -> str:
+        """Write the changes, or all files again if one of them can't be read.
+
+        Returns:
+            The name of the manifest that the stamp must name.
+
+        Raises:
+            SinkError: the engine failed, or a file can't be written.
+        """
+        with typeahead_errors():
+            try:
+                return self._editor.commit()
+            except (FileNotFoundError, ValueError) as error:
+                # A shop that is under review now must not stay visible until somebody repairs the typeahead.
+                _LOG.warning("the typeahead is built again from the index: %s", error)
+                self.rebuild()
+                return self._editor.commit()
+
+
+def with_typeahead(build: TypeaheadBuild, kind: str, documents: Iterable[object]) -> Iterable[object]:
+    """The same documents; each is added to the typeahead as it passes, if the typeahead holds its kind.
+
+    Iterating raises SinkError if a file of the typeahead can't be written.
+    """
+    adding: dict[str, Callable[[Any], None]] = {"shops": build.add_shop, "categories": build.add_category}
+    return _added(adding[kind], documents) if kind in adding else documents
+
+
+def _added(add: Callable[[object], None], documents: Iterable[object]) -> Iterator[object]:
+    for document in documents:
+        try:
+            add(document)
+        except (OSError, ValueError) as error:
+            raise _not_written(error) from error
+        yield document
+
+
+@contextmanager
+def typeahead_errors() -> Iterator[None]:
+    """Raise errors of the local files of a typeahead as SinkError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise _not_written(error) from error
+
+
+def _not_written(error: Exception) -> SinkError:
+    return SinkError(f"the typeahead could not be written: {error}")

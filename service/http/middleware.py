@@ -1,0 +1,163 @@
+"""Middleware for what all HTTP responses share: a request id, no-store, CORS and security headers.
+
+It also turns exceptions into problem documents, which have the request id and nothing of the exception (E5).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.errors import InternalError
+from service.http.responses import NO_STORE, PROBLEM_JSON, Answer, Headers, problem_answer, request_context_of
+from service.http.security_headers import security_headers, with_defaults
+from service.runtime.caller import new_request_id
+from service.runtime.request_context import LEFT, bind_request
+from service.runtime.wire import encode, header
+
+SUGGEST_PATH: Final = "/suggest"
+
+_EXPOSED: Final = b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag"
+_ALLOWED_HEADERS: Final = (
+    b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
+)
+_ANY_ORIGIN: Final[Headers] = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", _EXPOSED),
+)
+_PREFLIGHT_SECONDS: Final = b"600"
+_VARY: Final = (b"vary", b"origin")
+_NO_ROUTES: Final[Mapping[str, ASGIApp]] = MappingProxyType({})
+_LOG: Final = logging.getLogger(__name__)
+
+
+class HttpMiddleware:
+    """Middleware around the whole application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        cors_origins: Iterable[str] = (),
+        draining: asyncio.Event | None = None,
+        hsts_seconds: int = 0,
+        direct_routes: Mapping[str, ASGIApp] = _NO_ROUTES,
+    ) -> None:
+        """Wrap an application.
+
+        Args:
+            app: the application.
+            cors_origins: origins that may read answers other than those of /suggest, which all may read (C3).
+            draining: set when the process is stopping; each answer is then the last one of its connection.
+            hsts_seconds: max-age of Strict-Transport-Security; 0 omits the header.
+            direct_routes: endpoints by path that are called without the application, whose routing would cost more
+                than everything else around them.
+        """
+        self._app = app
+        self._direct_routes = direct_routes
+        self._origins = frozenset(cors_origins)
+        # Answers are not cached unless the endpoint allows it (C1).
+        self._private = (*security_headers(hsts_seconds), NO_STORE)
+        self._public = (*security_headers(hsts_seconds, any_origin=True), NO_STORE)
+        self._draining = draining or asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = request_context_of(scope)
+        request_id = request.request_id
+        common: Headers = ((b"x-request-id", request_id.encode()),)
+        if self._draining.is_set():
+            common += ((b"connection", b"close"),)
+        cors = self._cors(scope)
+        defaults = self._public if scope["path"] == SUGGEST_PATH else self._private
+        started = False
+
+        async def send_with_common(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message = {**message, "headers": with_defaults((*message["headers"], *common, *cors), defaults)}
+            await send(message)
+
+        if _allows(cors) and _is_preflight(scope):
+            await _preflight(scope).send(send_with_common)
+            return
+        try:
+            with bind_request(request):
+                await self._direct_routes.get(scope["path"], self._app)(scope, receive, send_with_common)
+        except asyncio.CancelledError:
+            if not request.disconnected:
+                raise
+            # There is no client to send a response to.
+            request.outcome = LEFT
+        except Exception:
+            _LOG.exception("request=%s path failed", request_id)
+            if started:
+                # The client has received part of an answer: only a broken connection shows that it is incomplete.
+                raise
+            await problem_answer(InternalError()).send(send_with_common)
+
+    def _cors(self, scope: Scope) -> Headers:
+        if scope["path"] == SUGGEST_PATH:
+            return _ANY_ORIGIN
+        if not self._origins:
+            return ()
+        origin = header(scope["headers"], b"origin")
+        if origin not in self._origins:
+            # The answer depends on the origin: a cache must not serve it to another one.
+            return (_VARY,)
+        # Credentials are never allowed: the service uses no cookies, and a page sends a token explicitly.
+        return (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", _EXPOSED),
+            _VARY,
+        )
+
+
+def uncaught_exception_handler(hsts_seconds: int) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
+    """The framework's handler of exceptions of the middleware itself: an internal error as a problem document.
+
+    Args:
+        hsts_seconds: as for `HttpMiddleware`.
+    """
+    headers = [*security_headers(hsts_seconds), NO_STORE, (b"content-type", PROBLEM_JSON)]
+
+    async def handle(_: Request, fault: Exception) -> Response:
+        request_id = new_request_id()
+        _LOG.error("request=%s the middleware failed", request_id, exc_info=fault)
+        error = InternalError()
+        response = Response(encode(error.problem()), error.status)
+        response.raw_headers += [*headers, (b"x-request-id", request_id.encode())]
+        return response
+
+    return handle
+
+
+def suggest_headers(hsts_seconds: int) -> Headers:
+    """The headers that all answers of /suggest have besides those of the endpoint."""
+    return (*_ANY_ORIGIN, *security_headers(hsts_seconds, any_origin=True))
+
+
+def _allows(cors: Headers) -> bool:
+    return any(name == b"access-control-allow-origin" for name, _ in cors)
+
+
+def _is_preflight(scope: Scope) -> bool:
+    return scope["method"] == "OPTIONS" and header(scope["headers"], b"access-control-request-method") is not None
+
+
+def _preflight(scope: Scope) -> Answer:
+    methods = b"GET, HEAD" if scope["path"] == SUGGEST_PATH else b"GET, HEAD, POST"
+    headers = (
+        (b"access-control-allow-methods", methods),
+        (b"access-control-allow-headers", _ALLOWED_HEADERS),
+        (b"access-control-max-age", _PREFLIGHT_SECONDS),
+    )
+    return Answer(204, b"", None, headers)

@@ -1,0 +1,70 @@
+// Formats the values of answers for people: numbers, countries, money, times and gaps.
+
+import { bdi, make } from "./elements.js";
+
+const LOCALE = "en-GB";
+const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
+const GROUPS = {
+  WORLDWIDE: "Worldwide", EU: "European Union", EEA: "European Economic Area", EFTA: "EFTA countries",
+  DACH: "Germany, Austria, Switzerland", BENELUX: "Benelux", NORDICS: "Nordic countries", BALTICS: "Baltic countries",
+  IBERIA: "Spain and Portugal", BRITISH_ISLES: "British Isles", NORTH_AMERICA: "North America",
+  ANZ: "Australia and New Zealand",
+};
+const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
+const DATE_TIME = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
+const AGO = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+const NUMBER = new Intl.NumberFormat(LOCALE);
+const SPANS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
+
+export const count = (number, one, many = `${one}s`) => `${NUMBER.format(number)} ${number === 1 ? one : many}`;
+
+export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUPS[code] ?? code);
+
+export const countryNames = (codes) => (codes?.length ? codes.map(countryName).join(", ") : null);
+
+export function money(price) {
+  if (!price) return null;
+  const style = { style: "currency", currency: price.currency, maximumFractionDigits: 8 };
+  // The amount stays a string, so that no digit is lost.
+  try { return new Intl.NumberFormat(LOCALE, style).format(price.amount); }
+  catch { return `${price.amount} ${price.currency}`; }
+}
+
+export function day(time) {
+  const at = Date.parse(time);
+  return Number.isNaN(at) ? bdi(time) : make("time", { datetime: time }, DAY.format(at));
+}
+
+// A time, and how long ago it is.
+export function dateTime(time) {
+  if (!time) return null;
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return bdi(time);
+  const passed = (at - Date.now()) / 1000;
+  const [unit, span] = SPANS.find(([, length]) => Math.abs(passed) >= 2 * length) ?? ["minute", 60];
+  const ago = AGO.format(Math.trunc(passed / span), unit).replaceAll(" ", "\u00a0");
+  return make("time", { datetime: time }, `${DATE_TIME.format(at)} UTC (${ago})`);
+}
+
+export const missing = (text = "not stated") => make("span", { class: "missing" }, text);
+
+export const stated = (text) => (text ? bdi(text) : missing());
+
+// Rows of a name and a value; null is shown as missing.
+export function facts(...rows) {
+  const list = make("dl", { class: "facts" });
+  for (const [name, value] of rows) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value ?? missing())));
+  return list;
+}
+
+export function joined(parts, between = ", ") {
+  return parts.flatMap((part, at) => (at ? [between, part] : [part]));
+}
+
+// A square with the first character of a name, by which rows of a list are recognised.
+export function badge(name, id) {
+  const sign = [...new Intl.Segmenter().segment(name.replace(/[\p{C}\p{Z}\p{P}\p{S}]/gu, "") || "·")][0].segment;
+  let tone = 0;
+  for (const letter of id) tone = (tone * 31 + letter.codePointAt(0)) % 4;
+  return make("span", { class: `badge tone-${tone}`, "aria-hidden": "true" }, sign.toLocaleUpperCase("en"));
+}

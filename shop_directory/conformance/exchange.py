@@ -1,0 +1,245 @@
+"""A request, its response, and the JSON values of the response as the rules read them.
+
+What a response holds comes from an untrusted service: it is bounded, and shown as plain text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from shop_directory.conformance.findings import Finding, RuleBrokenError
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+_SHOWN: Final = 400
+_SHOWN_VALUE: Final = 120
+_UTC_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+_SECRET_HEADERS: Final = frozenset({"x-api-token", "x-ops-key", "authorization"})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request below the base address.
+
+    Attributes:
+        method: the HTTP method.
+        path: begins with a slash; a query string is part of it and is sent unchanged.
+        body: the bytes.
+        headers: in addition to those that HTTP itself needs; names in lower case.
+        max_bytes: the largest response body that is read.
+    """
+
+    method: str
+    path: str
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    max_bytes: int = MAX_BYTES
+
+    @property
+    def shown(self) -> str:
+        """The request as text, without credentials."""
+        named = [name for name, _ in self.headers if name in _SECRET_HEADERS]
+        parts = [f"{self.method} {self.path}"]
+        if self.body:
+            parts.append(bounded(self.body.decode("utf-8", "backslashreplace")))
+        if named:
+            parts.append(f"(with {', '.join(named)})")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One HTTP response.
+
+    Attributes:
+        request: the request that it belongs to.
+        status: the HTTP status.
+        headers: as received, names in lower case; a repeated header has several entries.
+        body: the bytes.
+    """
+
+    request: Request
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """A header's value; of a repeated one the first."""
+        return next((value for found, value in self.headers if found == name), None)
+
+    @property
+    def shown(self) -> str:
+        """The response as text."""
+        return f"{self.status} {bounded(self.body.decode('utf-8', 'backslashreplace'))}".strip()
+
+    def broken(self, expected: str, actual: str | None = None) -> RuleBrokenError:
+        """The error for a response that breaks the rule; `actual` is the whole response unless given."""
+        return RuleBrokenError(
+            Finding(self.request.shown, bounded(expected), self.shown if actual is None else bounded(actual))
+        )
+
+    def expect_status(self, status: int) -> None:
+        """Raise RuleBrokenError unless the response has this status."""
+        if self.status != status:
+            raise self.broken(f"status {status}")
+
+    def json(self, status: int = 200) -> "Part":
+        """The JSON object of a response with this status and a JSON media type.
+
+        Raises:
+            RuleBrokenError: the status is another one, or the body is no JSON object.
+        """
+        self.expect_status(status)
+        media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
+        if media_type != "application/json" and not media_type.endswith("+json"):
+            raise self.broken("a response in JSON", f"content-type {media_type or 'missing'}")
+        document = self.document()
+        document.keys()
+        return document
+
+    def document(self) -> "Part":
+        """The body as JSON, whatever the status and the media type.
+
+        Raises:
+            RuleBrokenError: the body is not JSON.
+        """
+        try:
+            return Part(self, "", orjson.loads(self.body))
+        except orjson.JSONDecodeError:
+            raise self.broken("a body that is valid JSON") from None
+
+    def problem(self, status: int, *codes: str) -> "Part":
+        """The problem object of an error with this status, and with one of these codes if any are given.
+
+        Raises:
+            RuleBrokenError: the status or the code is another one, or the body is no JSON object.
+        """
+        document = self.json(status)
+        if codes and document["code"].value not in codes:
+            raise self.broken(f"an error with the code {' or '.join(codes)}")
+        return document
+
+
+class Part:
+    """A JSON value and its path in a response.
+
+    `part["results"][0]["id"].text()` returns the text, or raises RuleBrokenError with the path and the value.
+    """
+
+    __slots__ = ("_path", "_response", "value")
+
+    def __init__(self, response: Response, path: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
+        self._response = response
+        self._path = path
+        self.value = value
+
+    def __getitem__(self, key: str | int) -> "Part":
+        """A required field of an object, or element of an array."""
+        if isinstance(key, int):
+            values = self.values()
+            if not -len(values) <= key < len(values):
+                raise self.broken(f"at least {key + 1} elements")
+            return Part(self._response, f"{self._path}[{key}]", values[key])
+        if key not in self.keys():
+            raise self.broken(f"a field {key}")
+        return Part(self._response, f"{self._path}.{key}".lstrip("."), self.value[key])
+
+    def keys(self) -> list[str]:
+        """The field names of an object."""
+        if not isinstance(self.value, dict):
+            raise self.broken("an object")
+        return list(self.value)
+
+    def values(self) -> list[Any]:
+        """The plain values of an array."""
+        if not isinstance(self.value, list):
+            raise self.broken("an array")
+        return self.value
+
+    def each(self) -> Iterator["Part"]:
+        """The elements of an array; raises before the first element is read if it is none."""
+        return iter(
+            [Part(self._response, f"{self._path}[{index}]", value) for index, value in enumerate(self.values())]
+        )
+
+    def text(self) -> str:
+        """A string that is not empty."""
+        if not isinstance(self.value, str) or not self.value:
+            raise self.broken("a text that is not empty")
+        return self.value
+
+    def whole(self) -> int:
+        """An integer of at least 0."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 0:
+            raise self.broken("an integer of at least 0")
+        return self.value
+
+    def flag(self) -> bool:
+        """True or false."""
+        if not isinstance(self.value, bool):
+            raise self.broken("true or false")
+        return self.value
+
+    def texts(self) -> tuple[str, ...]:
+        """An array of strings."""
+        return tuple(part.text() for part in self.each())
+
+    def time(self) -> datetime:
+        """A UTC time as RFC 3339 writes it."""
+        if not isinstance(self.value, str) or _UTC_TIME.fullmatch(self.value) is None:
+            raise self.broken("a UTC time such as 2026-01-31T09:30:00Z")
+        try:
+            return datetime.fromisoformat(self.value)
+        except ValueError:
+            raise self.broken("a time that exists") from None
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is null."""
+        return self.value is None
+
+    def one_of(self, *allowed: str) -> str:
+        """A string out of these."""
+        if not isinstance(self.value, str) or self.value not in allowed:
+            raise self.broken(f"one of {', '.join(allowed)}")
+        return self.value
+
+    def expect(self, value: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Raise RuleBrokenError unless the value is exactly this."""
+        if self.value != value or isinstance(self.value, bool) != isinstance(value, bool):
+            raise self.broken(repr(value))
+
+    def broken(self, expected: str) -> RuleBrokenError:
+        """The error for a value that is not what the rule demands."""
+        try:
+            shown = repr(self.value)
+        except RecursionError:
+            shown = "a value that is nested too deep"
+        cut = shown if len(shown) <= _SHOWN_VALUE else f"{shown[:_SHOWN_VALUE]}..."
+        return self._response.broken(f"{self._path or 'the body'}: {expected}", f"{self._path or 'body'} = {cut}")
+
+
+def fields_of(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON value
+    """All fields of a JSON value at any depth, with their values."""
+    remaining = [value]
+    while remaining:
+        match remaining.pop():
+            case dict() as found:
+                yield from found.items()
+                remaining += found.values()
+            case list() as found:
+                remaining += found
+
+
+def bounded(text: str) -> str:
+    """Text of bounded length without control characters."""
+    cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in cut)
+
+
+def as_json(document: Mapping[str, Any]) -> bytes:
+    """The bytes of a JSON body."""
+    return orjson.dumps(document)
