@@ -37,7 +37,6 @@ from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, versio
 from service.rest.report_readiness import ReportReadiness
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.addresses import Proxies, proxies
-from service.runtime.build_stamp import stamp_of_build
 from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
 from service.search.failures import BackendUnavailable
@@ -48,6 +47,7 @@ from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY
 from service.web.docs_page import docs_files
 from service.web.pages import page_files, page_labels, page_routes, site_files
+from shop_directory.build_stamp import stamp_of_build
 
 # How long after its deadline the answer to a request over stdio may be written.
 _LATE_S: Final = 5.0
