@@ -104,7 +104,6 @@ class RunBy:
 
 RUN_BY: Final = (
     RunBy("README.md", "bash", "tests/people/docs/test_hosts.py"),
-    RunBy("README.md", "json", "tests/people/docs/test_hosts.py"),
     RunBy("README.md", "python", "tests/people/docs/test_programs.py"),
     RunBy("README.md", "ts", "tests/people/docs/test_programs.py"),
     RunBy("docs/catalogue.md", "ndjson", "tests/unit/indexer/catalogue/test_page.py"),
