@@ -18,7 +18,10 @@ _BUILT: Final = (
     "generation published unchanged counts read left_out not_public superseded lost_domain disputed_categories "
     "skipped_invalid changes notes removed_generations restarts seconds"
 )
-_FOLLOWED: Final = "generation applied older refused documents_written documents_removed updates failures status_failures reconciled seconds"
+_FOLLOWED: Final = (
+    "generation applied older refused documents_written documents_removed updates failures status_failures reconciled "
+    "seconds"
+)
 _NO_CATALOGUE: Final = (
     "there is no catalogue at nowhere, which --catalogue names: give a directory of NDJSON files or one file of shops."
 )
