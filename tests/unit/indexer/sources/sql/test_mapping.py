@@ -83,7 +83,7 @@ def test_what_is_no_mapping_file_at_all_is_told(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation_is_a_valid_mapping(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "sql-source.md").read_text()
+    page = (Path(__file__).parents[5] / "docs" / "sql-source.md").read_text()
     path = tmp_path / "mapping.toml"
     path.write_text(page.split("```toml\n")[1].split("```")[0])
     assert {kind: table.overlap for kind, table in load_mapping(path).items()} == {"shops": 5000, "coupons": None}

@@ -15,7 +15,7 @@ from service.search.typeahead.fetch_failures import READ_ONLY
 from service.search.typeahead.folder import FolderLocation, NeededManifests, TypeaheadFolder, Usage
 
 _SUFFIX = ".segment"
-_REPOSITORY = Path(__file__).parents[3]
+_REPOSITORY = Path(__file__).parents[5]
 # Prints what /ready says where no file can be written, as a user who has no rights of root.
 _UNPRIVILEGED = """
 import os, sys

@@ -11,7 +11,7 @@ from service.tools.own_errors import own_errors
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "tools.md"
+PAGE: Final = Path(__file__).parents[4] / "docs" / "tools.md"
 OWN: Final = {
     "find_shop": ["page_too_deep", "unknown_category"],
     "list_categories": [],
