@@ -41,7 +41,7 @@ def test_what_matches_is_exactly_what_has_a_tier(shop: Fields, text: str, length
         ("garden", False, "INFIX"),
         ("garden", True, "INFIX CATEGORY"),
         ("a b", False, "WORDS LABELS"),
-        ("garden garden", False, "INFIX"),
+        ("garden garden", False, "WORDS INFIX"),
         ("garden b", False, "WORDS INFIX LABELS"),
         ("garden b", True, "WORDS INFIX LABELS CATEGORY"),
     ],
