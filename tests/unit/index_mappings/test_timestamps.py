@@ -1,4 +1,4 @@
-"""Moments: exact to the microsecond as numbers, and RFC 3339 in UTC on the wire (A4)."""
+"""Timestamps: exact to the microsecond as numbers, and RFC 3339 in UTC on the wire (A4)."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -9,31 +9,35 @@ from hypothesis import strategies as st
 from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp, wire_timestamp
 
 # Away from the ends of the calendar, so that every zone has a date for them.
-moments = st.integers(-62_000_000_000_000_000, 253_000_000_000_000_000).map(
+timestamps = st.integers(-62_000_000_000_000_000, 253_000_000_000_000_000).map(
     lambda since: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since)
 )
 
 
 @pytest.mark.rule("A4")
-@given(moments, moments)
-def test_moments_compare_like_their_numbers_and_no_number_is_beyond_an_open_end(one: datetime, other: datetime) -> None:
+@given(timestamps, timestamps)
+def test_timestamps_compare_like_their_numbers_and_no_number_is_beyond_an_open_end(
+    one: datetime, other: datetime
+) -> None:
     assert (one < other) == (microseconds(one) < microseconds(other))
     assert LONG_AGO < microseconds(one) < FAR_AHEAD
 
 
 @pytest.mark.rule("A4")
-@given(moments, st.integers(-1_439, 1_439))
-def test_a_moment_is_told_in_utc_whatever_its_zone_and_reads_back_exactly(moment: datetime, minutes: int) -> None:
-    elsewhere = moment.astimezone(timezone(timedelta(minutes=minutes)))
-    told = wire_timestamp(elsewhere)
-    assert told.endswith("Z")
-    assert datetime.fromisoformat(told) == moment
+@given(timestamps, st.integers(-1_439, 1_439))
+def test_a_timestamp_is_written_in_utc_whatever_its_zone_and_reads_back_exactly(
+    timestamp: datetime, minutes: int
+) -> None:
+    elsewhere = timestamp.astimezone(timezone(timedelta(minutes=minutes)))
+    written = wire_timestamp(elsewhere)
+    assert written.endswith("Z")
+    assert datetime.fromisoformat(written) == timestamp
 
 
 @pytest.mark.rule("A4")
-def test_a_fraction_is_told_only_where_there_is_one() -> None:
+def test_a_fraction_is_written_only_where_there_is_one() -> None:
     noon = datetime(2031, 5, 6, 12, tzinfo=UTC)
-    assert [optional_timestamp(moment) for moment in (noon, noon.replace(microsecond=50), None)] == [
+    assert [optional_timestamp(timestamp) for timestamp in (noon, noon.replace(microsecond=50), None)] == [
         "2031-05-06T12:00:00Z",
         "2031-05-06T12:00:00.000050Z",
         None,

@@ -1,6 +1,6 @@
-"""A full disk is told apart from damage: exit code 3, advice to free space, and nothing is to be forgotten or rebuilt.
+"""A full disk is not taken for damage: exit code 3, advice to free space, and nothing is to be forgotten or rebuilt.
 
-SQLite's own limit of a file's pages is as real as a full disk: the write fails in the same place with the same code.
+SQLite's own limit of a file's pages is as real as a full disk: the same write fails with the same code.
 """
 
 import errno

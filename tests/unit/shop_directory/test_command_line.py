@@ -46,9 +46,9 @@ def test_a_subcommand_of_a_group_is_reached(command_line: typer.Typer) -> None:
 
 
 def test_a_part_that_is_not_installed_names_itself_and_leaves_the_others_usable(command_line: typer.Typer) -> None:
-    told = CliRunner().invoke(command_line, ["broken"])
-    assert told.exit_code == 1
-    assert told.output == "shop-directory broken: Not usable: service.no_such_module is not installed.\n"
+    result = CliRunner().invoke(command_line, ["broken"])
+    assert result.exit_code == 1
+    assert result.output == "shop-directory broken: Not usable: service.no_such_module is not installed.\n"
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -61,9 +61,9 @@ def test_listening_beyond_this_machine_without_an_operations_key_is_refused_with
     shared = {"SHOP_DIRECTORY_LIMITER": "redis", "SHOP_DIRECTORY_REPORTS": "redis"} if workers > 1 else {}
     for name, value in shared.items():
         monkeypatch.setenv(name, value)
-    told = CliRunner().invoke(command_line, ["serve", "--host", host, "--port", "0", "--workers", str(workers)])
-    assert told.exit_code == 2
-    assert told.output == (
+    result = CliRunner().invoke(command_line, ["serve", "--host", host, "--port", "0", "--workers", str(workers)])
+    assert result.exit_code == 2
+    assert result.output == (
         f"SHOP_DIRECTORY_HOST is {host}, so other machines would read /metrics, /metrics/resources and /api/ops/state: "
         "set a key for them in SHOP_DIRECTORY_OPS_KEY, or SHOP_DIRECTORY_OPEN_OPERATIONS=true if that is meant.\n"
     )
@@ -85,9 +85,9 @@ def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operati
     command = [sys.executable, "-m", "service", "serve", "--host", host, "--port", "0"]
     with subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
-        told = server.stdout.readline()
+        result = server.stdout.readline()
         server.send_signal(signal.SIGINT)
-    assert told.startswith("Shop Directory serves at http://")
+    assert result.startswith("Shop Directory serves at http://")
 
 
 @pytest.mark.parametrize("command", ["serve", "mcp"])
@@ -95,15 +95,15 @@ def test_a_wrong_setting_stops_the_start_in_one_line(
     command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setenv("SHOP_DIRECTORY_PORT", "x")
-    told = CliRunner().invoke(command_line, [command])
-    assert told.exit_code == 2
-    assert told.output == "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.\n"
+    result = CliRunner().invoke(command_line, [command])
+    assert result.exit_code == 2
+    assert result.output == "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.\n"
 
 
 @pytest.mark.parametrize("command", ["serve", "mcp"])
 def test_a_wrong_option_is_named_as_it_was_typed(command_line: typer.Typer, command: str) -> None:
-    told = CliRunner().invoke(command_line, [command, "--engine", "elastic"])
-    assert (told.exit_code, told.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
+    result = CliRunner().invoke(command_line, [command, "--engine", "elastic"])
+    assert (result.exit_code, result.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
 
 
 @pytest.mark.parametrize(

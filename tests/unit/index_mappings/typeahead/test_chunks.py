@@ -16,10 +16,12 @@ _NAME = "ab" * 32
 def test_a_file_comes_back_from_its_chunks(size: int, chunks: int) -> None:
     data = bytes(number % 251 for number in range(size))
     assert chunk_count(size) == chunks
-    documents = [chunk_document(_NAME, size, data[place * CHUNK_BYTES :][:CHUNK_BYTES]) for place in range(chunks)]
+    documents = [
+        chunk_document(_NAME, size, data[position * CHUNK_BYTES :][:CHUNK_BYTES]) for position in range(chunks)
+    ]
     assert [file_size(document) for document in documents] == [size] * chunks
-    assert b"".join(chunk_of(document, _NAME, place, size) for place, document in enumerate(documents)) == data
-    assert len({chunk_id(_NAME, place) for place in range(chunks)}) == chunks
+    assert b"".join(chunk_of(document, _NAME, position, size) for position, document in enumerate(documents)) == data
+    assert len({chunk_id(_NAME, position) for position in range(chunks)}) == chunks
 
 
 @pytest.mark.parametrize(

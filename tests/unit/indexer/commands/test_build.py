@@ -32,7 +32,7 @@ def _catalogue(tmp_path: Path, *shops: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.rule("G1")
-def test_a_build_is_exit_code_0_and_tells_the_generation_and_the_numbers(tmp_path: Path) -> None:
+def test_a_build_is_exit_code_0_and_prints_the_generation_and_the_numbers(tmp_path: Path) -> None:
     path = _catalogue(tmp_path, shop("A", "a.internal"), shop("B", "b.internal", visibility="removed"))
     done = _run(tmp_path, "--catalogue", path)
     live = EmbeddedSink(tmp_path / "index").live()
@@ -47,11 +47,11 @@ def test_a_build_is_exit_code_0_and_tells_the_generation_and_the_numbers(tmp_pat
 def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
     path = _catalogue(tmp_path, shop("A", "a.internal", id="s1"), shop("B", "a.internal", id="s2"))
     done = _run(tmp_path, "--catalogue", path, "--json")
-    told = json.loads(done.stdout)
+    summary = json.loads(done.stdout)
     live = EmbeddedSink(tmp_path / "index").live()
     assert live is not None
-    assert told.pop("seconds") >= 0
-    assert (done.exit_code, told) == (
+    assert summary.pop("seconds") >= 0
+    assert (done.exit_code, summary) == (
         0,
         {
             "generation": live.generation,
@@ -75,21 +75,21 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
 
 def test_without_a_catalogue_the_invented_sample_is_built(tmp_path: Path) -> None:
     done = _run(tmp_path, "--json")
-    told = json.loads(done.stdout)
-    assert (done.exit_code, told["not_public"], told["skipped_invalid"]) == (0, 20, 0)
-    assert told["counts"]["shops"] == told["read"]["shops"] - 20 - told["lost_domain"]
+    summary = json.loads(done.stdout)
+    assert (done.exit_code, summary["not_public"], summary["skipped_invalid"]) == (0, 20, 0)
+    assert summary["counts"]["shops"] == summary["read"]["shops"] - 20 - summary["lost_domain"]
 
 
-def test_each_type_that_was_read_is_told_with_how_many_belong_to_no_public_shop(tmp_path: Path) -> None:
+def test_each_type_that_was_read_is_reported_with_how_many_records_have_no_public_shop(tmp_path: Path) -> None:
     path = write_catalogue_directory(
-        tmp_path / "catalogue", shops=[shop("A", id="s1")], coupons=[coupon("A", "s1"), coupon("B", "nobody")]
+        tmp_path / "catalogue", shops=[shop("A", id="s1")], coupons=[coupon("A", "s1"), coupon("B", "unknown")]
     )
     done = _run(tmp_path, "--catalogue", str(path))
     assert (done.exit_code, done.stdout.splitlines()[2:]) == (0, ["Read 2 coupons: 1 of no public shop."])
 
 
 @pytest.mark.rule("V1.silent")
-def test_bad_records_are_exit_code_1_and_told_without_any_of_their_values(tmp_path: Path) -> None:
+def test_bad_records_are_exit_code_1_and_reported_without_any_of_their_values(tmp_path: Path) -> None:
     bad = shop(
         f"{CANARY}\x07",
         CANARY,
@@ -166,7 +166,7 @@ def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "told"),
+    ("arguments", "environment", "summary"),
     [
         (("--engine", "lucene"), {}, "--engine is wrong"),
         ((), {"SHOP_DIRECTORY_INDEX_PREFIX": "Not A Prefix"}, "SHOP_DIRECTORY_INDEX_PREFIX"),
@@ -175,10 +175,10 @@ def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_names_the_setting(
-    tmp_path: Path, arguments: tuple[str, ...], environment: Mapping[str, str], told: str
+    tmp_path: Path, arguments: tuple[str, ...], environment: Mapping[str, str], summary: str
 ) -> None:
     done = _run(tmp_path, *arguments, environment=environment)
-    assert (done.exit_code, done.stdout, told in done.stderr) == (2, "", True)
+    assert (done.exit_code, done.stdout, summary in done.stderr) == (2, "", True)
     assert not (tmp_path / "index").exists()
 
 

@@ -1,4 +1,4 @@
-"""What an operator does beside building: status, rollback, prune, follow; their figures and their exit codes."""
+"""What an operator does besides building: status, rollback, prune, follow; their figures and their exit codes."""
 
 import json
 import os
@@ -48,11 +48,11 @@ class Operator:
         self.write(*shops)
         return self.run("build", "--catalogue", str(self.catalogue), *arguments)
 
-    def told(self, command: str, *arguments: str) -> dict[str, Any]:
+    def run_json(self, command: str, *arguments: str) -> dict[str, Any]:
         done = self.run(command, *arguments, "--json")
         assert done.exit_code == 0, done.stderr
-        told: dict[str, Any] = json.loads(done.stdout)
-        return told
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
 
     @property
     def live(self) -> str:
@@ -66,36 +66,36 @@ def operator(tmp_path: Path) -> Operator:
     return Operator(tmp_path)
 
 
-def test_status_tells_every_generation_and_that_nothing_is_live_by_its_exit_code(operator: Operator) -> None:
+def test_status_shows_every_generation_and_says_by_its_exit_code_that_nothing_is_live(operator: Operator) -> None:
     empty = operator.run("status")
     assert (empty.exit_code, empty.stdout) == (1, "There is no generation: build one by shop-directory index build.\n")
     operator.build(LAMP)
     first = operator.live
     operator.build(LAMP, BOOK)
-    told = operator.told("status")
-    assert told["location"] == f"the embedded index {(operator.folder / 'index').resolve()}"
+    answer = operator.run_json("status")
+    assert answer["location"] == f"the embedded index {(operator.folder / 'index').resolve()}"
     brief = ("generation", "role", "sequence", "can_be_followed", "readable")
-    assert [tuple(found[name] for name in brief) for found in told["generations"]] == [
+    assert [tuple(found[name] for name in brief) for found in answer["generations"]] == [
         (first, "previous", 1, True, True),
         (operator.live, "live", 1, True, True),
     ]
-    assert [found["counts"]["shops"] for found in told["generations"]] == [1, 2]
-    assert [found["retired_at"] is None for found in told["generations"]] == [False, True]
+    assert [found["counts"]["shops"] for found in answer["generations"]] == [1, 2]
+    assert [found["retired_at"] is None for found in answer["generations"]] == [False, True]
     lines = operator.run("status").stdout.splitlines()
     assert [line.split()[:2] for line in lines] == [[first, "previous"], [operator.live, "live"]]
 
 
 @pytest.mark.rule("G2")
-def test_rollback_tells_what_is_live_and_a_second_one_goes_forward_again(operator: Operator) -> None:
+def test_rollback_prints_what_is_live_and_a_second_one_goes_forward_again(operator: Operator) -> None:
     operator.build(LAMP, BOOK)
     first = operator.live
     operator.build(LAMP, arguments=("--allow-shrink",))
     second = operator.live
-    planned = operator.told("rollback", "--dry-run")
+    planned = operator.run_json("rollback", "--dry-run")
     assert (planned["generation"], planned["published"], operator.live) == (first, False, second)
     operator.change(op="upsert", type="shops", record=shop("Vase", id="vase"), version=1)
-    told = operator.told("rollback", "--catalogue", str(operator.catalogue))
-    assert told == {
+    answer = operator.run_json("rollback", "--catalogue", str(operator.catalogue))
+    assert answer == {
         "generation": first,
         "published": True,
         "counts": {"shops": 3, "categories": 1, "coupons": 0, "offers": 0, "facts": 3},
@@ -163,17 +163,17 @@ def test_a_job_that_finds_another_one_at_work_is_exit_code_4_after_its_wait(oper
 
 
 @pytest.mark.rule("G2")
-def test_prune_removes_what_was_retired_a_minute_ago_and_keeps_the_previous_one(operator: Operator) -> None:
+def test_prune_removes_what_was_retired_a_minute_ago_and_retains_the_previous_one(operator: Operator) -> None:
     names = []
     for _ in range(3):
         operator.build(LAMP)
         names.append(operator.live)
-    assert operator.told("prune") == {"removed_generations": [], "dry_run": False}
+    assert operator.run_json("prune") == {"removed_generations": [], "dry_run": False}
     for name in names[:2]:
         (operator.folder / "index" / "generations" / name / "retired").write_text("2026-01-02T03:04:05+00:00")
-    assert operator.told("prune", "--dry-run") == {"removed_generations": names[:1], "dry_run": True}
-    assert operator.told("prune") == {"removed_generations": names[:1], "dry_run": False}
-    assert operator.told("prune", "--previous") == {"removed_generations": names[1:2], "dry_run": False}
+    assert operator.run_json("prune", "--dry-run") == {"removed_generations": names[:1], "dry_run": True}
+    assert operator.run_json("prune") == {"removed_generations": names[:1], "dry_run": False}
+    assert operator.run_json("prune", "--previous") == {"removed_generations": names[1:2], "dry_run": False}
     assert [found.name for found in operator.sink.generations()] == names[2:]
     assert sorted(path.name for path in (operator.folder / "index.state").iterdir()) == [f"{names[2]}.sqlite", "place"]
 
@@ -187,9 +187,9 @@ def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file
     operator.change(op="upsert", type="shops", record={**BOOK, "name": "Older"}, version=1)
     operator.change(op="vanish", type="shops", key="zqcanaryzq", version=3)
     done = operator.run("follow", "--catalogue", str(operator.catalogue), "--once", "--json")
-    told = json.loads(done.stdout)
-    assert told.pop("seconds") >= 0
-    assert (done.exit_code, told) == (
+    answer = json.loads(done.stdout)
+    assert answer.pop("seconds") >= 0
+    assert (done.exit_code, answer) == (
         1,
         {
             "generation": operator.live, "applied": 1, "older": 1, "refused": 1, "documents_written": 3,
@@ -241,7 +241,7 @@ def test_follow_takes_changes_from_standard_input_and_ends_with_it(operator: Ope
 
 
 @pytest.mark.rule("G3")
-def test_follow_ends_well_when_it_is_told_to_by_a_signal(operator: Operator) -> None:
+def test_follow_ends_with_exit_code_0_on_a_signal(operator: Operator) -> None:
     operator.build(LAMP)
     operator.change(op="upsert", type="shops", record=BOOK, version=2)
     command = [sys.executable, "-m", "indexer", "follow", "--catalogue", str(operator.catalogue), "--interval", "0.05"]
@@ -263,7 +263,7 @@ def test_follow_ends_well_when_it_is_told_to_by_a_signal(operator: Operator) -> 
 @pytest.mark.rule("G3")
 def test_verify_is_exit_code_6_when_something_differs_and_0_once_it_is_repaired(operator: Operator) -> None:
     operator.build(LAMP, BOOK)
-    clean = operator.told("verify")
+    clean = operator.run_json("verify")
     assert clean.pop("seconds") >= 0
     assert clean == {"generation": operator.live, "faults": {}, "found": 0, "repaired": 0, "refused": 0, "checked": 5}
     editor = operator.sink.edit(operator.live)
@@ -275,20 +275,20 @@ def test_verify_is_exit_code_6_when_something_differs_and_0_once_it_is_repaired(
     first, *rest = done.stdout.splitlines()
     assert first.startswith(f"Compared 5 documents of generation {operator.live} in ")
     assert (first.endswith(" s: 1 differ, 0 were repaired."), rest) == (True, ["1 missing in shops"])
-    repaired = operator.told("verify", "--repair")
+    repaired = operator.run_json("verify", "--repair")
     assert (repaired["faults"], repaired["repaired"]) == ({"missing": {"shops": 1}}, 1)
     operator.write(LAMP, BOOK, shop("Vase", id="vase"))
     lost = operator.run("verify", "--catalogue", str(operator.catalogue), "--json")
     assert (lost.exit_code, json.loads(lost.stdout)["faults"]) == (6, {"lost_change": {"shops": 1}})
-    mended = operator.told("verify", "--catalogue", str(operator.catalogue), "--repair")
+    mended = operator.run_json("verify", "--catalogue", str(operator.catalogue), "--repair")
     assert mended["repaired"] == 1
-    assert operator.told("status")["generations"][-1]["counts"]["shops"] == 3
+    assert operator.run_json("status")["generations"][-1]["counts"]["shops"] == 3
 
 
 def test_a_wrong_setting_is_named(operator: Operator) -> None:
     done = operator.run("status", SHOP_DIRECTORY_MOST_SHRINK="2")
-    told = "SHOP_DIRECTORY_MOST_SHRINK is wrong: it must be a share from 0 to 1.\n"
-    assert (done.exit_code, done.stderr) == (2, told)
+    answer = "SHOP_DIRECTORY_MOST_SHRINK is wrong: it must be a share from 0 to 1.\n"
+    assert (done.exit_code, done.stderr) == (2, answer)
 
 
 def test_a_state_directory_of_another_index_is_refused(operator: Operator) -> None:

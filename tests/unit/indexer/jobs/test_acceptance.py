@@ -75,11 +75,11 @@ class Silent:
         raise AnswersUnavailableError(f"{len(queries)} were asked of an engine that is away")
 
 
-def _query(place: str) -> AcceptanceQuery:
-    return AcceptanceQuery(place, AcceptanceTool.FIND_SHOP, "lamp", None, None, ("lamp",), 50, (), None)
+def _query(location: str) -> AcceptanceQuery:
+    return AcceptanceQuery(location, AcceptanceTool.FIND_SHOP, "lamp", None, None, ("lamp",), 50, (), None)
 
 
-def test_a_query_is_read_with_its_place_and_shops_as_callers_may_name_them(written: Callable[..., Path]) -> None:
+def test_a_query_is_read_with_its_location_and_shops_as_callers_may_name_them(written: Callable[..., Path]) -> None:
     path = written(
         b"\xef\xbb\xbf",
         {
@@ -182,15 +182,15 @@ def test_what_is_just_within_the_bounds_is_read(written: Callable[..., Path], li
         (b'{"query": "\xff"}', ["the line is not UTF-8"]),
     ],
 )
-def test_a_bad_line_is_told_by_file_line_and_field_without_its_value(
+def test_a_bad_line_is_reported_by_file_line_and_field_without_its_value(
     written: Callable[..., Path], line: object, faults: list[str]
 ) -> None:
     with pytest.raises(AcceptanceFileError, match=r"^1 acceptance queries are wrong: correct them$") as raised:
         read_acceptance(written(FIND, line))
-    told = [str(problem) for problem in raised.value.problems.listed]
-    assert len(told) == len(faults)
-    assert all(one.startswith(f"golden.ndjson:2: {fault}") for one, fault in zip(told, faults, strict=True))
-    assert not any("secret" in one for one in (*told, str(raised.value)))
+    reported = [str(problem) for problem in raised.value.problems.listed]
+    assert len(reported) == len(faults)
+    assert all(one.startswith(f"golden.ndjson:2: {fault}") for one, fault in zip(reported, faults, strict=True))
+    assert not any("secret" in one for one in (*reported, str(raised.value)))
 
 
 def test_all_bad_lines_are_counted_and_the_first_hundred_listed(written: Callable[..., Path]) -> None:
@@ -219,7 +219,7 @@ def test_queries_without_a_failure_pass_and_one_failure_does_not() -> None:
         check_acceptance([_query("g:1"), _query("g:2")], answers)
 
 
-def test_failures_are_told_by_line_and_field_and_queries_counted_once() -> None:
+def test_failures_are_reported_by_line_and_field_and_queries_counted_once() -> None:
     failures = (
         AcceptanceFailure("g:1", "expect.0 is not among the first 1"),
         AcceptanceFailure("g:1", "absent.0 is in place 2"),
@@ -256,11 +256,11 @@ def test_the_answers_are_those_that_an_installed_package_registers(
     registered.mkdir()
     (registered / "METADATA").write_text("Metadata-Version: 2.1\nName: tried\nVersion: 1\n")
     (registered / "entry_points.txt").write_text(
-        "[shop_directory.answers]\ntried = service.acceptance:open_answers\nbroken = nobody_has_this:answers\n"
+        "[shop_directory.answers]\ntried = service.acceptance:open_answers\nbroken = missing_package:answers\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert installed_answers("tried") is open_answers
-    with pytest.raises(SinkError, match=r"^acceptance queries can't be asked: nobody_has_this is not installed$"):
+    with pytest.raises(SinkError, match=r"^acceptance queries can't be asked: missing_package is not installed$"):
         installed_answers("broken")
     with pytest.raises(SinkError, match="install the service's package alongside the indexer"):
-        installed_answers("nobody")
+        installed_answers("unknown")

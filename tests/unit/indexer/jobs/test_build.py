@@ -1,4 +1,4 @@
-"""A full build: what it publishes, what it tells, and that nothing else happens."""
+"""A full build: what it publishes, what it reports, and that nothing else happens."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -60,9 +60,7 @@ def _world() -> list[dict[str, Any]]:
 
 
 @pytest.mark.rule("V1", "G1")
-def test_a_build_publishes_public_shops_that_won_their_domain_and_tells_the_rest_by_number(
-    sink: Sink, tmp_path: Path
-) -> None:
+def test_a_build_publishes_public_shops_that_won_their_domain_and_counts_the_others(sink: Sink, tmp_path: Path) -> None:
     summary = _build(sink, tmp_path, _world())
     assert is_generation(summary.stamp.generation)
     assert summary == BuildSummary(
@@ -123,11 +121,11 @@ def test_a_catalogue_without_a_public_shop_is_published_empty_where_that_is_allo
 
 
 @pytest.mark.rule("V1.dependents")
-def test_what_belongs_to_no_public_shop_is_left_out_and_counted_by_its_type(sink: Sink, tmp_path: Path) -> None:
+def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink: Sink, tmp_path: Path) -> None:
     path = write_catalogue_directory(
         tmp_path / "catalogue",
         shops=_world(),
-        coupons=[coupon("A", "s1"), coupon("B", "s3"), coupon("C", "s5"), coupon("D", "nobody")],
+        coupons=[coupon("A", "s1"), coupon("B", "s3"), coupon("C", "s5"), coupon("D", "unknown")],
         offers=[offer("o1", "s2"), offer("o2", "s4")],
         shipping=[shipping("s1"), shipping("s3")],
         trust=[trust("s4", "registrar", "R")],
@@ -175,7 +173,7 @@ def test_bad_records_can_be_passed_over_and_are_counted(sink: Sink, tmp_path: Pa
     assert (problems.records, problems.count) == (1, 2)
 
 
-def test_a_key_that_comes_twice_is_a_bad_record_told_by_its_lines(sink: Sink, tmp_path: Path) -> None:
+def test_a_key_that_comes_twice_is_a_bad_record_reported_by_its_lines(sink: Sink, tmp_path: Path) -> None:
     with pytest.raises(InvalidRecordsError) as error:
         _build(sink, tmp_path, [shop("A", id="s1"), shop("B", id="s1")])
     assert [str(problem) for problem in error.value.problems.listed] == [
@@ -185,7 +183,7 @@ def test_a_key_that_comes_twice_is_a_bad_record_told_by_its_lines(sink: Sink, tm
 
 @pytest.mark.rule("G1", "G2")
 @pytest.mark.parametrize(("pause", "removed"), [(59, 0), (60, 1)])
-def test_the_previous_generation_is_kept_and_older_ones_are_removed_a_minute_after_they_were_live(
+def test_the_previous_generation_is_retained_and_older_ones_are_removed_a_minute_after_they_were_live(
     tmp_path: Path, pause: int, removed: int
 ) -> None:
     root = tmp_path / "index"

@@ -1,6 +1,6 @@
 """A build that is interrupted leaves the live generation as it was, and nothing of its own.
 
-The sinks here pass everything on to the embedded one and are interrupted at one moment, as by Ctrl-C.
+The sinks here pass everything on to the embedded one and are interrupted at one step, as by Ctrl-C.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from indexer.sources.protocol import AnyRecord, NumberedRecord
 from indexer.state.states import States
 from tests.support.catalogues import build_into, shop, write_catalogue
 
-MOMENTS: Final = ("add", "seal", "count", "read", "edit", "before publish")
+STEPS: Final = ("add", "seal", "count", "read", "edit", "before publish")
 
 
 class InterruptedSource(NdjsonCatalogue):
@@ -37,22 +37,22 @@ class InterruptedSource(NdjsonCatalogue):
 
 
 class InterruptedSink(EmbeddedSink):
-    """Is interrupted at one moment of the writing."""
+    """Is interrupted at one step of the writing."""
 
-    def __init__(self, root: Path, moment: str) -> None:
+    def __init__(self, root: Path, step: str) -> None:
         super().__init__(root)
-        self._moment = moment
+        self._step = step
 
     def begin(self, generation: str) -> EmbeddedWriter:
-        return InterruptedWriter(self._root, generation, super().begin(generation), self._moment)
+        return InterruptedWriter(self._root, generation, super().begin(generation), self._step)
 
     def edit(self, generation: str) -> EmbeddedEditor:
-        if self._moment == "edit":
+        if self._step == "edit":
             raise KeyboardInterrupt
         return super().edit(generation)
 
     def retire(self, generation: str, at: datetime) -> None:
-        if self._moment == "retire":
+        if self._step == "retire":
             raise KeyboardInterrupt
         super().retire(generation, at)
 
@@ -60,10 +60,10 @@ class InterruptedSink(EmbeddedSink):
 class InterruptedWriter(EmbeddedWriter):
     """The writer of it."""
 
-    def __init__(self, root: Path, generation: str, writer: EmbeddedWriter, moment: str) -> None:
+    def __init__(self, root: Path, generation: str, writer: EmbeddedWriter, step: str) -> None:
         super().__init__(root, generation, self._publish, writer.discard)
         self._writer = writer
-        self._moment = moment
+        self._step = step
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         added = super().add(kind, documents)
@@ -88,8 +88,8 @@ class InterruptedWriter(EmbeddedWriter):
         self._writer.publish()
         self._reach("after publish")
 
-    def _reach(self, moment: str) -> None:
-        if moment == self._moment:
+    def _reach(self, step: str) -> None:
+        if step == self._step:
             raise KeyboardInterrupt
 
 
@@ -113,31 +113,31 @@ def test_a_build_that_is_interrupted_while_reading_writes_nothing(tmp_path: Path
 
 
 @pytest.mark.rule("G1")
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("step", STEPS)
 def test_a_build_that_is_interrupted_while_writing_leaves_the_live_generation_and_nothing_else(
-    tmp_path: Path, catalogue: Path, moment: str
+    tmp_path: Path, catalogue: Path, step: str
 ) -> None:
     root = tmp_path / "index"
     live = build_into(EmbeddedSink(root), catalogue).stamp
     with pytest.raises(KeyboardInterrupt):
-        build_into(InterruptedSink(root, moment), catalogue)
+        build_into(InterruptedSink(root, step), catalogue)
     assert EmbeddedSink(root).live() == live
-    assert [kept.name for kept in (root / "generations").iterdir()] == [live.generation]
+    assert [left.name for left in (root / "generations").iterdir()] == [live.generation]
 
 
 @pytest.mark.rule("G1")
-@pytest.mark.parametrize("moment", ["after publish", "retire"])
-def test_a_generation_that_is_live_is_kept_though_its_publisher_was_interrupted(
-    tmp_path: Path, catalogue: Path, moment: str
+@pytest.mark.parametrize("step", ["after publish", "retire"])
+def test_a_generation_that_is_live_is_retained_though_its_publisher_was_interrupted(
+    tmp_path: Path, catalogue: Path, step: str
 ) -> None:
     root = tmp_path / "index"
     before = build_into(EmbeddedSink(root), catalogue).stamp
     with pytest.raises(KeyboardInterrupt):
-        build_into(InterruptedSink(root, moment), catalogue)
+        build_into(InterruptedSink(root, step), catalogue)
     live = EmbeddedSink(root).live()
     assert live is not None
     assert live.generation > before.generation
-    assert {kept.name for kept in (root / "generations").iterdir()} == {before.generation, live.generation}
+    assert {left.name for left in (root / "generations").iterdir()} == {before.generation, live.generation}
 
 
 @pytest.mark.rule("G1", "G2")
@@ -147,21 +147,21 @@ def test_older_generations_that_can_not_be_removed_are_a_note_and_no_failure(tmp
     summaries = [build(NdjsonCatalogue(catalogue), sink, clock=repeat(hour).__next__) for hour in hours]
     oldest, _, last = summaries
     assert (sink.live(), last.published, last.removed) == (last.stamp, True, ())
-    told = f"generation {oldest.stamp.generation} could not be removed: TheReason"
-    note = f"published, but older generations could not be removed ({told}); the next job tries again"
+    reason = f"generation {oldest.stamp.generation} could not be removed: TheReason"
+    note = f"published, but older generations could not be removed ({reason}); the next job tries again"
     assert [summary.notes for summary in summaries] == [(), (), (note,)]
 
 
 @pytest.mark.rule("G1")
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("step", STEPS)
 def test_a_build_that_is_interrupted_leaves_the_states_of_the_generations_that_are_there(
-    tmp_path: Path, catalogue: Path, moment: str
+    tmp_path: Path, catalogue: Path, step: str
 ) -> None:
     sink = InterruptedSink(tmp_path / "index", "never")
     states = States(tmp_path / "state", sink.location)
     live = build(NdjsonCatalogue(catalogue), sink, states).stamp
     with pytest.raises(KeyboardInterrupt):
-        build(NdjsonCatalogue(catalogue), InterruptedSink(tmp_path / "index", moment), states)
+        build(NdjsonCatalogue(catalogue), InterruptedSink(tmp_path / "index", step), states)
     assert sorted(path.name for path in states.directory.iterdir()) == sorted([f"{live.generation}.sqlite", "place"])
     again = build(NdjsonCatalogue(catalogue), sink, states).stamp
     assert (sink.live(), states.has(again.generation)) == (again, True)

@@ -1,4 +1,4 @@
-"""What a build does when it is told to: the shrink guard, a rehearsal, acceptance queries, forgetting (G2, G3)."""
+"""The options of a build: the shrink guard, a dry run, acceptance queries, a fresh state (G2, G3)."""
 
 import json
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ TEN: Final = [shop(f"Shop {number}", id=f"s{number}", version=1) for number in r
 
 
 class Operator:
-    """An index with its states, and a catalogue that is written anew for each build."""
+    """An index with its states, and a catalogue that is written again for each build."""
 
     def __init__(self, folder: Path, sink: EmbeddedSink | None = None) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: 
 
 @pytest.mark.rule("G2", "G1")
 @pytest.mark.parametrize(
-    ("left", "options", "told"),
+    ("left", "options", "message"),
     [
         (7, BuildOptions(), "7 of 10 public shops remain, and at most 20% may be lost"),
         (4, BuildOptions(most_shrink=0.5), "4 of 10 public shops remain, and at most 50% may be lost"),
@@ -74,11 +74,11 @@ def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: 
     ],
 )
 def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone(
-    operator: Operator, left: int, options: BuildOptions, told: str
+    operator: Operator, left: int, options: BuildOptions, message: str
 ) -> None:
     live = operator.build(TEN).stamp
     hidden = [{**line, "visibility": "removed"} for line in TEN[left:]]
-    with pytest.raises(ShrinkError, match=f"^{told}: .* --allow-shrink$"):
+    with pytest.raises(ShrinkError, match=f"^{message}: .* --allow-shrink$"):
         operator.build([*TEN[:left], *hidden], options)
     assert operator.sink.live() == live
     assert operator.there() == ([live.generation], [live.generation])
@@ -176,7 +176,7 @@ def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
 
 
 @pytest.mark.rule("G2")
-def test_a_rehearsal_tells_what_would_be_and_writes_nothing(operator: Operator) -> None:
+def test_a_dry_run_reports_what_would_be_and_writes_nothing(operator: Operator) -> None:
     rehearsed = operator.build(TEN, BuildOptions(dry_run=True))
     counts = {"shops": 10, "categories": 1, "coupons": 1, "offers": 0, "facts": 10}
     assert (rehearsed.published, dict(rehearsed.stamp.counts), dict(rehearsed.read)) == (

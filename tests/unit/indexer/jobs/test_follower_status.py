@@ -1,4 +1,4 @@
-"""What operators are told: accounts as the catalogue states them, and following as it does; nothing of it is logged."""
+"""What operators can read: accounts as the catalogue states them, and following as it does; nothing of it is logged."""
 
 import json
 import logging
@@ -48,7 +48,7 @@ class Clock:
 
 
 class World:
-    """A catalogue of one shop and some accounts, its changes, and a place in memory."""
+    """A catalogue of one shop and some accounts, its changes, and an index in memory."""
 
     def __init__(self, folder: Path, accounts: Iterable[Mapping[str, object]] = ()) -> None:
         self.folder = folder / "catalogue"
@@ -85,25 +85,29 @@ class World:
         return self.sink.operations_document.follower
 
 
-def test_a_build_tells_each_account_as_it_is_stated_and_no_follower(tmp_path: Path) -> None:
+def test_a_build_reports_each_account_as_it_is_stated_and_no_follower(tmp_path: Path) -> None:
     stated = _account(
         "Wave", "main", unit="calls", used=3, limit=1000.5, status="active",
         resets_at="2031-06-01T00:00:00+02:00", observed_at="2031-05-06T07:08:09.25Z",
     )  # fmt: skip
     world = World(tmp_path, [stated, _account("Wave", "extra"), _account("Ant", "zoo")])
-    told = ResourceAccount(
+    reported = ResourceAccount(
         "Wave", "main", "calls", 3.0, 1000.5, "2031-05-31T22:00:00Z", "active", "2031-05-06T07:08:09.250000Z"
     )
-    assert world.sink.operations_document == Operations((_bare("Ant", "zoo"), _bare("Wave", "extra"), told), None)
+    assert world.sink.operations_document == Operations((_bare("Ant", "zoo"), _bare("Wave", "extra"), reported), None)
 
 
 def test_accounts_are_in_the_order_of_provider_and_account_whatever_characters_they_have(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("a/b", "c"), _account("a", "z"), _account("a", "b/d")])
-    assert [(told.provider, told.account) for told in world.accounts] == [("a", "b/d"), ("a", "z"), ("a/b", "c")]
+    assert [(reported.provider, reported.account) for reported in world.accounts] == [
+        ("a", "b/d"),
+        ("a", "z"),
+        ("a/b", "c"),
+    ]
 
 
 @pytest.mark.rule("G3", "C1")
-def test_a_changed_account_is_told_anew_and_the_stamp_does_not_rise_for_it(tmp_path: Path) -> None:
+def test_a_changed_account_is_written_again_and_the_stamp_does_not_rise_for_it(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a"), _account("P", "b")])
     before = world.sink.stamp
     world.say(op="upsert", type="resource_accounts", record=_account("P", "b", used=7), version=5)
@@ -117,25 +121,25 @@ def test_a_changed_account_is_told_anew_and_the_stamp_does_not_rise_for_it(tmp_p
 
 
 @pytest.mark.rule("G3")
-def test_changes_before_and_during_a_build_are_in_what_it_tells(tmp_path: Path) -> None:
+def test_changes_before_and_during_a_build_are_in_its_summary(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a")])
     world.say(op="upsert", type="resource_accounts", record=_account("P", "b"), version=5)
     world.build()
     assert world.accounts == (_bare("P", "a"), _bare("P", "b"))
 
 
-def test_following_tells_how_far_it_is_and_that_nothing_waits(tmp_path: Path) -> None:
+def test_following_reports_its_position_and_that_nothing_waits(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.say(op="upsert", type="shops", record=shop("Book", id="book"), version=1)
     world.follow()
-    told = world.follower
-    assert told is not None
+    reported = world.follower
+    assert reported is not None
     size = (world.folder / "changes.ndjson").stat().st_size
-    assert told == FollowerStatus("file", f"line 1, byte {size}", 0, told.told_at, told.told_at)
-    assert abs(datetime.fromisoformat(told.told_at) - datetime.now(UTC)) < timedelta(minutes=1)
+    assert reported == FollowerStatus("file", f"line 1, byte {size}", 0, reported.told_at, reported.told_at)
+    assert abs(datetime.fromisoformat(reported.told_at) - datetime.now(UTC)) < timedelta(minutes=1)
 
 
-def test_following_tells_as_soon_as_it_begins_although_nothing_has_changed(tmp_path: Path) -> None:
+def test_following_reports_as_soon_as_it_begins_although_nothing_has_changed(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a")])
     world.follow()
     assert world.follower is not None
@@ -170,26 +174,26 @@ def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: P
     assert _tell(world, teller, busy=True, behind=True) == FollowerStatus("file", None, 3, None, _minute(1))
     assert _tell(world, teller, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
     for minute in (3, 4):
-        told = _tell(world, teller, busy=True, behind=True)
-        assert told == FollowerStatus("file", None, 3, _minute(2), _minute(minute))
+        reported = _tell(world, teller, busy=True, behind=True)
+        assert reported == FollowerStatus("file", None, 3, _minute(2), _minute(minute))
     assert _tell(world, StatusWriter(changes, clock=clock), busy=True, behind=True) == FollowerStatus(
         "file", None, 3, _minute(2), _minute(5)
     )
 
 
-def test_without_news_it_tells_now_and_then_only(tmp_path: Path) -> None:
+def test_without_changes_status_is_reported_at_intervals_only(tmp_path: Path) -> None:
     world = World(tmp_path)
     changes = ChangeFile(world.folder / "changes.ndjson")
     seldom, often = (StatusWriter(changes, every, clock=Clock()) for every in (3_600.0, 0.0))
     first = _tell(world, seldom, busy=False, behind=False)
     assert [_tell(world, seldom, busy=False, behind=False) for _ in range(3)] == [first] * 3
     assert _tell(world, seldom, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
-    told = [_tell(world, often, busy=False, behind=False) for _ in range(3)]
-    assert [status and status.told_at for status in told] == [_minute(1), _minute(2), _minute(3)]
+    reported = [_tell(world, often, busy=False, behind=False) for _ in range(3)]
+    assert [status and status.told_at for status in reported] == [_minute(1), _minute(2), _minute(3)]
 
 
 class Deaf(MemorySink):
-    """A place that takes everything but operations documents once it is deaf."""
+    """An index that takes everything but operations documents once it is deaf."""
 
     deaf = False
 
@@ -238,30 +242,30 @@ def test_nothing_of_an_account_is_logged(tmp_path: Path, caplog: pytest.LogCaptu
     assert "zq" not in (caplog.text + out + err).lower()
 
 
-def test_what_was_told_of_the_follower_goes_over_into_the_next_generation(tmp_path: Path) -> None:
+def test_the_status_of_the_follower_is_copied_into_the_next_generation(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a")])
-    told = FollowerStatus("stdin", None, 0, _minute(1), _minute(1))
-    world.sink.operations_document = Operations((_bare("P", "a"),), told)
+    reported = FollowerStatus("stdin", None, 0, _minute(1), _minute(1))
+    world.sink.operations_document = Operations((_bare("P", "a"),), reported)
     world.rewrite([_account("P", "b")])
     world.build()
-    assert world.sink.operations_document == Operations((_bare("P", "b"),), told)
+    assert world.sink.operations_document == Operations((_bare("P", "b"),), reported)
 
 
-def _after_a_tick(world: World, changes: ChangeFile, told: FollowerStatus | None) -> FollowerStatus | None:
-    """What is told of a follower that was told of so, when a build has followed for it once."""
-    world.sink.operations_document = Operations((), told)
+def _after_a_tick(world: World, changes: ChangeFile, reported: FollowerStatus | None) -> FollowerStatus | None:
+    """The status of a follower after a build has followed once in its stead."""
+    world.sink.operations_document = Operations((), reported)
     LiveFollower(world.sink, world.states, world.letters, lambda: None, changes).tick()
     return world.follower
 
 
-def test_a_build_tells_of_the_live_generation_only_where_a_follower_of_the_same_changes_did(tmp_path: Path) -> None:
+def test_a_build_reports_on_the_live_generation_only_where_a_follower_of_the_same_changes_did(tmp_path: Path) -> None:
     world = World(tmp_path)
     changes = ChangeFile(world.folder / "changes.ndjson")
     assert _after_a_tick(world, changes, None) is None
     stale = FollowerStatus("file", None, 3, _minute(1), _minute(1))
-    told = _after_a_tick(world, changes, stale)
-    assert told is not None
-    assert told == FollowerStatus("file", None, 0, told.told_at, told.told_at) != stale
+    reported = _after_a_tick(world, changes, stale)
+    assert reported is not None
+    assert reported == FollowerStatus("file", None, 0, reported.told_at, reported.told_at) != stale
     piped = FollowerStatus("stdin", None, 0, _minute(1), _minute(1))
     assert _after_a_tick(world, changes, piped) == piped
 
@@ -288,6 +292,11 @@ def test_a_stream_and_tables_do_not_say_what_waits_and_no_version_of_a_row(tmp_p
     database.write_bytes(b"")
     tables = SqlChanges(f"sqlite:///{database}", ())
     position = '{"number":3,"tables":{"shops":{"by":"shops.version","low":4711}}}'
-    told = (tables.kind, tables.describe_position(position), tables.describe_position(None), tables.backlog(position))
-    assert told == ("sql", "batch 3", None, None)
+    reported = (
+        tables.kind,
+        tables.describe_position(position),
+        tables.describe_position(None),
+        tables.backlog(position),
+    )
+    assert reported == ("sql", "batch 3", None, None)
     tables.close()

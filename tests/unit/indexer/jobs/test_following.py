@@ -1,4 +1,4 @@
-"""The following loop: it waits for other jobs, tries again what fails, goes with what is live, ends when told."""
+"""The following loop: it waits for other jobs, tries again what fails, goes with what is live, and can be stopped."""
 
 import json
 import threading
@@ -46,9 +46,9 @@ class World:
     def changes(self) -> ChangeFile:
         return ChangeFile(self.folder / "changes.ndjson")
 
-    def following(self, tell: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
+    def following(self, report: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
         chosen = FollowOptions(**{"interval": 0.01, **options})
-        return Following(self.sink, self.states, self.changes(), chosen, on_batch=tell)
+        return Following(self.sink, self.states, self.changes(), chosen, on_batch=report)
 
     def names(self) -> list[str]:
         return sorted(found.name for found in self.sink.documents["shops"])
@@ -94,19 +94,19 @@ def _until(what: Callable[[], bool]) -> None:
 def test_once_applies_all_that_is_there_in_micro_batches_and_ends(world: World) -> None:
     for number in range(7):
         world.add(f"Shop{number}", number)
-    told: list[ChangeCounts] = []
-    summary = world.following(told.append, once=True, micro_batch=3).run(threading.Event())
+    reported: list[ChangeCounts] = []
+    summary = world.following(reported.append, once=True, micro_batch=3).run(threading.Event())
     live = world.sink.live()
     assert live is not None
     assert (summary.generation, summary.changes.applied, summary.changes.updates, summary.failures) == (
         live.generation, 7, 3, 0,
     )  # fmt: skip
-    assert [done.applied for done in told] == [3, 3, 1]
+    assert [done.applied for done in reported] == [3, 3, 1]
     assert (world.names(), live.sequence) == (["Lamp", *(f"Shop{number}" for number in range(7))], 4)
 
 
 @pytest.mark.rule("G3")
-def test_changes_are_applied_as_they_come_until_it_is_told_to_stop(world: World) -> None:
+def test_changes_are_applied_as_they_come_until_it_is_stopped(world: World) -> None:
     running = Running(world.following())
     for number in range(3):
         world.add(f"Shop{number}", number)
@@ -205,7 +205,7 @@ def test_nothing_published_is_nothing_to_follow(tmp_path: Path) -> None:
 
 
 class Refusing(MemorySink):
-    """An engine that does not show anything until it is told to."""
+    """An engine that shows nothing until it is released."""
 
     is_away = True
 

@@ -1,4 +1,4 @@
-"""What is kept of old generations, and what the remains of killed jobs become (G2)."""
+"""What is retained of old generations, and what the remains of killed jobs become (G2)."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 NAME: Final = new_generation(NOON)
 
 
-class Place:
+class Index:
     """Generations without documents, an hour apart, each with its state."""
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class Place:
     def roles(self) -> dict[str, Role]:
         return {found.name: found.role for found in self.sink.generations()}
 
-    def kept_states(self) -> list[str]:
+    def state_files(self) -> list[str]:
         return sorted(path.stem for path in self.states.directory.glob("*.sqlite"))
 
     @staticmethod
@@ -61,8 +61,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def index(tmp_path: Path) -> Index:
+    return Index(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -92,73 +92,73 @@ def test_what_has_not_been_live_for_a_minute_is_due_but_for_the_live_one_and_the
         assert is_due(found, now, keep_previous=False) is due_without_previous
 
 
-def test_pruning_removes_what_is_due_with_its_state_and_nothing_else(place: Place) -> None:
-    oldest, older, previous, live = (place.published() for _ in range(4))
-    unfinished = place.sealed().generation
-    assert place.roles() == {
+def test_pruning_removes_what_is_due_with_its_state_and_nothing_else(index: Index) -> None:
+    oldest, older, previous, live = (index.published() for _ in range(4))
+    unfinished = index.sealed().generation
+    assert index.roles() == {
         oldest: Role.RETIRED,
         older: Role.RETIRED,
         previous: Role.PREVIOUS,
         live: Role.LIVE,
         unfinished: Role.UNFINISHED,
     }
-    assert prune(place.sink, place.states, NOON + timedelta(seconds=59)) == ()
-    assert len(place.roles()) == 5
-    place.sink.retire(older, NOON + timedelta(seconds=1))
-    assert prune(place.sink, place.states, NOON + timedelta(seconds=60)) == (oldest,)
-    assert prune(place.sink, place.states, NOON + timedelta(days=1)) == (older,)
-    assert place.roles() == {previous: Role.PREVIOUS, live: Role.LIVE, unfinished: Role.UNFINISHED}
-    assert place.kept_states() == [previous, live, unfinished]
-    assert prune(place.sink, None, NOON + timedelta(days=1)) == ()
+    assert prune(index.sink, index.states, NOON + timedelta(seconds=59)) == ()
+    assert len(index.roles()) == 5
+    index.sink.retire(older, NOON + timedelta(seconds=1))
+    assert prune(index.sink, index.states, NOON + timedelta(seconds=60)) == (oldest,)
+    assert prune(index.sink, index.states, NOON + timedelta(days=1)) == (older,)
+    assert index.roles() == {previous: Role.PREVIOUS, live: Role.LIVE, unfinished: Role.UNFINISHED}
+    assert index.state_files() == [previous, live, unfinished]
+    assert prune(index.sink, None, NOON + timedelta(days=1)) == ()
 
 
-def test_the_previous_generation_goes_when_it_is_not_to_be_kept_but_not_before_its_time(place: Place) -> None:
-    previous, live = place.published(), place.published()
-    assert prune(place.sink, place.states, NOON + timedelta(seconds=59), keep_previous=False) == ()
-    assert prune(place.sink, place.states, NOON, keep_previous=False, grace=timedelta()) == (previous,)
-    assert (place.roles(), place.kept_states()) == ({live: Role.LIVE}, [live])
+def test_the_previous_generation_is_removed_when_none_is_retained_but_not_before_its_time(index: Index) -> None:
+    previous, live = index.published(), index.published()
+    assert prune(index.sink, index.states, NOON + timedelta(seconds=59), keep_previous=False) == ()
+    assert prune(index.sink, index.states, NOON, keep_previous=False, grace=timedelta()) == (previous,)
+    assert (index.roles(), index.state_files()) == ({live: Role.LIVE}, [live])
 
 
-def test_the_remains_of_killed_builds_go_with_their_states_and_all_others_stay(place: Place) -> None:
-    retired, previous, live = (place.published() for _ in range(3))
-    remains = tuple(place.sealed().generation for _ in range(2))
+def test_the_remains_of_killed_builds_go_with_their_states_and_all_others_stay(index: Index) -> None:
+    retired, previous, live = (index.published() for _ in range(3))
+    remains = tuple(index.sealed().generation for _ in range(2))
     begun = new_generation(NOON)
-    place.sink.begin(begun)
+    index.sink.begin(begun)
     lonely = new_generation(NOON)
-    place.states.create(lonely).close()
-    assert sorted(remove_unfinished(place.sink, place.states, NOON)) == sorted([*remains, begun])
-    assert place.roles() == {retired: Role.RETIRED, previous: Role.PREVIOUS, live: Role.LIVE}
-    assert place.kept_states() == [retired, previous, live]
-    assert remove_unfinished(place.sink, None, NOON) == ()
+    index.states.create(lonely).close()
+    assert sorted(remove_unfinished(index.sink, index.states, NOON)) == sorted([*remains, begun])
+    assert index.roles() == {retired: Role.RETIRED, previous: Role.PREVIOUS, live: Role.LIVE}
+    assert index.state_files() == [retired, previous, live]
+    assert remove_unfinished(index.sink, None, NOON) == ()
 
 
-def test_a_previous_generation_whose_successors_job_was_killed_is_kept_a_minute_from_when_that_is_found(
-    place: Place,
+def test_a_previous_generation_whose_successors_job_was_killed_is_retained_a_minute_from_when_that_is_found(
+    index: Index,
 ) -> None:
-    previous, live = place.published(), place.published(retire=False)
+    previous, live = index.published(), index.published(retire=False)
     later = NOON + timedelta(days=1)
-    assert remove_unfinished(place.sink, place.states, later) == ()
-    assert [found.retired_at for found in place.sink.generations()] == [later, None]
-    latest = place.published()
-    assert remove_unfinished(place.sink, place.states, later) == ()
-    assert prune(place.sink, place.states, later + timedelta(seconds=59)) == ()
-    assert prune(place.sink, place.states, later + timedelta(seconds=60)) == (previous,)
-    assert place.roles() == {live: Role.PREVIOUS, latest: Role.LIVE}
+    assert remove_unfinished(index.sink, index.states, later) == ()
+    assert [found.retired_at for found in index.sink.generations()] == [later, None]
+    latest = index.published()
+    assert remove_unfinished(index.sink, index.states, later) == ()
+    assert prune(index.sink, index.states, later + timedelta(seconds=59)) == ()
+    assert prune(index.sink, index.states, later + timedelta(seconds=60)) == (previous,)
+    assert index.roles() == {live: Role.PREVIOUS, latest: Role.LIVE}
 
 
-def test_a_mark_that_is_there_is_left_as_it_is(place: Place) -> None:
-    place.published()
-    place.published()
-    remove_unfinished(place.sink, place.states, NOON + timedelta(days=1))
-    assert [found.retired_at for found in place.sink.generations()] == [NOON, None]
+def test_a_mark_that_is_there_is_left_as_it_is(index: Index) -> None:
+    index.published()
+    index.published()
+    remove_unfinished(index.sink, index.states, NOON + timedelta(days=1))
+    assert [found.retired_at for found in index.sink.generations()] == [NOON, None]
 
 
-def test_what_a_killed_reading_left_beside_the_states_is_removed_after_a_day(place: Place) -> None:
+def test_files_that_a_killed_build_left_with_the_states_are_removed_after_a_day(index: Index) -> None:
     for name, age in (("reread-old", timedelta(days=2)), ("reread-young", timedelta(hours=2))):
-        left = place.states.directory / name
+        left = index.states.directory / name
         left.mkdir()
         (left / "state.sqlite").touch()
         at = (NOON - age).timestamp()
         os.utime(left, (at, at))
-    remove_unfinished(place.sink, place.states, NOON)
-    assert [path.name for path in place.states.directory.glob("reread-*")] == ["reread-young"]
+    remove_unfinished(index.sink, index.states, NOON)
+    assert [path.name for path in index.states.directory.glob("reread-*")] == ["reread-young"]

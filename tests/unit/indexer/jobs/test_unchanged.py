@@ -28,10 +28,10 @@ def operator(tmp_path: Path) -> Operator:
     return operator
 
 
-def told(operator: Operator, *arguments: str) -> tuple[bool, bool]:
+def built_again(operator: Operator, *arguments: str) -> tuple[bool, bool]:
     """Whether a build found nothing changed, and whether the live generation is the one of before."""
     before = operator.live
-    answer = operator.told("build", "--catalogue", str(operator.catalogue), *arguments)
+    answer = operator.run_json("build", "--catalogue", str(operator.catalogue), *arguments)
     assert answer["published"] is not answer["unchanged"]
     return answer["unchanged"], operator.live == before
 
@@ -43,8 +43,8 @@ def test_a_build_of_the_same_catalogue_leaves_what_is_live_and_says_so(operator:
     said = f"Nothing has changed since generation {operator.live} was built: it stays live with {counts}.\n"
     assert (done.exit_code, done.stdout) == (0, said)
     assert everything(operator.folder / "index" / "generations") == before
-    assert told(operator, "--if-changed") == (True, True)
-    assert told(operator) == (False, False)
+    assert built_again(operator, "--if-changed") == (True, True)
+    assert built_again(operator) == (False, False)
 
 
 def another_record(operator: Operator) -> None:
@@ -86,8 +86,8 @@ def a_damaged_typeahead(operator: Operator) -> None:
 )
 def test_whatever_differs_or_is_uncertain_is_built(operator: Operator, change: Callable[[Operator], None]) -> None:
     change(operator)
-    assert told(operator, *USUAL) == (False, False)
-    assert told(operator, *USUAL) == (True, True)
+    assert built_again(operator, *USUAL) == (False, False)
+    assert built_again(operator, *USUAL) == (True, True)
 
 
 def test_an_index_of_another_schema_is_built_again(operator: Operator) -> None:
@@ -100,19 +100,19 @@ def test_an_index_of_another_schema_is_built_again(operator: Operator) -> None:
 
 
 def test_another_version_of_the_program_builds_again(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert told(operator, *USUAL) == (True, True)
+    assert built_again(operator, *USUAL) == (True, True)
     monkeypatch.setattr(unchanged, "_program", lambda: ["another program"])
-    assert told(operator, *USUAL) == (False, False)
+    assert built_again(operator, *USUAL) == (False, False)
 
 
 @pytest.mark.parametrize("option", ["--lenient", "--skip-invalid"])
 def test_another_way_of_reading_builds_again(operator: Operator, option: str) -> None:
-    assert told(operator, *USUAL, option) == (False, False)
+    assert built_again(operator, *USUAL, option) == (False, False)
 
 
 def test_what_a_former_state_had_a_part_in_is_not_taken_for_the_catalogues_own(operator: Operator) -> None:
-    assert told(operator) == (False, False)
-    assert told(operator, *USUAL) == (False, False)
+    assert built_again(operator) == (False, False)
+    assert built_again(operator, *USUAL) == (False, False)
 
 
 def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -130,7 +130,7 @@ def test_a_dry_run_reads_validates_and_counts_and_writes_nothing(tmp_path: Path)
     operator = Operator(tmp_path)
     operator.write(LAMP, BOOK)
     before = everything(tmp_path)
-    answer = operator.told("build", "--catalogue", str(operator.catalogue), "--dry-run")
+    answer = operator.run_json("build", "--catalogue", str(operator.catalogue), "--dry-run")
     assert (answer["published"], answer["unchanged"], answer["counts"]["shops"]) == (False, False, 2)
     assert everything(tmp_path) == before
 
@@ -143,10 +143,10 @@ def test_a_dry_run_reads_validates_and_counts_and_writes_nothing(tmp_path: Path)
 
 
 @pytest.mark.rule("G2", "G3")
-def test_a_dry_run_beside_a_live_index_takes_no_lease_and_follows_nothing(operator: Operator) -> None:
+def test_a_dry_run_on_a_live_index_takes_no_lease_and_follows_nothing(operator: Operator) -> None:
     operator.change(op="delete", type="shops", key="book", version=2)
     operator.change(op="vanish", type="shops", key="book", version=3)
     before = everything(operator.folder)
-    answer = operator.told("build", "--catalogue", str(operator.catalogue), "--dry-run", "--allow-shrink")
+    answer = operator.run_json("build", "--catalogue", str(operator.catalogue), "--dry-run", "--allow-shrink")
     assert (answer["published"], answer["counts"]["shops"], answer["changes"]["refused"]) == (False, 1, 1)
     assert everything(operator.folder) == before

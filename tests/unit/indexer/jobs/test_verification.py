@@ -1,4 +1,4 @@
-"""What an engine loses, alters or keeps is found before publishing: the live generation stays what it was (G1).
+"""What an engine loses, alters or adds is found before publishing: the live generation stays what it was (G1).
 
 The sinks here are whole engines in memory with one defect each, as a broken disk or a stale index would have it.
 """
@@ -21,7 +21,7 @@ HIDDEN: Final = "s_hidden"
 
 
 class DefectiveSink(MemorySink):
-    """Keeps other documents than it was given, and says that it kept all."""
+    """Stores other documents than it was given, and says that it stored all."""
 
     def __init__(self, defect: Defect) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def _alters_a_name(kind: str, given: list[object]) -> list[object]:
 
 
 def _holds_a_hidden_shop(kind: str, given: list[object]) -> list[object]:
-    # In the place of a shop that the sample passes over, so that counts and sample are right.
+    # In the position of a shop that the sample passes over, so that counts and sample are right.
     match given:
         case [first, ShopDocument() as second, *others] if kind == "shops":
             return [first, replace(second, id=HIDDEN), *others]
@@ -112,7 +112,7 @@ def _catalogue(folder: Path) -> Path:
 
 @pytest.mark.rule("G1.verified", "G1")
 @pytest.mark.parametrize(
-    ("defect", "told"),
+    ("defect", "message"),
     [
         (_loses_a_shop, "holds 399 shops, 400 were written"),
         (_loses_a_category, "holds 0 categories, 1 were written"),
@@ -127,18 +127,18 @@ def _catalogue(folder: Path) -> Path:
     ],
 )
 def test_a_generation_that_is_not_what_was_written_is_never_published(
-    tmp_path: Path, defect: Defect, told: str
+    tmp_path: Path, defect: Defect, message: str
 ) -> None:
     sink, path = DefectiveSink(defect), _catalogue(tmp_path)
     live, documents = build_into(sink, path).stamp, sink.documents
     sink.break_down()
-    with pytest.raises(SinkError, match=told):
+    with pytest.raises(SinkError, match=message):
         build_into(sink, path)
     assert (sink.live(), sink.documents, len(sink.discarded)) == (live, documents, 1)
 
 
 @pytest.mark.rule("G1.verified", "V1.silent")
-def test_what_is_told_of_a_hidden_shop_does_not_name_it(tmp_path: Path) -> None:
+def test_messages_about_a_hidden_shop_do_not_name_it(tmp_path: Path) -> None:
     sink = DefectiveSink(_holds_a_hidden_shop)
     sink.break_down()
     with pytest.raises(SinkError) as error:

@@ -32,11 +32,11 @@ def test_all_documents_at_once_are_those_made_one_by_one(tmp_path: Path) -> None
         one_by_one = {document_id: projector.document(projected.kind, document_id) for document_id in ids}
         assert {document.id: document for document in made[projected.kind]} == one_by_one
     shops, facts = made["shops"], made["facts"]
-    told = Counter(
+    counted = Counter(
         offers=sum(bool(shop.offers) for shop in shops),  # type: ignore[union-attr]  # these are shops
         redirects=sum(bool(shop.redirects) for shop in shops),  # type: ignore[union-attr]
         shipping=sum(one.shipping is not None for one in facts),  # type: ignore[union-attr]  # these are facts
         signals=sum(bool(one.signals) for one in facts),  # type: ignore[union-attr]
     )
-    assert all(told[what] > 0 for what in ("offers", "redirects", "shipping", "signals"))
+    assert all(counted[what] > 0 for what in ("offers", "redirects", "shipping", "signals"))
     state.close()

@@ -150,7 +150,7 @@ def test_what_an_offer_does_not_state_is_null() -> None:
         ("nonsense", False),
     ],
 )
-def test_only_a_valid_url_is_kept_and_the_networks_host_is_none_of_them(url: str, valid: bool) -> None:  # noqa: FBT001
+def test_only_a_valid_url_is_stored_and_the_networks_host_is_none_of_them(url: str, valid: bool) -> None:  # noqa: FBT001
     document = _offer(url, program_id="p")
     assert document.checkout_url == (url if valid else None)
     assert (document.affiliate is not None) is valid

@@ -67,7 +67,7 @@ def test_a_shop_becomes_its_document() -> None:
         (["XK", "DE"], "a.fr", ("XK", "DE")),
     ],
 )
-def test_a_shop_of_no_stated_market_or_of_the_world_keeps_under_every_country(
+def test_a_shop_of_no_stated_market_or_of_the_world_remains_under_every_country(
     stated: list[str], domain: str, markets: tuple[str, ...]
 ) -> None:
     document = project_shop(ShopRecord.model_validate(shop("A", domain, countries=stated)))

@@ -209,7 +209,7 @@ def test_a_template_on_the_networks_host_carries_the_url_percent_encoded_once(te
 
 
 ONCE = "must hold {url} exactly once"
-PLACE = "must be an https URL with {url} in its path or query"
+WHERE = "must be an https URL with {url} in its path or query"
 OTHER = "must lead to no other URL than the offer's"
 HOST = "must be an https URL on one of network_hosts, without credentials or a port"
 
@@ -221,18 +221,18 @@ HOST = "must be an https URL on one of network_hosts, without credentials or a p
         ("https://go.network.internal/c", ONCE),
         ("https://go.network.internal/{url}?to={url}", ONCE),
         ("https://go.network.internal/{URL}", ONCE),
-        ("{url}", PLACE),
-        ("https://{url}", PLACE),
-        ("https://{url}/c", PLACE),
-        ("https://{url}.go.network.internal/", PLACE),
-        ("https://go.network.internal{url}", PLACE),
-        ("https://go.network.internal:{url}/", PLACE),
-        ("https://go.network.internal#{url}", PLACE),
-        ("https://go.network.internal/c#{url}", PLACE),
-        ("http://go.network.internal/{url}", PLACE),
-        ("javascript:alert('{url}')", PLACE),
-        ("//go.network.internal/{url}", PLACE),
-        ("https:go.network.internal/{url}", PLACE),
+        ("{url}", WHERE),
+        ("https://{url}", WHERE),
+        ("https://{url}/c", WHERE),
+        ("https://{url}.go.network.internal/", WHERE),
+        ("https://go.network.internal{url}", WHERE),
+        ("https://go.network.internal:{url}/", WHERE),
+        ("https://go.network.internal#{url}", WHERE),
+        ("https://go.network.internal/c#{url}", WHERE),
+        ("http://go.network.internal/{url}", WHERE),
+        ("javascript:alert('{url}')", WHERE),
+        ("//go.network.internal/{url}", WHERE),
+        ("https:go.network.internal/{url}", WHERE),
         ("https://go.network.internal/c?r=https://evil.internal&to={url}", OTHER),
         ("https://go.network.internal/c?r=//evil.internal&to={url}", OTHER),
         ("https://go.network.internal/c?r=%2F%2Fevil.internal&to={url}", OTHER),

@@ -1,4 +1,4 @@
-"""Every limit of what belongs to shops: at it a record is taken, one beyond it is refused by field and reason."""
+"""Every limit of related records: at it a record is taken, one beyond it is refused by field and reason."""
 
 from datetime import UTC, datetime
 from typing import Any, Final

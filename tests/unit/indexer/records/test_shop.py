@@ -1,6 +1,6 @@
 """Every limit of the catalogue: at the limit a record is taken, one beyond it is refused by field and reason.
 
-A reason never holds the value that broke it: it may belong to a shop that nobody may know of (V1).
+A reason never holds the value that broke it: it may be that of a hidden shop (V1).
 """
 
 from typing import Any, Final
@@ -170,9 +170,9 @@ def test_a_record_at_the_limit_is_taken_as_it_is(what: str) -> None:
 @pytest.mark.parametrize("what", BEYOND)
 def test_a_record_beyond_the_limit_is_refused_by_field_and_reason_without_its_value(what: str) -> None:
     field, value, path, reason = BEYOND[what]
-    told = _why_not({**shop("Nord", "nord.internal"), field: value})
-    assert told == [(path, reason)]
-    assert CANARY not in str(told).lower()
+    reported = _why_not({**shop("Nord", "nord.internal"), field: value})
+    assert reported == [(path, reason)]
+    assert CANARY not in str(reported).lower()
 
 
 @pytest.mark.parametrize("field", ["id", "name", "domain", "categories", "visibility"])
@@ -184,11 +184,11 @@ def test_a_required_field_must_be_there(field: str) -> None:
 
 @pytest.mark.rule("V1.silent")
 @pytest.mark.parametrize("line", [CANARY, [CANARY], None, 77, True])
-def test_a_line_that_is_no_object_is_told_so(line: object) -> None:
+def test_a_line_that_is_no_object_is_reported(line: object) -> None:
     assert _why_not(line) == [("record", "must be an object")]
 
 
-def test_all_problems_of_a_record_are_told_at_once() -> None:
+def test_all_problems_of_a_record_are_reported_together() -> None:
     line = {**shop("Nord", "nord"), "popularity": -1, "categories": [{"slug": "A"}]}
     assert _why_not(line) == [
         ("domain", HOST_REASON),
@@ -204,7 +204,7 @@ def test_hosts_are_reduced_as_pasted_references_are() -> None:
     assert (record.domain, record.checkout_hosts) == ("xn--mller-kva.internal", ("pay.nord.internal",))
 
 
-def test_twenty_categories_are_taken_and_one_stated_twice_keeps_its_first_place() -> None:
+def test_twenty_categories_are_taken_and_one_stated_twice_counts_at_its_first_position() -> None:
     assert len(_record(categories=_slugs(20)).categories) == 20
     twice = [{"slug": "a", "name": "A"}, {"slug": "b", "name": "B"}, {"slug": "a", "name": "Other"}]
     stated = _record(categories=twice).categories

@@ -1,4 +1,4 @@
-"""The shipped sample is what its generator writes, keeps the catalogue's format and hides what it must."""
+"""The shipped sample is what its generator writes, has the catalogue's format and hides what it must."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def test_the_shipped_files_are_what_the_generator_writes_byte_for_byte(tmp_path:
 
 
 def test_another_process_with_another_hash_seed_writes_the_same_bytes(tmp_path: Path) -> None:
-    target = tmp_path / "made" / "anew"
+    target = tmp_path / "made" / "again"
     command = [sys.executable, "-m", "indexer.sample.generate", str(target)]
     environment = {"PYTHONHASHSEED": "7", "PYTHONPATH": str(SHIPPED.parent.parent)}
     said = subprocess.run(command, env=environment, capture_output=True, check=True, text=True).stdout
@@ -73,21 +73,21 @@ def test_the_records_of_a_file_are_ordered_by_a_key_that_is_unique(sample: World
     assert keys == sorted(set(keys))
 
 
-def test_every_record_belongs_to_a_shop_of_the_sample(sample: World, by_id: Mapping[str, Line]) -> None:
+def test_every_record_refers_to_a_shop_of_the_sample(sample: World, by_id: Mapping[str, Line]) -> None:
     owners = {record["shop_id"] for name in KEYS for record in sample[name] if "shop_id" in record}
     ends = {record[end] for record in sample["redirects"] for end in ("from_domain", "to_domain")}
     assert owners <= by_id.keys()
     assert ends <= {shop["domain"] for shop in sample["shops"]}
 
 
-def test_domains_are_unique_hosts_in_a_labels_that_nobody_can_register(sample: World) -> None:
+def test_domains_are_unique_hosts_in_a_label_that_cannot_be_registered(sample: World) -> None:
     domains = [shop["domain"] for shop in sample["shops"]]
     assert len(set(domains)) == len(domains)
     assert domains == [idna.encode(domain, uts46=True).decode() for domain in domains]
     assert [domain for domain in domains if not domain.endswith(".internal") and not RESERVED.search(domain)] == []
 
 
-def test_ids_slugs_codes_and_countries_keep_the_format(sample: World) -> None:
+def test_ids_slugs_codes_and_countries_have_the_format(sample: World) -> None:
     ids = [record["id"] for name in ("shops", "coupons", "offers") for record in sample[name]]
     categories = [category for shop in sample["shops"] for category in shop["categories"]]
     codes = [coupon["code"] for coupon in sample["coupons"]]

@@ -64,7 +64,7 @@ def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None
     assert _mode(path) == 0o600
 
 
-def test_a_refused_change_is_kept_as_it_came(tmp_path: Path) -> None:
+def test_a_refused_change_is_stored_as_it_came(tmp_path: Path) -> None:
     letters = _letters(tmp_path / "letters.ndjson")
     letters.add_change(RefusedChange("changes.ndjson:7", ("id: is missing", "name: is missing"), '{"half": "\ud83d'))
     letters.close()

@@ -52,9 +52,9 @@ def test_a_process_is_dead_from_its_end_on_whether_or_not_its_parent_has_asked()
 @pytest.mark.rule("G4")
 @pytest.mark.parametrize("fields", [{"machine": "another boot pid:[1]"}, {"machine": None}, {"started": None}])
 def test_nothing_is_certain_of_a_process_that_cannot_be_seen(fields: dict[str, Any]) -> None:
-    nobody = replace(LeaseHolder.here("build"), pid=2**22 + 1)
-    assert nobody.is_dead()
-    assert not replace(nobody, **fields).is_dead()
+    absent = replace(LeaseHolder.here("build"), pid=2**22 + 1)
+    assert absent.is_dead()
+    assert not replace(absent, **fields).is_dead()
 
 
 @pytest.mark.rule("G4")

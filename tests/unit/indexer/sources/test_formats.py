@@ -36,7 +36,7 @@ def test_one_json_document_is_to_be_written_as_one_object_per_line(tmp_path: Pat
     assert str(refused.value) == f"{path} is one JSON document: {advice}"
 
 
-def test_a_directory_with_such_a_file_in_the_place_of_shops_says_so(tmp_path: Path) -> None:
+def test_a_directory_with_such_a_file_instead_of_shops_says_so(tmp_path: Path) -> None:
     (tmp_path / "shops.csv").write_text("name,url\n")
     with pytest.raises(CatalogueError, match=r"shops\.csv is a CSV: make a catalogue of it by"):
         NdjsonCatalogue(tmp_path)

@@ -1,4 +1,4 @@
-"""The catalogue on disk: what is read, what is passed over and told, and what makes it unusable."""
+"""The catalogue on disk: what is read, what is passed over and reported, and what makes it unusable."""
 
 import gzip
 import json
@@ -46,7 +46,7 @@ def test_a_single_file_is_a_catalogue_of_shops_whatever_its_name(tmp_path: Path)
     assert NdjsonCatalogue(path).size("shops") == path.stat().st_size
 
 
-def test_a_zipped_file_is_read_and_progress_is_told_in_its_own_bytes(tmp_path: Path) -> None:
+def test_a_zipped_file_is_read_and_progress_is_reported_in_its_own_bytes(tmp_path: Path) -> None:
     path = tmp_path / "mine.ndjson.gz"
     path.write_bytes(gzip.compress(_line("A") + _line("緑")))
     assert _read(path) == ([(1, "A"), (2, "緑")], [], path.stat().st_size)
@@ -89,7 +89,7 @@ def test_a_directory_without_shops_and_no_directory_at_all_are_refused(tmp_path:
         NdjsonCatalogue(tmp_path / "gone")
 
 
-def test_a_byte_order_mark_and_blank_lines_are_no_problem_and_lines_keep_their_numbers(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_blank_lines_are_no_problem_and_lines_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "shops.ndjson"
     path.write_bytes(b"\xef\xbb\xbf" + _line("A") + b"\n  \r\n" + _line("B").rstrip(b"\n") + b"\r\n" + _line("C")[:-1])
     assert _read(path)[:2] == ([(1, "A"), (4, "B"), (5, "C")], [])
@@ -97,7 +97,7 @@ def test_a_byte_order_mark_and_blank_lines_are_no_problem_and_lines_keep_their_n
     assert _read(path)[:2] == ([(2, "A")], [])
 
 
-def test_a_line_beyond_a_mebibyte_is_told_and_passed_over_and_the_next_one_is_read(tmp_path: Path) -> None:
+def test_a_line_beyond_a_mebibyte_is_reported_and_passed_over_and_the_next_one_is_read(tmp_path: Path) -> None:
     path = tmp_path / "shops.ndjson"
     frame = len(_line("B", source="")) - 1
     at_the_limit, beyond = (_line("B", source="s" * (MAX_LINE - frame + more)) for more in (0, 1))
@@ -140,7 +140,7 @@ def test_a_zipped_file_that_ends_in_the_middle_is_no_catalogue(tmp_path: Path) -
         (b'{"id": "s1"} {"id": "zqcanaryzq"}', "is not valid JSON"),
     ],
 )
-def test_a_line_that_is_not_strict_json_is_told_without_its_text(tmp_path: Path, line: bytes, reason: str) -> None:
+def test_a_line_that_is_not_strict_json_is_reported_without_its_text(tmp_path: Path, line: bytes, reason: str) -> None:
     content = _line("A") + line + b"\n" + _line("C")
     assert _problems(content, tmp_path / "shops.ndjson") == (["A", "C"], [f"shops.ndjson:2: the line {reason}"])
 
@@ -165,8 +165,8 @@ def test_unknown_fields_are_problems_unless_lenient_at_every_depth(tmp_path: Pat
 
 
 def test_being_lenient_excuses_no_wrong_value(tmp_path: Path) -> None:
-    told = _problems(_line("A", popularity=-1, colour="red"), tmp_path / "shops.ndjson", lenient=True)
-    assert told == ([], ["shops.ndjson:1: popularity must be at least 0"])
+    reported = _problems(_line("A", popularity=-1, colour="red"), tmp_path / "shops.ndjson", lenient=True)
+    assert reported == ([], ["shops.ndjson:1: popularity must be at least 0"])
 
 
 def test_records_with_several_problems_count_once(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_records_with_several_problems_count_once(tmp_path: Path) -> None:
     assert (read.line, log.count, log.records) == (2, 2, 1)
 
 
-def test_a_file_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported_with_its_location(tmp_path: Path) -> None:
     path = tmp_path / "shops.ndjson"
     path.write_bytes(_line("A"))
     source = NdjsonCatalogue(path)
@@ -211,7 +211,7 @@ def test_a_single_file_of_shops_has_no_changes(tmp_path: Path) -> None:
     assert NdjsonCatalogue(path).changes() is None
 
 
-def test_gzipped_changes_are_told_when_they_are_to_be_read(tmp_path: Path) -> None:
+def test_gzipped_changes_are_refused_when_they_are_to_be_read(tmp_path: Path) -> None:
     (tmp_path / "shops.ndjson").write_bytes(_line("A"))
     (tmp_path / "changes.ndjson.gz").write_bytes(b"")
     with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):

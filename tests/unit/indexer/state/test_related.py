@@ -1,4 +1,4 @@
-"""What belongs to shops is read only where its shop is public, and the newest record of a key counts."""
+"""Related records are read only where their shop is public, and the newest record of a key counts."""
 
 from collections.abc import Iterator
 from itertools import permutations
@@ -60,8 +60,8 @@ def _of_each_kind(owner: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.rule("V1.dependents")
-@pytest.mark.parametrize("owner", ["h", "r", "l", "nobody"])
-def test_what_belongs_to_no_public_shop_is_left_out_and_kept_from_every_answer(
+@pytest.mark.parametrize("owner", ["h", "r", "l", "unknown"])
+def test_related_records_of_no_public_shop_are_left_out_of_every_answer(
     related_records: StateRelatedRecords, owner: str
 ) -> None:
     lines = _of_each_kind(owner)
@@ -73,7 +73,7 @@ def test_what_belongs_to_no_public_shop_is_left_out_and_kept_from_every_answer(
 
 
 @pytest.mark.rule("V1.dependents", "G3")
-def test_what_belongs_to_a_hidden_shop_waits_and_comes_back_with_it(
+def test_related_records_of_a_hidden_shop_wait_and_come_back_with_it(
     state: State, related_records: StateRelatedRecords
 ) -> None:
     lines = _of_each_kind("h")
@@ -92,9 +92,7 @@ def test_what_belongs_to_a_hidden_shop_waits_and_comes_back_with_it(
 
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("owner", ["a", "h"])
-def test_a_row_says_all_that_is_known_of_a_record_whoever_owns_it(
-    related_records: StateRelatedRecords, owner: str
-) -> None:
+def test_a_row_says_all_that_is_known_of_a_record_of_any_shop(related_records: StateRelatedRecords, owner: str) -> None:
     fields = coupon("A", owner, id="c1", version=4)
     _put(related_records, "coupons", 7, **fields)
     text = CouponRecord.model_validate(fields).model_dump_json()
@@ -124,10 +122,10 @@ def test_the_newest_version_wins_in_any_order_of_arrival(
 @pytest.mark.rule("V1.dependents")
 @pytest.mark.parametrize("order", [(1, 2), (2, 1)])
 @pytest.mark.parametrize(
-    ("owners", "kept"), [(("a", "b"), [("NEW", "b")]), (("a", "h"), []), (("h", "b"), [("NEW", "b")])]
+    ("owners", "left"), [(("a", "b"), [("NEW", "b")]), (("a", "h"), []), (("h", "b"), [("NEW", "b")])]
 )
-def test_a_record_that_moved_belongs_to_its_new_shop_alone(
-    related_records: StateRelatedRecords, order: tuple[int, int], owners: tuple[str, str], kept: list[tuple[str, str]]
+def test_a_record_that_moved_is_related_to_its_new_shop_alone(
+    related_records: StateRelatedRecords, order: tuple[int, int], owners: tuple[str, str], left: list[tuple[str, str]]
 ) -> None:
     lines = {
         version: (coupon(code, owner, id="c1", version=version), offer("o1", owner, title=code, version=version))
@@ -136,10 +134,10 @@ def test_a_record_that_moved_belongs_to_its_new_shop_alone(
     for line, version in enumerate(order, start=1):
         _put(related_records, "coupons", line, **lines[version][0])
         _put(related_records, "offers", line, **lines[version][1])
-    assert _codes(related_records) == kept
-    assert [(found.title, its_shop.id) for found, its_shop, _ in related_records.offers()] == kept
-    assert [related_records.newest_offers(owner, 3)[1] for owner in ("a", "b")] == [0, len(kept)]
-    assert (related_records.count("coupons"), list(related_records.keys("coupons"))) == (len(kept), ["c1"] * len(kept))
+    assert _codes(related_records) == left
+    assert [(found.title, its_shop.id) for found, its_shop, _ in related_records.offers()] == left
+    assert [related_records.newest_offers(owner, 3)[1] for owner in ("a", "b")] == [0, len(left)]
+    assert (related_records.count("coupons"), list(related_records.keys("coupons"))) == (len(left), ["c1"] * len(left))
 
 
 @pytest.mark.parametrize(("first", "second"), [(None, None), (5, 5), (5, None), (None, 5)])
@@ -185,14 +183,14 @@ def test_offers_come_with_their_shop_and_its_first_programme_by_network(related_
 def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(
     related_records: StateRelatedRecords,
 ) -> None:
-    kept = redirect("https://www.a.internal/x", "b.internal")
+    left = redirect("https://www.a.internal/x", "b.internal")
     hidden = [
         redirect("a.internal", "h.internal"),
         redirect("r.internal", "a.internal"),
         redirect("a.internal", "x.internal"),
         redirect("a.internal", "A.internal."),
     ]
-    for line, fields in enumerate((kept, *hidden), start=1):
+    for line, fields in enumerate((left, *hidden), start=1):
         assert _put(related_records, "redirects", line, **fields)
     found = (RedirectRecord(from_domain="a.internal", to_domain="b.internal"),)
     assert [related_records.redirects(domain) for domain in ("a.internal", "b.internal")] == [found, found]

@@ -209,7 +209,7 @@ def test_an_operator_may_begin_or_cease_to_state_versions_in_the_catalogue(
         assert _known(state) == (Presence.THERE, "After")
 
 
-def test_what_belongs_to_shops_is_remembered_type_by_type(tmp_path: Path) -> None:
+def test_related_records_are_remembered_type_by_type(tmp_path: Path) -> None:
     former = _former(
         tmp_path,
         {

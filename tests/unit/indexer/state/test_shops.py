@@ -70,7 +70,7 @@ def test_the_latest_time_wins_whatever_its_zone(shops: StateShops) -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_record_with_a_version_is_newer_than_one_with_a_time_alone(shops: StateShops, order: tuple[int, int]) -> None:
     records = (_shop("Timed", id="s1", updated_at="2099-01-01T00:00:00Z"), _shop("Versioned", id="s1", version=0))
-    assert _put(shops, (records[place] for place in order)) == [True, False]
+    assert _put(shops, (records[position] for position in order)) == [True, False]
     assert [found.name for found in _settled(shops)] == ["Versioned"]
 
 
@@ -86,7 +86,7 @@ def test_a_key_that_comes_twice_without_a_newer_version_is_an_error(
 
 @pytest.mark.rule("V1")
 @pytest.mark.parametrize("seen", [("public", "removed"), ("under_review", "public"), ("public", "removed", "public")])
-def test_of_two_records_that_no_version_orders_a_hidden_one_keeps_the_shop_hidden(
+def test_of_two_records_that_no_version_orders_a_hidden_one_hides_the_shop(
     shops: StateShops, seen: tuple[str, ...]
 ) -> None:
     shops.put(_shop("A", id="s1", visibility=seen[0]), 1)
@@ -103,7 +103,7 @@ def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
     shops: StateShops, hidden: str, order: tuple[int, int]
 ) -> None:
     records = (_shop("Old", id="s1", version=1), _shop("New", id="s1", version=2, visibility=hidden))
-    _put(shops, (records[place] for place in order))
+    _put(shops, (records[position] for position in order))
     assert (_settled(shops), shops.public("s1"), shops.domain_holder(records[0].domain)) == ([], None, None)
     assert (list(shops.categories()), shops.category("things")) == ([], None)
 
@@ -115,7 +115,9 @@ def test_a_newer_public_record_shows_a_shop_that_was_hidden(shops: StateShops) -
 
 
 @pytest.mark.rule("V1", "M1")
-def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_told_by_line(shops: StateShops) -> None:
+def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_reported_by_line(
+    shops: StateShops,
+) -> None:
     _put(
         shops,
         [
@@ -135,11 +137,11 @@ def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_tol
     assert shops.lost_domains(9) == (((1, 3), (2, 4)), 2)
     assert shops.lost_domains(1) == (((1, 3),), 2)
     assert list(shops.public_ids()) == ["S1", "s2", "s9"]
-    assert [shops.public(shop_id) for shop_id in ("s0", "s1", "s3", "nobody")] == [None] * 4
+    assert [shops.public(shop_id) for shop_id in ("s0", "s1", "s3", "unknown")] == [None] * 4
 
 
 @pytest.mark.rule("R1")
-def test_a_domain_is_kept_as_it_is_read_back(shops: StateShops) -> None:
+def test_a_domain_is_stored_as_it_is_read_back(shops: StateShops) -> None:
     _put(shops, (_shop("A", "www.www.a.internal", id="s1"), _shop("B", "a.internal..", id="s2")))
     assert [(found.id, found.domain) for found in _settled(shops)] == [("s1", "a.internal")]
 
@@ -198,7 +200,7 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
 
 
 @pytest.mark.rule("V1")
-def test_settling_again_decides_anew(shops: StateShops) -> None:
+def test_settling_again_decides_again(shops: StateShops) -> None:
     _put(shops, (_shop("A", "a.internal", id="s1", version=1), _shop("B", "a.internal", id="s2")))
     assert [found.id for found in _settled(shops)] == ["s1"]
     shops.put(_shop("A", "a.internal", id="s1", version=2, visibility="removed"), 3)

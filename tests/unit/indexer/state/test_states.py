@@ -1,4 +1,4 @@
-"""State files: their owner's alone, whole or refused with advice, and each belongs to one generation of one place."""
+"""State files: their owner's alone, whole or refused with advice, and each is of one generation of one index."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def _modes(directory: Path) -> dict[str, int]:
 
 
 @pytest.mark.rule("V1.silent", "G3")
-def test_a_state_and_all_files_beside_it_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+def test_a_state_and_all_its_files_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     path = _sealed(tmp_path / "deeper" / "states" / "a.sqlite")
     assert path.parent.stat().st_mode & 0o777 == 0o700
     with State.open(path) as state:
@@ -78,7 +78,7 @@ class WatchedCatalogue(NdjsonCatalogue):
 
 @pytest.mark.rule("V1.silent")
 @pytest.mark.parametrize("bad", [0, 1])
-def test_a_build_without_a_directory_of_states_keeps_its_own_private_and_removes_it_even_after_a_failure(
+def test_a_build_without_a_directory_of_states_makes_a_private_one_and_removes_it_even_after_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: int
 ) -> None:
     temporary = tmp_path / "temporary"
@@ -163,10 +163,10 @@ DAMAGES: Final[dict[str, tuple[Callable[[Path], object], str]]] = {
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_state_that_cannot_be_used_is_refused_with_advice(tmp_path: Path, damage: str) -> None:
-    inflict, told = DAMAGES[damage]
+    inflict, message = DAMAGES[damage]
     path = _sealed(tmp_path / "a.sqlite")
     inflict(path)
-    with pytest.raises(StateError, match=told) as error:
+    with pytest.raises(StateError, match=message) as error:
         State.open(path)
     assert str(path) in str(error.value)
 
@@ -193,14 +193,14 @@ def test_a_new_state_is_never_put_over_another_one(tmp_path: Path) -> None:
         assert state.position == "p-1"
 
 
-def test_a_directory_of_states_belongs_to_one_place(tmp_path: Path) -> None:
-    States(tmp_path / "states", "the first place")
-    States(tmp_path / "states", "the first place")
-    with pytest.raises(StateError, match=r"belongs to the first place: name another one for the second place"):
-        States(tmp_path / "states", "the second place")
+def test_a_directory_of_states_is_for_one_index(tmp_path: Path) -> None:
+    States(tmp_path / "states", "the first index")
+    States(tmp_path / "states", "the first index")
+    with pytest.raises(StateError, match=r"belongs to the first index: name another one for the second index"):
+        States(tmp_path / "states", "the second index")
 
 
-def test_a_directory_of_states_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_of_states_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "states").write_text("a file")
     with pytest.raises(StateError, match="cannot be used: File exists"):
         States(tmp_path / "states", "here")
@@ -210,13 +210,13 @@ def test_states_are_named_like_their_generations_and_pruned_with_them(tmp_path: 
     states = States(tmp_path / "states", "here")
     for generation in (OLDER, NEWER):
         _sealed(states.path(generation))
-        for exit_code in ("-wal", "-shm", "-journal"):
-            Path(f"{states.path(generation)}{exit_code}").touch()
+        for suffix in ("-wal", "-shm", "-journal"):
+            Path(f"{states.path(generation)}{suffix}").touch()
     states.dead_letters.touch()
     (states.directory / "notes.sqlite").touch()
     assert (states.has(OLDER), states.prune({NEWER}), states.has(OLDER)) == (True, (OLDER,), False)
-    kept = [states.path(NEWER).name + exit_code for exit_code in ("", "-journal", "-shm", "-wal")]
+    retained = [states.path(NEWER).name + suffix for suffix in ("", "-journal", "-shm", "-wal")]
     assert sorted(path.name for path in states.directory.iterdir()) == sorted(
-        [*kept, "dead-letters.ndjson", "notes.sqlite", "place"]
+        [*retained, "dead-letters.ndjson", "notes.sqlite", "place"]
     )
     assert states.prune({NEWER}) == ()

@@ -1,4 +1,4 @@
-"""One call in one place: order, deadline, retry, and what the log is told."""
+"""The dispatch of one call: order, deadline, retry, and what is logged."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ CALLER = Caller(Channel.REST, new_request_id())
 
 
 class Replaced(ReferenceBackend):
-    """A world whose generation is gone as often as told, each time until it is asked for anew."""
+    """A world whose generation is gone a number of times, each time until it is asked for again."""
 
     def __init__(self, world: ReferenceBackend, times: int) -> None:
         super().__init__(world.stamp, {})
@@ -56,7 +56,7 @@ class Slow(ReferenceBackend):
 
     async def find(self, query: FindQuery) -> Found:
         await asyncio.sleep(60)
-        raise BackendUnavailable(f"nobody waits that long for {query.text}")
+        raise BackendUnavailable(f"no caller waits that long for {query.text}")
 
 
 def _dispatcher(live: LiveData) -> Dispatcher:
@@ -78,7 +78,7 @@ async def test_the_answer_is_a_document_and_its_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("R5")
-async def test_an_unknown_tool_is_told_before_the_body_is_read(tmp_path: Path) -> None:
+async def test_an_unknown_tool_is_refused_before_the_body_is_read(tmp_path: Path) -> None:
     read: list[str] = []
 
     async def arguments() -> object:
@@ -94,7 +94,7 @@ async def test_an_unknown_tool_is_told_before_the_body_is_read(tmp_path: Path) -
 
 @pytest.mark.rule("C2.one_generation", "E3")
 @pytest.mark.parametrize(("times", "code"), [(1, None), (2, "backend_unavailable")])
-async def test_a_generation_that_is_gone_is_asked_for_anew_once_and_not_twice(
+async def test_a_generation_that_is_gone_is_asked_for_again_once_and_not_twice(
     tmp_path: Path, times: int, code: str | None
 ) -> None:
     backend = Replaced(reference_world(tmp_path), times)
@@ -121,11 +121,11 @@ async def test_a_category_is_checked_before_anything_is_searched(tmp_path: Path)
 
 
 @pytest.mark.rule("E5", "E5.request_id")
-async def test_the_door_learns_tool_and_outcome_and_nothing_of_what_was_asked(
+async def test_the_transport_learns_tool_and_outcome_and_nothing_of_the_request(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     dispatcher = _dispatcher(LiveData(reference_world(tmp_path), 5.0))
-    told: list[tuple[str | None, str | None]] = []
+    outcomes: list[tuple[str | None, str | None]] = []
     with caplog.at_level(logging.DEBUG, "service"):
         for name, given in (
             ("find_shop", {"query": "hunter2"}),
@@ -134,8 +134,8 @@ async def test_the_door_learns_tool_and_outcome_and_nothing_of_what_was_asked(
         ):
             with bind_request(new_request_context(CALLER.request_id)) as request:
                 await dispatcher.call(name, partial(_given, given), CALLER)
-            told.append((request.tool, request.outcome))
-    assert told == [("find_shop", "ok"), ("get_shop", "shop_not_found"), (None, "not_found")]
+            outcomes.append((request.tool, request.outcome))
+    assert outcomes == [("find_shop", "ok"), ("get_shop", "shop_not_found"), (None, "not_found")]
     assert caplog.messages == []
 
 

@@ -1,4 +1,4 @@
-"""docs/tools.md is what the tools are made of, and tells of each of them all that callers need."""
+"""docs/tools.md is what the tools are made of, and has for each of them all that callers need."""
 
 from pathlib import Path
 from typing import Any, Final, get_args

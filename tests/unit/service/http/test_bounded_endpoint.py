@@ -17,13 +17,13 @@ BODY: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": Fals
 
 
 class Caller:
-    """One request by hand: sends what it is told to, and reads when it wants to."""
+    """One request by hand: sends a given body, and reads when the test says so."""
 
     def __init__(self, method: str = "POST", headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         self.scope: Scope = {"type": "http", "method": method, "path": "/", "headers": list(headers)}
         self.sending: asyncio.Queue[Message] = asyncio.Queue()
         self.reads = asyncio.Event()
-        self.told: list[Message] = []
+        self.received: list[Message] = []
 
     async def receive(self) -> Message:
         """What the caller sends."""
@@ -32,7 +32,7 @@ class Caller:
     async def send(self, message: Message) -> None:
         """What the caller reads, once it does."""
         await self.reads.wait()
-        self.told.append(message)
+        self.received.append(message)
 
 
 async def answering(scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +49,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_caller_who_sends_slowly_takes_nobodys_place() -> None:
+async def test_a_caller_who_sends_slowly_takes_no_slot() -> None:
     gate = Gate(1)
     gated = BoundedEndpoint(answering, gate, 1.0)
     slow, quick = Caller(), Caller()
@@ -59,13 +59,13 @@ async def test_a_caller_who_sends_slowly_takes_nobodys_place() -> None:
     await asyncio.sleep(0)
     quick.sending.put_nowait(BODY)
     await gated(quick.scope, quick.receive, quick.send)
-    assert (quick.told[0]["status"], gate.in_flight, slow.told) == (200, 0, [])
+    assert (quick.received[0]["status"], gate.in_flight, slow.received) == (200, 0, [])
     slow.sending.put_nowait(BODY)
     await slow_call
-    assert slow.told[1]["body"] == b"{}"
+    assert slow.received[1]["body"] == b"{}"
 
 
-async def test_a_caller_who_reads_slowly_takes_nobodys_place() -> None:
+async def test_a_caller_who_reads_slowly_takes_no_slot() -> None:
     gate = Gate(1)
     gated = BoundedEndpoint(answering, gate, 1.0)
     slow, quick = Caller(), Caller()
@@ -76,10 +76,10 @@ async def test_a_caller_who_reads_slowly_takes_nobodys_place() -> None:
     await until(slow.sending.empty)
     await until(lambda: gate.in_flight == 0)
     await gated(quick.scope, quick.receive, quick.send)
-    assert [message.get("status") for message in quick.told] == [200, None]
+    assert [message.get("status") for message in quick.received] == [200, None]
     slow.reads.set()
     await slow_call
-    assert [message.get("status") for message in slow.told] == [200, None]
+    assert [message.get("status") for message in slow.received] == [200, None]
 
 
 async def failing(scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +90,7 @@ async def failing(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/late"])
-async def test_a_place_comes_back_once_whatever_became_of_the_work(path: str) -> None:
+async def test_a_slot_comes_back_once_whatever_became_of_the_work(path: str) -> None:
     gate = Gate(1)
     caller = Caller()
     caller.scope["path"] = path
@@ -98,23 +98,25 @@ async def test_a_place_comes_back_once_whatever_became_of_the_work(path: str) ->
     caller.sending.put_nowait(BODY)
     with pytest.raises(KeyError):
         await BoundedEndpoint(failing, gate, 1.0)(caller.scope, caller.receive, caller.send)
-    assert (gate.in_flight, len(caller.told)) == (0, 2 if path == "/late" else 0)
+    assert (gate.in_flight, len(caller.received)) == (0, 2 if path == "/late" else 0)
 
 
-async def test_one_too_many_is_told_so_before_its_body_is_waited_for() -> None:
+async def test_a_request_beyond_the_bound_is_refused_before_its_body_is_read() -> None:
     gate = Gate(1)
     caller = Caller()
     caller.reads.set()
     gate.enter()
     await BoundedEndpoint(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
-    start, body = caller.told
+    start, body = caller.received
     assert (start["status"], json.loads(body["body"])["code"]) == (503, "overloaded")
     assert (b"retry-after", b"1") in start["headers"]
     assert request_context_of(caller.scope).outcome == "overloaded"
 
 
 @pytest.mark.parametrize("pieces", [[b"x" * (MAX_BODY_BYTES + 1)], [b"x" * 60_000, b"x" * 60_000, b"x"]])
-async def test_of_a_body_without_end_only_a_bounded_part_is_kept_and_all_of_it_handed_on(pieces: list[bytes]) -> None:
+async def test_of_an_endless_body_only_a_bounded_part_is_buffered_and_all_of_it_is_passed_on(
+    pieces: list[bytes],
+) -> None:
     got: list[Any] = []
 
     async def taking(scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,7 +129,7 @@ async def test_of_a_body_without_end_only_a_bounded_part_is_kept_and_all_of_it_h
     assert got == pieces
 
 
-async def test_work_ends_when_its_caller_has_left_and_its_place_is_free() -> None:
+async def test_work_ends_when_its_caller_has_left_and_its_slot_is_free() -> None:
     gate = Gate(1)
     ended: list[str] = []
 

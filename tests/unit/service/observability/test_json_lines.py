@@ -1,4 +1,4 @@
-"""Lines of calls: all of them, each once, in order, whoever else writes and whatever becomes of an event loop."""
+"""Lines of calls: all of them, each once, in order, also with other writers and after an event loop has ended."""
 
 import asyncio
 import io
@@ -12,7 +12,7 @@ from service.observability.json_lines import JsonStream
 
 
 def written(stream: io.StringIO) -> list[str]:
-    """The events of all lines; each is an object with a moment."""
+    """The events of all lines; each is an object with a timestamp."""
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert all(line["timestamp"].endswith("Z") for line in lines if "timestamp" in line)
     return [line["event"] for line in lines]

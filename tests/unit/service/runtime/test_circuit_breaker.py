@@ -18,14 +18,14 @@ class NoSuchThing(Exception):  # noqa: N818
 
 
 class States(Metrics):
-    """Keeps what it is told of circuits."""
+    """Records the states of circuits."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
+        self.recorded: list[tuple[str, str]] = []
 
     def circuit(self, part: str, state: str) -> None:
-        """Keep it."""
-        self.told.append((part, state))
+        """Record it."""
+        self.recorded.append((part, state))
 
 
 class Clock:
@@ -79,18 +79,18 @@ async def opened() -> World:
 
 async def test_answers_and_refusals_of_a_part_that_works_leave_the_circuit_closed() -> None:
     world = World()
-    told = [await world.call(NoSuchThing() if turn % 2 else None) for turn in range(100)]
-    assert set(told) == {"answer", "NoSuchThing"}
-    assert (world.asked, world.states.told) == (100, [])
+    results = [await world.call(NoSuchThing() if turn % 2 else None) for turn in range(100)]
+    assert set(results) == {"answer", "NoSuchThing"}
+    assert (world.asked, world.states.recorded) == (100, [])
 
 
-async def test_a_few_failures_are_too_few_to_tell() -> None:
+async def test_a_few_failures_open_no_breaker() -> None:
     world = World()
     assert [await world.call(Away()) for _ in range(ENOUGH - 1)] == ["Away"] * (ENOUGH - 1)
     assert not world.circuit.is_open
 
 
-async def test_failures_among_more_answers_cut_off_nobody() -> None:
+async def test_fewer_failures_than_answers_open_no_breaker() -> None:
     world = World()
     for _ in range(50):
         await world.call(Away())
@@ -101,25 +101,25 @@ async def test_failures_among_more_answers_cut_off_nobody() -> None:
     assert world.asked == 150
 
 
-async def test_it_opens_and_then_nobody_asks_the_part() -> None:
+async def test_an_open_breaker_lets_no_call_through() -> None:
     world = await opened()
     assert [await world.call() for _ in range(5)] == ["open"] * 5
-    assert (world.asked, world.states.told) == (ENOUGH, [("part", "open")])
+    assert (world.asked, world.states.recorded) == (ENOUGH, [("part", "open")])
 
 
 async def test_after_a_second_one_call_tries_and_the_others_do_not_wait_for_it() -> None:
     world = await opened()
     world.clock.now += 1.0
-    told: list[str] = []
+    results: list[str] = []
 
     async def probing() -> str:
-        told.append(await world.call())
+        results.append(await world.call())
         raise Away
 
     with pytest.raises(Away):
         await world.circuit.call(probing)
-    assert told == ["open"]
-    assert world.states.told == [("part", "open"), ("part", "half_open"), ("part", "open")]
+    assert results == ["open"]
+    assert world.states.recorded == [("part", "open"), ("part", "half_open"), ("part", "open")]
     assert await world.call() == "open"
 
 
@@ -127,7 +127,7 @@ async def test_a_probe_that_is_answered_closes_it() -> None:
     world = await opened()
     world.clock.now += 1.0
     assert [await world.call() for _ in range(3)] == ["answer"] * 3
-    assert world.states.told[-1] == ("part", "closed")
+    assert world.states.recorded[-1] == ("part", "closed")
 
 
 async def test_a_probe_that_is_refused_closes_it_too_as_the_part_works() -> None:

@@ -1,4 +1,4 @@
-"""The gate: so many at once, the next one is refused before anything is done for it, and places come back."""
+"""The gate: so many requests at a time, the next one is refused before anything is done for it, and slots come back."""
 
 import pytest
 
@@ -20,7 +20,7 @@ class Counted(Metrics):
         self.changes.append(change)
 
 
-def test_the_one_too_many_is_refused_and_takes_no_place() -> None:
+def test_a_request_beyond_the_bound_is_refused_and_takes_no_slot() -> None:
     metrics = Counted()
     gate = Gate(2, metrics)
     gate.enter()

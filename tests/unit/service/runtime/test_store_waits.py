@@ -1,4 +1,4 @@
-"""Waiting for a store: without the place at the gate where it takes long, and with one patience for a whole request."""
+"""Waiting for a store: without a slot at the gate where it takes long, and with one time limit for a request."""
 
 import asyncio
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def a_request_inside(gate: Gate) -> Iterator[RequestContext]:
     request.slot.leave()
 
 
-async def test_a_request_that_waits_for_a_store_lets_others_have_its_place() -> None:
+async def test_a_request_that_waits_for_a_store_frees_its_slot() -> None:
     gate = Gate(1)
     answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -44,7 +44,7 @@ async def test_a_request_that_waits_for_a_store_lets_others_have_its_place() -> 
     assert gate.in_flight == 0
 
 
-async def test_a_store_that_answers_as_always_costs_no_place() -> None:
+async def test_a_store_that_answers_as_always_costs_no_slot() -> None:
     gate = Gate(1)
     with a_request_inside(gate):
         waiting = asyncio.create_task(wait_for_store(asyncio.ensure_future(asyncio.sleep(0.02))))

@@ -1,4 +1,4 @@
-"""Settings: where they come from, and how a wrong one is told."""
+"""Settings: where they come from, and how a wrong one is reported."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ def test_nothing_else_is_a_whole_number(value: object) -> None:
 
 
 @pytest.mark.rule("M8")
-def test_bounds_are_kept_and_never_clamped() -> None:
+def test_values_beyond_a_bound_are_refused_and_never_clamped() -> None:
     assert (page_limit(1), page_limit(100), page_offset(0), page_offset(10**9)) == (1, 100, 0, 10**9)
     for limit in (0, 101, -5, 10**400):
         with pytest.raises(PydanticCustomError, match="must be from 1 to 100"):

@@ -1,4 +1,4 @@
-"""What get_trust tells its callers beside the signals."""
+"""What callers of get_trust can read besides the signals."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from service.tools.schema import response_schema
 
 
 @pytest.mark.rule("I35")
-def test_callers_are_told_that_coverage_is_not_for_ranking_or_filtering() -> None:
+def test_callers_can_read_that_coverage_is_not_for_ranking_or_filtering() -> None:
     coverage = response_schema(GET_TRUST.response)["properties"]["signal_coverage"]["description"]
-    for told in (GET_TRUST.description, coverage):
-        assert "never rank or filter" in told
-        assert "data" in told
+    for text in (GET_TRUST.description, coverage):
+        assert "never rank or filter" in text
+        assert "data" in text

@@ -60,12 +60,12 @@ def test_each_piece_agrees_by_itself_and_the_same_both_ways(kind: str) -> None:
 @pytest.mark.rule("A12")
 def test_a_redirect_agrees_in_either_direction_and_only_between_the_two() -> None:
     there, back = _redirect("nordlicht.de", "quelle.fr"), _redirect("quelle.fr", "nordlicht.de", "2031-05-06T07:08:09Z")
-    for redirect, told in (
+    for redirect, detail in (
         (there, "nordlicht.de leads to quelle.fr"),
         (back, "quelle.fr leads to nordlicht.de, seen 2031-05-06T07:08:09Z"),
     ):
         first = _shop("Nordlicht", "nordlicht.de", redirects=(redirect,))
-        assert compare(first, OTHER).pieces[4] == Evidence("stated_redirect", True, told)
+        assert compare(first, OTHER).pieces[4] == Evidence("stated_redirect", True, detail)
     elsewhere = _shop("Nordlicht", "nordlicht.de", redirects=(_redirect("nordlicht.de", "x.de"),))
     assert "stated_redirect" not in _agreeing(elsewhere, OTHER)
 

@@ -1,4 +1,4 @@
-"""Requests: absent values, unknown fields, shop references, and what a caller is told of mistakes."""
+"""Requests: absent values, unknown fields, shop references, and how mistakes are reported."""
 
 from typing import Any
 

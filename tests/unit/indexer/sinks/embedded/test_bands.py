@@ -17,17 +17,17 @@ pytestmark = pytest.mark.rule("M1")
 @given(st.lists(RANKS, unique=True), st.lists(RANKS, unique=True), st.integers(1, 3))
 def test_a_lower_band_is_always_a_better_rank(built: list[str], added: list[str], width: int) -> None:
     bands = Bands(width)
-    placed = [(bands.assign(rank), rank) for rank in built]
-    placed += [(bands.of(rank), rank) for rank in added]
-    wrong = [(one, other) for one in placed for other in placed if one[0] < other[0] and one[1] >= other[1]]
+    banded = [(bands.assign(rank), rank) for rank in built]
+    banded += [(bands.of(rank), rank) for rank in added]
+    wrong = [(one, other) for one in banded for other in banded if one[0] < other[0] and one[1] >= other[1]]
     assert wrong == []
 
 
 @given(st.lists(RANKS, unique=True), st.integers(1, 3))
-def test_a_document_keeps_the_band_that_it_was_built_with(built: list[str], width: int) -> None:
+def test_a_document_has_the_band_that_it_was_built_with(built: list[str], width: int) -> None:
     bands = Bands(width)
-    placed = [bands.assign(rank) for rank in built]
-    assert [bands.of(rank) for rank in built] == placed
+    banded = [bands.assign(rank) for rank in built]
+    assert [bands.of(rank) for rank in built] == banded
 
 
 def test_documents_in_the_order_of_their_ranks_make_even_bands() -> None:

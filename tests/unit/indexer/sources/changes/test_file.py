@@ -30,7 +30,7 @@ def _append(path: Path, content: bytes) -> None:
 
 
 def _keys(batch: ChangeBatch) -> list[tuple[str, str]]:
-    """Places and keys of the changes."""
+    """Locations and keys of the changes."""
     return [(change.location.rpartition(":")[2], change.key) for change in batch.changes]
 
 
@@ -64,7 +64,7 @@ def test_reading_goes_on_where_it_stopped_and_a_line_without_its_end_stays_for_l
     assert _keys(source.read(None, 100)) == [("1", "a"), ("2", "b"), ("3", "c")]
 
 
-def test_no_more_than_was_asked_for_is_consumed_and_it_is_told_whether_more_is_there(path: Path) -> None:
+def test_no_more_than_was_asked_for_is_consumed_and_whether_more_is_there_is_reported(path: Path) -> None:
     path.write_bytes(_delete("a") + b"\n" + _delete("b") + _delete("c") + _delete("d")[:-1])
     changes, position, more = _read(path, most=2)
     assert (changes, more) == ([("1", "a")], True)
@@ -75,7 +75,7 @@ def test_no_more_than_was_asked_for_is_consumed_and_it_is_told_whether_more_is_t
     assert (changes, more) == ([("4", "c")], False)
 
 
-def test_a_file_that_is_not_there_yet_is_empty_and_keeps_the_position(path: Path) -> None:
+def test_a_file_that_is_not_there_yet_is_empty_and_leaves_the_position(path: Path) -> None:
     assert _read(path) == ([], None, False)
     assert _read(path, "any") == ([], "any", False)
     path.touch()
@@ -196,7 +196,7 @@ def test_unknown_fields_are_passed_over_where_that_was_asked_for(path: Path) -> 
     assert len(ChangeFile(path).read(None, 9).refused) == 1
 
 
-def test_what_is_no_file_to_follow_is_told_and_never_waited_for(path: Path) -> None:
+def test_what_is_no_file_to_follow_is_reported_and_never_waited_for(path: Path) -> None:
     with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):
         ChangeFile(path.with_name("changes.ndjson.gz"))
     os.mkfifo(path)

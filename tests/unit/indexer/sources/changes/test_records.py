@@ -14,7 +14,7 @@ from indexer.sources.lines import BEGINNING, Line, LineCutter
 from indexer.sources.protocol import UPDATED_AT, VERSION, Change, Order, RefusedChange
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
 
-MOMENT = "2031-05-06T07:08:09.000001Z"
+TIMESTAMP = "2031-05-06T07:08:09.000001Z"
 MICROSECONDS = 1_935_817_689_000_001
 ACCOUNT = {"provider": "crawl/er", "account": "main"}
 RECORDS_AND_KEYS = [
@@ -112,8 +112,8 @@ def test_a_key_of_another_form_is_refused_as_it_would_delete_nothing(kind: str, 
 
 
 @pytest.mark.rule("G3")
-def test_the_order_of_an_upsert_is_its_version_else_that_of_its_record_else_its_moment() -> None:
-    timed = shop("Oak", updated_at=MOMENT)
+def test_the_order_of_an_upsert_is_its_version_else_that_of_its_record_else_its_timestamp() -> None:
+    timed = shop("Oak", updated_at=TIMESTAMP)
     assert _change(_upsert(version=3)).order == Order(VERSION, 3)
     assert _change(_upsert(version=0, record=timed)).order == Order(VERSION, 0)
     assert _change(_upsert(record=shop("Oak", version=4))).order == Order(VERSION, 4)
@@ -124,10 +124,10 @@ def test_the_order_of_an_upsert_is_its_version_else_that_of_its_record_else_its_
 
 
 @pytest.mark.rule("G3")
-def test_the_order_of_a_delete_is_its_version_else_its_moment() -> None:
+def test_the_order_of_a_delete_is_its_version_else_its_timestamp() -> None:
     assert _change(_delete(version=3)).order == Order(VERSION, 3)
-    assert _change(_delete(version=3, updated_at=MOMENT)).order == Order(VERSION, 3)
-    assert _change(_delete(updated_at=MOMENT)).order == Order(UPDATED_AT, MICROSECONDS)
+    assert _change(_delete(version=3, updated_at=TIMESTAMP)).order == Order(VERSION, 3)
+    assert _change(_delete(updated_at=TIMESTAMP)).order == Order(UPDATED_AT, MICROSECONDS)
     assert _change(_delete(updated_at="2031-05-06T09:08:09.000001+02:00", record=None)).order.number == MICROSECONDS
 
 
@@ -141,7 +141,7 @@ def test_the_order_of_a_delete_is_its_version_else_its_moment() -> None:
             _upsert(version=3, record=shop("Oak", version=4)),
             ("version must be the same in the change and in its record",),
         ),
-        (_upsert(version=3, updated_at=MOMENT), ("updated_at must be in the record of an upsert",)),
+        (_upsert(version=3, updated_at=TIMESTAMP), ("updated_at must be in the record of an upsert",)),
         (_delete(version=-1), ("version must be at least 0",)),
         (_delete(version=2**63), ("version must be at most 9223372036854775807",)),
         (_delete(version=1.0), ("version must be a whole number",)),
@@ -224,7 +224,7 @@ def test_no_reason_repeats_a_value(line: bytes, reason: str) -> None:
     assert _refused(line) == (reason,)
 
 
-def test_bytes_that_are_no_text_are_refused_and_kept_as_escapes() -> None:
+def test_bytes_that_are_no_text_are_refused_and_stored_as_escapes() -> None:
     assert read_change(b'{"op": "\xff"}', "in:1") == RefusedChange(
         "in:1", ("the line is not UTF-8",), '{"op": "\\xff"}'
     )

@@ -1,4 +1,4 @@
-"""Changes from a pipe: taken without waiting, with the producer held up when nobody takes them."""
+"""Changes from a pipe: taken without waiting, and the producer is held up when they are not taken."""
 
 import json
 import os
@@ -104,7 +104,7 @@ def test_a_line_beyond_a_mebibyte_is_refused_and_the_next_one_is_read(pipe: Pipe
     ]
 
 
-def test_a_producer_waits_while_nobody_reads_and_loses_nothing(pipe: Pipe) -> None:
+def test_a_producer_waits_while_no_reader_reads_and_loses_nothing(pipe: Pipe) -> None:
     line = _delete("a")[:-1].ljust(8_191) + b"\n"
     count = 2_000
     written = list[int]()
@@ -153,7 +153,7 @@ def _write_until_broken(producer: BinaryIO) -> None:
         pass
 
 
-def test_a_stream_that_breaks_is_told_after_the_changes_before_it() -> None:
+def test_a_stream_that_breaks_is_reported_after_the_changes_before_it() -> None:
     # The leader's end of a terminal gives an input error when the other end goes.
     leader, follower = os.openpty()
     with os.fdopen(leader, "rb", buffering=0) as stream:

@@ -1,4 +1,4 @@
-"""A catalogue in a SQLite file: what fits, what is refused as a whole, and what is told of single rows."""
+"""A catalogue in a SQLite file: what fits, what is refused as a whole, and what is reported of single rows."""
 
 import json
 import sqlite3
@@ -104,7 +104,7 @@ def test_a_table_of_another_schema_is_found(tmp_path: Path) -> None:
     assert ([number for number, _ in read], problems) == ([1], [])
 
 
-def test_what_does_not_fit_is_told_by_name_at_once(tmp_path: Path) -> None:
+def test_tables_and_columns_that_do_not_fit_are_all_reported_by_name(tmp_path: Path) -> None:
     url = _file(
         tmp_path,
         "CREATE TABLE shops (id TEXT, name TEXT, domain TEXT, categories TEXT, colour TEXT, gone TEXT, label TEXT)",
@@ -139,7 +139,7 @@ def test_unknown_columns_and_unknown_fields_within_json_are_passed_over_when_len
 
 
 @pytest.mark.rule("V1.silent")
-def test_bad_rows_are_told_by_row_and_field_in_the_words_of_ndjson_and_without_values(tmp_path: Path) -> None:
+def test_bad_rows_are_reported_by_row_and_field_in_the_words_of_ndjson_and_without_values(tmp_path: Path) -> None:
     url = _file(
         tmp_path,
         f"{SHOPS}, popularity REAL, updated_at TEXT)",
@@ -173,7 +173,7 @@ def test_rows_that_say_that_their_record_is_gone_are_passed_over(tmp_path: Path)
     url = _file(
         tmp_path,
         f"{SHOPS}, gone BOOLEAN)",
-        *(_shop_row(f"s{place}", gone=gone) for place, gone in enumerate((None, 0, 1, "maybe"), 1)),
+        *(_shop_row(f"s{number}", gone=gone) for number, gone in enumerate((None, 0, 1, "maybe"), 1)),
     )
     read, problems = _read(url, {"shops": TableMapping(deleted="gone")})
     assert ([number for number, _ in read], problems) == (
@@ -213,11 +213,11 @@ def test_versions_and_times_are_not_mixed_in_one_table(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_database_that_cannot_be_opened_is_told_without_its_password(url: str, reason: str) -> None:
+def test_a_database_that_cannot_be_opened_is_reported_without_its_password(url: str, reason: str) -> None:
     assert _refusal(url) == reason
 
 
-def test_a_sqlite_file_that_is_not_there_is_not_made_and_one_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_missing_sqlite_file_is_not_made_and_a_file_that_is_none_is_reported(tmp_path: Path) -> None:
     assert _refusal(f"sqlite:///{tmp_path}/gone") == f"there is no SQLite file at {tmp_path}/gone"
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "text").write_text("no database" * 100)

@@ -1,4 +1,4 @@
-"""The mapping file: what it may say, and how a wrong one is told with the place."""
+"""The mapping file: what it may say, and how a mistake is reported with its location."""
 
 from pathlib import Path
 
@@ -60,11 +60,11 @@ def test_a_whole_mapping_is_read_in_the_order_of_the_types(tmp_path: Path) -> No
         ("[coupons]", ": [shops] is missing: every catalogue has shops"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_mistake_is_reported_with_its_location(tmp_path: Path, text: str, fault: str) -> None:
     assert _fault(tmp_path, text) == fault
 
 
-def test_an_unknown_type_or_field_is_told_with_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_type_or_field_is_reported_with_the_known_ones(tmp_path: Path) -> None:
     assert _fault(tmp_path, "[shops]\n[cupons]").startswith(": 'cupons' is no known type (shops, coupons, offers, ")
     assert _fault(tmp_path, "[shops.columns]\ntitle = 'x'") == (
         ": shops.columns.'title' is no field of shops (version, updated_at, id, name, domain, categories, countries, "
@@ -72,7 +72,7 @@ def test_an_unknown_type_or_field_is_told_with_the_known_ones(tmp_path: Path) ->
     )
 
 
-def test_what_is_no_mapping_file_at_all_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_mapping_at_all_is_reported(tmp_path: Path) -> None:
     assert "is no valid TOML: " in _fault(tmp_path, "[shops\n")
     assert _fault(tmp_path, "#" * 65_537) == " is longer than 65536 bytes: that is no mapping file"
     (tmp_path / "latin").write_bytes(b"# \xe9\n[shops]\n")

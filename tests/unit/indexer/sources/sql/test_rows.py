@@ -103,7 +103,7 @@ def test_a_column_of_times_without_a_zone_is_in_utc(text: str, read: str) -> Non
         ('["zqcanaryzq", NaN]', "holds NaN or Infinity, which JSON does not have"),
     ],
 )
-def test_a_text_that_should_be_json_and_is_not_is_told_by_field_alone(text: str, reason: str) -> None:
+def test_a_text_that_should_be_json_and_is_not_is_reported_by_field_alone(text: str, reason: str) -> None:
     with pytest.raises(RowRefusedError) as refused:
         Column("c", "discount", Form.STRUCTURE, holds_json=False, holds_time=False).read(text)
     assert refused.value.reasons == (("discount", reason),)

@@ -1,4 +1,4 @@
-"""The connections to a node, over real sockets: what is kept, what is closed, and what is never taken for an answer."""
+"""Connections to a node, over real sockets: what is reused, what is closed, and what is never taken for an answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,7 +27,7 @@ class Node:
         connections: to it, so far.
         heads: the request lines and headers that came.
         ended: connections that the caller has closed.
-        at_once: the most requests that were under way together.
+        most_in_flight: the most requests that were in flight together.
     """
 
     port: int = 0
@@ -35,7 +35,7 @@ class Node:
     heads: list[bytes] = field(default_factory=list)
     ended: int = 0
     in_flight: int = 0
-    at_once: int = 0
+    most_in_flight: int = 0
 
     async def request(self, reader: asyncio.StreamReader) -> bool:
         """Read a request; False at the connection's end."""
@@ -63,11 +63,11 @@ async def node(talk: Talk, most: int = 10) -> AsyncIterator[tuple[Node, NodeConn
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     seen.port = server.sockets[0].getsockname()[1]
-    kept = NodeConnection(host="127.0.0.1", port=seen.port, timeout=TIMEOUT_S, pool_maxsize=most)
+    connection = NodeConnection(host="127.0.0.1", port=seen.port, timeout=TIMEOUT_S, pool_maxsize=most)
     try:
-        yield seen, kept
+        yield seen, connection
     finally:
-        await kept.close()
+        await connection.close()
         server.close()
 
 
@@ -94,9 +94,9 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @pytest.mark.rule("E3")
-async def test_a_connection_is_kept_for_the_next_request() -> None:
-    async with node(well) as (seen, kept):
-        answers = [await kept.perform_request("POST", "/x/_search", {"a": "b c"}, b"{}") for _ in range(3)]
+async def test_a_connection_is_reused_for_the_next_request() -> None:
+    async with node(well) as (seen, connection):
+        answers = [await connection.perform_request("POST", "/x/_search", {"a": "b c"}, b"{}") for _ in range(3)]
         assert answers == [ANSWERED] * 3
         assert seen.connections == 1
         assert {head.split(b"\r\n")[0] for head in seen.heads} == {b"POST /x/_search?a=b+c HTTP/1.1"}
@@ -105,8 +105,8 @@ async def test_a_connection_is_kept_for_the_next_request() -> None:
 
 @pytest.mark.rule("E3")
 async def test_a_connection_that_the_node_closed_while_idle_costs_no_answer() -> None:
-    async with node(says(FINE, then_ends=True)) as (seen, kept):
-        answers = [await kept.perform_request("GET", "/") for _ in range(4)]
+    async with node(says(FINE, then_ends=True)) as (seen, connection):
+        answers = [await connection.perform_request("GET", "/") for _ in range(4)]
         assert answers == [ANSWERED] * 4
         assert seen.connections == 4
 
@@ -118,8 +118,8 @@ async def test_a_connection_that_ends_at_the_next_request_costs_no_answer() -> N
         writer.write(FINE)
         await seen.request(reader)
 
-    async with node(once) as (seen, kept):
-        answers = [await kept.perform_request("POST", "/", body=b"{}") for _ in range(2)]
+    async with node(once) as (seen, connection):
+        answers = [await connection.perform_request("POST", "/", body=b"{}") for _ in range(2)]
         assert answers == [ANSWERED] * 2
         assert (seen.connections, len(seen.heads)) == (2, 3)
 
@@ -130,8 +130,8 @@ async def test_a_request_that_is_given_up_ends_its_connection() -> None:
         while await seen.request(reader):
             pass
 
-    async with node(silent) as (seen, kept):
-        asked = asyncio.create_task(kept.perform_request("POST", "/", body=b"{}"))
+    async with node(silent) as (seen, connection):
+        asked = asyncio.create_task(connection.perform_request("POST", "/", body=b"{}"))
         await until(lambda: len(seen.heads) == 1)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -145,9 +145,9 @@ async def test_a_node_that_does_not_answer_is_a_failure_in_time_and_its_connecti
         while await seen.request(reader):
             pass
 
-    async with node(silent) as (seen, kept):
+    async with node(silent) as (seen, connection):
         with pytest.raises(ConnectionTimeout):
-            await kept.perform_request("GET", "/", timeout=0.05)
+            await connection.perform_request("GET", "/", timeout=0.05)
         await until(lambda: seen.ended == 1)
 
 
@@ -163,9 +163,9 @@ async def test_a_node_that_does_not_answer_is_a_failure_in_time_and_its_connecti
     ids=["too short", "no last chunk", "half a header", "another protocol"],
 )
 async def test_a_part_of_an_answer_is_a_failure(answer: bytes) -> None:
-    async with node(says(answer, then_ends=True)) as (seen, kept):
+    async with node(says(answer, then_ends=True)) as (seen, connection):
         with pytest.raises(NoConnection):
-            await kept.perform_request("GET", "/")
+            await connection.perform_request("GET", "/")
         assert len(seen.heads) == 1
 
 
@@ -180,43 +180,43 @@ async def test_a_part_of_an_answer_is_a_failure(answer: bytes) -> None:
     ids=["in chunks", "after a remark", "of no stated length"],
 )
 async def test_a_whole_answer_counts_however_it_is_sent(answer: bytes) -> None:
-    async with node(says(answer, then_ends=True)) as (_, kept):
-        assert await kept.perform_request("GET", "/") == (200, {}, b"{}")
+    async with node(says(answer, then_ends=True)) as (_, connection):
+        assert await connection.perform_request("GET", "/") == (200, {}, b"{}")
 
 
 @pytest.mark.rule("E3")
-async def test_what_nobody_asked_for_is_never_taken_for_the_next_answer() -> None:
+async def test_unrequested_bytes_are_never_taken_for_the_next_answer() -> None:
     wrong = FINE.replace(b"{}", b"[]")
-    async with node(says(FINE + wrong, then_ends=False)) as (seen, kept):
-        answers = [await kept.perform_request("GET", "/") for _ in range(3)]
+    async with node(says(FINE + wrong, then_ends=False)) as (seen, connection):
+        answers = [await connection.perform_request("GET", "/") for _ in range(3)]
         assert answers == [ANSWERED] * 3
         assert seen.connections == 3
 
 
 @pytest.mark.rule("E3")
-async def test_no_more_requests_are_under_way_than_there_may_be() -> None:
+async def test_no_more_requests_are_in_flight_than_there_may_be() -> None:
     async def counted(seen: Node, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await seen.request(reader):
             seen.in_flight += 1
-            seen.at_once = max(seen.at_once, seen.in_flight)
+            seen.most_in_flight = max(seen.most_in_flight, seen.in_flight)
             await asyncio.sleep(0.01)
             seen.in_flight -= 1
             writer.write(FINE)
 
-    async with node(counted, most=2) as (seen, kept):
-        answers = await asyncio.gather(*(kept.perform_request("GET", "/") for _ in range(8)))
+    async with node(counted, most=2) as (seen, connection):
+        answers = await asyncio.gather(*(connection.perform_request("GET", "/") for _ in range(8)))
         assert answers == [ANSWERED] * 8
-        assert (seen.connections, seen.at_once) == (2, 2)
+        assert (seen.connections, seen.most_in_flight) == (2, 2)
 
 
-async def test_a_failure_is_told_with_its_status_and_the_connection_is_kept() -> None:
+async def test_a_failure_is_reported_with_its_status_and_the_connection_is_reused() -> None:
     refusal = b"HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
-    async with node(says(refusal, then_ends=False)) as (seen, kept):
+    async with node(says(refusal, then_ends=False)) as (seen, connection):
         for _ in range(2):
             with pytest.raises(NotFoundError) as failure:
-                await kept.perform_request("GET", "/x")
+                await connection.perform_request("GET", "/x")
             assert failure.value.status_code == 404
-        assert await kept.perform_request("GET", "/x", ignore=(404,)) == (
+        assert await connection.perform_request("GET", "/x", ignore=(404,)) == (
             404,
             {"content-type": "application/json"},
             b"{}",
@@ -230,11 +230,11 @@ async def test_closing_ends_the_idle_connections_and_those_in_use() -> None:
             if len(seen.heads) != 3:
                 writer.write(FINE)
 
-    async with node(first_only) as (seen, kept):
-        await asyncio.gather(kept.perform_request("GET", "/"), kept.perform_request("GET", "/"))
-        asked = asyncio.create_task(kept.perform_request("GET", "/"))
+    async with node(first_only) as (seen, connection):
+        await asyncio.gather(connection.perform_request("GET", "/"), connection.perform_request("GET", "/"))
+        asked = asyncio.create_task(connection.perform_request("GET", "/"))
         await until(lambda: len(seen.heads) == 3)
-        await kept.close()
+        await connection.close()
         with pytest.raises(NoConnection):
             await asked
         await until(lambda: seen.ended == 2)
