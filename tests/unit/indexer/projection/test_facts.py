@@ -92,6 +92,7 @@ def test_present_signals_are_in_the_one_order_whatever_the_order_of_the_rows() -
         ({"value": ""}, False, True),
         ({"value": []}, False, True),
         ({"value": "R", "source": None}, False, False),
+        ({"value": "R", "source": ""}, False, False),
         ({"value": "R", "checked_at": None}, False, False),
         ({"value": None, "source": None}, False, False),
     ],

@@ -17,7 +17,7 @@ SAMPLE = Path(indexer.sample.__file__).parent
 
 
 @pytest.mark.rule("G3")
-def test_all_documents_at_once_are_those_made_one_by_one(tmp_path: Path) -> None:
+def test_all_documents_of_a_build_are_those_made_one_by_one(tmp_path: Path) -> None:
     state = States(tmp_path / "state", "a test").create("whole")
     letters = DeadLetters(tmp_path / "letters.ndjson")
     read_catalogue(Reading(NdjsonCatalogue(SAMPLE), None, None, letters, skip_invalid=False), state, ProblemLog())

@@ -216,7 +216,3 @@ def test_gzipped_changes_are_refused_when_they_are_to_be_read(tmp_path: Path) ->
     (tmp_path / "changes.ndjson.gz").write_bytes(b"")
     with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):
         NdjsonCatalogue(tmp_path).changes()
-
-
-def test_the_key_of_a_shop_is_its_id() -> None:
-    assert ShopRecord.model_validate(shop("A", id="s1")).key == "s1"
