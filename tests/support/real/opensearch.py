@@ -7,11 +7,10 @@ import http.client
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from tests.support.real.node_build import NodeBuild
-from tests.support.real.process import ServerProcess, free_ports
+from tests.support.real.process import ServerProcess, Startable, free_ports
 
 START_BOUND_S: Final = 120.0
 _ANSWER_BOUND_S: Final = 5.0
@@ -55,7 +54,7 @@ def choose_places(folder: Path, count: int) -> tuple[NodePlace, ...]:
     )
 
 
-class OpenSearchNode:
+class OpenSearchNode(Startable):
     """One node; as a context it is started, green, and stopped at the end."""
 
     def __init__(
@@ -159,15 +158,8 @@ class OpenSearchNode:
         finally:
             connection.close()
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
-
-
-class OpenSearchCluster:
+class OpenSearchCluster(Startable):
     """Nodes that form one cluster; as a context they are started, green together, and stopped at the end."""
 
     def __init__(self, build: NodeBuild, folder: Path, *, size: int = 3, heap: str = "512m") -> None:
@@ -200,13 +192,6 @@ class OpenSearchCluster:
         """Closes all nodes; does nothing about those that do not run."""
         for node in self.nodes:
             node.stop()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
 
 def _discovery(cluster: Sequence[NodePlace]) -> dict[str, str]:

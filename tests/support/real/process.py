@@ -8,10 +8,12 @@ import signal
 import socket
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 STOP_BOUND_S: Final = 30.0
 _POLL_S: Final = 0.1
@@ -29,6 +31,29 @@ def free_ports(count: int) -> tuple[int, ...]:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return tuple(one.getsockname()[1] for one in sockets)
+
+
+class Startable(ABC):
+    """What runs from `start` to `stop`; as a context it runs within, and is stopped at the end."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Starts it and waits until it is usable.
+
+        Raises:
+            ProcessError: it is not.
+        """
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stops it; does nothing when it does not run."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
 
 
 class ServerProcess:
@@ -121,7 +146,7 @@ class ServerProcess:
         """Lets a paused process go on (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
-    def forsake(self) -> None:
+    def close_stdin(self) -> None:
         """Ends its standard input, as our own death would, and waits for it to follow.
 
         Raises:
