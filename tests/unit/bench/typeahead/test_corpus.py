@@ -70,8 +70,8 @@ def test_a_script_is_named_by_the_letters_that_are_not_latin() -> None:
 
 
 def test_each_person_types_key_by_key(tmp_path: Path) -> None:
-    typed = [press for session in islice(typing_sessions(_data(tmp_path), 7, invented=20), 50)
-             for press in session.requests]  # fmt: skip
+    typed = [request for session in islice(typing_sessions(_data(tmp_path), 7, invented=20), 50)
+             for request in session.requests]  # fmt: skip
     assert typed[0].q == typed[0].q[:1]
     assert {abs(len(after.q) - len(before.q)) for before, after in pairwise(typed)
             if len(after.q) > 1} == {1}  # fmt: skip
@@ -81,7 +81,7 @@ def test_many_type_at_the_same_time(tmp_path: Path) -> None:
     data = _data(tmp_path)
     typed = typing(data, 7, 4_000, invented=20)
     assert typed == typing(data, 7, 4_000, invented=20)
-    one_by_one = (press for session in typing_sessions(data, 7, invented=20) for press in session.requests)
+    one_by_one = (request for session in typing_sessions(data, 7, invented=20) for request in session.requests)
     assert Counter(typed) == Counter(islice(one_by_one, 4_000))
     went_on = [after.q[:-1] == before.q for before, after in pairwise(typed) if len(after.q) > 2]
     # By chance only: one after the other, nearly all would.

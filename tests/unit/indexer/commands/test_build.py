@@ -9,22 +9,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
 from tests.support.catalogues import coupon, shop, write_catalogue, write_catalogue_directory
+from tests.unit.indexer.commands.index_operator import Operator
 
 CANARY: Final = "zqcanaryzq"
-UNSET: Final = dict.fromkeys(
-    f"SHOP_DIRECTORY_{name}"
-    for name in ("ENGINE", "DATA_DIR", "STATE_DIR", "OPENSEARCH_URLS", "INDEX_PREFIX", "OPENSEARCH_SHARDS")
-)
 
 
 def _run(tmp_path: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Result:
-    command = ["build", "--data-dir", str(tmp_path / "index"), *arguments]
-    return CliRunner().invoke(index, command, env={**UNSET, **(environment or {})})
+    return Operator(tmp_path).run("build", *arguments, **(environment or {}))
 
 
 def _catalogue(tmp_path: Path, *shops: Mapping[str, Any]) -> str:

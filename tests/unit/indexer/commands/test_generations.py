@@ -6,59 +6,15 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from indexer.__main__ import index
-from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
-from tests.support.catalogues import shop, write_catalogue_directory
+from tests.support.catalogues import shop
+from tests.unit.indexer.commands.index_operator import Operator
 
-UNSET: Final = dict.fromkeys(
-    f"SHOP_DIRECTORY_{name}"
-    for name in ("ENGINE", "DATA_DIR", "STATE_DIR", "OPENSEARCH_URLS", "INDEX_PREFIX", "SQL_URL", "MOST_SHRINK")
-)
 LAMP, BOOK = shop("Lamp", id="lamp"), shop("Book", id="book")
-
-
-class Operator:
-    """Somebody with an index and a catalogue."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.catalogue = folder / "catalogue"
-        self.sink = EmbeddedSink(folder / "index")
-
-    def write(self, *shops: Mapping[str, Any]) -> None:
-        write_catalogue_directory(self.catalogue, shops=shops)
-
-    def change(self, **change: Any) -> None:  # noqa: ANN401 - JSON values
-        with (self.catalogue / "changes.ndjson").open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(change)}\n")
-
-    def run(self, command: str, *arguments: str, **environment: str) -> Result:
-        given = [command, "--data-dir", str(self.folder / "index"), *arguments]
-        return CliRunner().invoke(index, given, env={**UNSET, **environment})
-
-    def build(self, *shops: Mapping[str, Any], arguments: tuple[str, ...] = ()) -> Result:
-        self.write(*shops)
-        return self.run("build", "--catalogue", str(self.catalogue), *arguments)
-
-    def run_json(self, command: str, *arguments: str) -> dict[str, Any]:
-        done = self.run(command, *arguments, "--json")
-        assert done.exit_code == 0, done.stderr
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
-
-    @property
-    def live(self) -> str:
-        found = self.sink.live()
-        assert found is not None
-        return found.generation
 
 
 @pytest.fixture
@@ -137,16 +93,16 @@ def test_a_build_that_loses_too_many_shops_is_exit_code_5_and_nothing_changes(op
 
 
 @pytest.mark.rule("G1.golden")
-def test_a_golden_query_that_fails_is_exit_code_5_and_nothing_changes(operator: Operator) -> None:
-    golden = operator.folder / "golden.ndjson"
-    golden.write_text('{"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}\n', encoding="utf-8")
-    assert operator.build(LAMP, BOOK, arguments=("--acceptance", str(golden))).exit_code == 0
+def test_an_acceptance_query_that_fails_is_exit_code_5_and_nothing_changes(operator: Operator) -> None:
+    acceptance = operator.folder / "golden.ndjson"
+    acceptance.write_text('{"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}\n', encoding="utf-8")
+    assert operator.build(LAMP, BOOK, arguments=("--acceptance", str(acceptance))).exit_code == 0
     before = operator.live
-    failed = operator.build(BOOK, arguments=("--acceptance", str(golden), "--allow-shrink"))
+    failed = operator.build(BOOK, arguments=("--acceptance", str(acceptance), "--allow-shrink"))
     assert (failed.exit_code, operator.live) == (5, before)
     assert "Nothing was published: 1 of 1 acceptance queries failed: golden.ndjson:1: " in failed.stderr
-    golden.write_text('{"tool": "find_shop", "query": "lamp", "expects": ["lamp"]}\n', encoding="utf-8")
-    wrong = operator.build(LAMP, arguments=("--acceptance", str(golden)))
+    acceptance.write_text('{"tool": "find_shop", "query": "lamp", "expects": ["lamp"]}\n', encoding="utf-8")
+    wrong = operator.build(LAMP, arguments=("--acceptance", str(acceptance)))
     assert (wrong.exit_code, operator.live) == (1, before)
     assert "golden.ndjson:1: expects is not a known field\n" in wrong.stderr
 

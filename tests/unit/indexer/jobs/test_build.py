@@ -209,10 +209,9 @@ def test_the_remains_of_a_killed_build_are_removed_by_the_next_one(tmp_path: Pat
 @pytest.mark.rule("G1")
 def test_the_embedded_pointer_names_the_live_generation_and_nothing_half_written_is_left(tmp_path: Path) -> None:
     root = tmp_path / "index"
-    first, second = (
-        _build(EmbeddedSink(root), tmp_path, [shop("A")], after=after).stamp.generation
-        for after in (timedelta(), timedelta(minutes=1))
-    )
+    first = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp.generation
+    assert (root / "live").read_text() == f"{first}\n"
+    second = _build(EmbeddedSink(root), tmp_path, [shop("A")], after=timedelta(minutes=1)).stamp.generation
     assert (root / "live").read_text() == f"{second}\n{first}\n"
     assert sorted(path.name for path in root.iterdir()) == ["generations", "indexer.lock", "live"]
     kinds = ["categories", "coupons", "facts", "offers", "shops"]
@@ -222,30 +221,25 @@ def test_the_embedded_pointer_names_the_live_generation_and_nothing_half_written
 
 
 @pytest.mark.rule("G1")
-def test_a_first_build_has_no_previous_generation_to_point_to(tmp_path: Path) -> None:
-    live = _build(EmbeddedSink(tmp_path / "index"), tmp_path, [shop("A")]).stamp
-    assert (tmp_path / "index" / "live").read_text() == f"{live.generation}\n"
-
-
-@pytest.mark.rule("G1")
-def test_a_damaged_stamp_stops_the_build_before_anything_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damaged", "text", "reason"),
+    [
+        ("stamp", "{}", "cannot be read: not a stamp document"),
+        *(
+            ("live", text, r"what is live in .* cannot be read: names no generation")
+            for text in ("", "live\n", "\n", "{first}\n{first}\n{first}\n")
+        ),
+    ],
+)
+def test_a_damaged_stamp_or_pointer_stops_the_build_before_anything_is_written(
+    tmp_path: Path, damaged: str, text: str, reason: str
+) -> None:
     root = tmp_path / "index"
     live = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp
-    stamp = root / "generations" / live.generation / "stamp.json"
-    stamp.write_text("{}")
-    with pytest.raises(SinkError, match="cannot be read: not a stamp document"):
+    file = root / "live" if damaged == "live" else root / "generations" / live.generation / "stamp.json"
+    written = text.replace("{first}", live.generation)
+    file.write_text(written)
+    with pytest.raises(SinkError, match=reason):
         _build(EmbeddedSink(root), tmp_path, [shop("B")], after=timedelta(minutes=1))
     assert [path.name for path in (root / "generations").iterdir()] == [live.generation]
-
-
-@pytest.mark.rule("G1")
-@pytest.mark.parametrize("text", ["", "live\n", "\n", "{first}\n{first}\n{first}\n"])
-def test_a_damaged_pointer_stops_the_build_before_anything_is_written(tmp_path: Path, text: str) -> None:
-    root = tmp_path / "index"
-    live = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp
-    damaged = text.format(first=live.generation)
-    (root / "live").write_text(damaged)
-    with pytest.raises(SinkError, match=r"what is live in .* cannot be read: names no generation"):
-        _build(EmbeddedSink(root), tmp_path, [shop("B")], after=timedelta(minutes=1))
-    assert [path.name for path in (root / "generations").iterdir()] == [live.generation]
-    assert (root / "live").read_text() == damaged
+    assert file.read_text() == written

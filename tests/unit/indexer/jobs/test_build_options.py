@@ -101,7 +101,7 @@ def test_a_first_build_and_one_after_an_empty_one_lose_nothing(operator: Operato
 
 @pytest.mark.rule("G2")
 @pytest.mark.parametrize("shops", [[], [{**TEN[0], "visibility": "under_review"}]])
-def test_a_build_of_no_public_shop_is_refused_unless_it_is_allowed_or_a_rehearsal(
+def test_a_build_of_no_public_shop_is_refused_unless_it_is_allowed_or_a_dry_run(
     operator: Operator, shops: list[dict[str, Any]]
 ) -> None:
     with pytest.raises(CatalogueError) as refused:
@@ -177,9 +177,9 @@ def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
 
 @pytest.mark.rule("G2")
 def test_a_dry_run_reports_what_would_be_and_writes_nothing(operator: Operator) -> None:
-    rehearsed = operator.build(TEN, BuildOptions(dry_run=True))
+    dry = operator.build(TEN, BuildOptions(dry_run=True))
     counts = {"shops": 10, "categories": 1, "coupons": 1, "offers": 0, "facts": 10}
-    assert (rehearsed.published, dict(rehearsed.stamp.counts), dict(rehearsed.read)) == (
+    assert (dry.published, dict(dry.stamp.counts), dict(dry.read)) == (
         False,
         counts,
         {"shops": 10, "coupons": 1},
@@ -193,7 +193,7 @@ def test_a_dry_run_reports_what_would_be_and_writes_nothing(operator: Operator) 
 
 
 @pytest.mark.rule("G2", "G1")
-def test_golden_queries_are_asked_of_the_sealed_generation_and_stop_it_when_they_fail(operator: Operator) -> None:
+def test_acceptance_queries_are_asked_of_the_sealed_generation_and_stop_it_when_they_fail(operator: Operator) -> None:
     live = operator.build(TEN).stamp
     asked: list[tuple[Stamp, Stamp | None]] = []
 

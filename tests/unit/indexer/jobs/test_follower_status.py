@@ -3,7 +3,6 @@
 import json
 import logging
 import threading
-from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
-from indexer.jobs.build import build
 from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.following import Following, FollowOptions, FollowSummary
 from indexer.jobs.live_follower import LiveFollower
@@ -20,10 +18,8 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.memory.sink import MemoryEditor, MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.changes.stream import ChangeStream
-from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.sql.changes import SqlChanges
-from indexer.state.states import States
-from tests.support.catalogues import shop, write_catalogue_directory
+from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 NOON = datetime(2031, 5, 6, 12, tzinfo=UTC)
 
@@ -47,32 +43,12 @@ class Clock:
         return self.now
 
 
-class World:
-    """A catalogue of one shop and some accounts, its changes, and an index in memory."""
-
-    def __init__(self, folder: Path, accounts: Iterable[Mapping[str, object]] = ()) -> None:
-        self.folder = folder / "catalogue"
-        self.sink = MemorySink()
-        self.states = States(folder / "state", self.sink.location)
-        self.letters = DeadLetters(self.states.dead_letters)
-        self.rewrite(accounts)
-        self.generation = self.build()
-
-    def rewrite(self, accounts: Iterable[Mapping[str, object]]) -> None:
-        write_catalogue_directory(self.folder, shops=[shop("Lamp", id="lamp")], resource_accounts=accounts)
-
-    def build(self) -> str:
-        self.generation = build(NdjsonCatalogue(self.folder), self.sink, self.states).stamp.generation
-        return self.generation
-
-    def say(self, **change: object) -> None:
-        with (self.folder / "changes.ndjson").open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(change)}\n")
+class World(FollowedCatalogue):
+    """Following it, and what operators can read."""
 
     def follow(self, **options: Any) -> FollowSummary:  # noqa: ANN401 - as FollowOptions
         options = {"once": True, **options}
-        changes = ChangeFile(self.folder / "changes.ndjson")
-        return Following(self.sink, self.states, changes, FollowOptions(**options)).run(threading.Event())
+        return Following(self.sink, self.states, self.changes(), FollowOptions(**options)).run(threading.Event())
 
     @property
     def accounts(self) -> tuple[ResourceAccount, ...]:
@@ -106,31 +82,17 @@ def test_accounts_are_in_the_order_of_provider_and_account_whatever_characters_t
     ]
 
 
-@pytest.mark.rule("G3", "C1")
-def test_a_changed_account_is_written_again_and_the_stamp_does_not_rise_for_it(tmp_path: Path) -> None:
-    world = World(tmp_path, [_account("P", "a"), _account("P", "b")])
-    before = world.sink.stamp
-    world.say(op="upsert", type="resource_accounts", record=_account("P", "b", used=7), version=5)
-    world.say(op="upsert", type="resource_accounts", record=_account("P", "c"), version=5)
-    world.say(op="delete", type="resource_accounts", key="P/a", version=5)
-    world.say(op="upsert", type="resource_accounts", record=_account("P", "b", used=1), version=4)
-    summary = world.follow()
-    assert (summary.changes.applied, summary.changes.older, summary.changes.updates) == (3, 1, 0)
-    assert world.accounts == (ResourceAccount("P", "b", None, 7.0, None, None, None, None), _bare("P", "c"))
-    assert world.sink.stamp == before
-
-
 @pytest.mark.rule("G3")
 def test_changes_before_and_during_a_build_are_in_its_summary(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a")])
-    world.say(op="upsert", type="resource_accounts", record=_account("P", "b"), version=5)
+    world.change(op="upsert", type="resource_accounts", record=_account("P", "b"), version=5)
     world.build()
     assert world.accounts == (_bare("P", "a"), _bare("P", "b"))
 
 
 def test_following_reports_its_position_and_that_nothing_waits(tmp_path: Path) -> None:
     world = World(tmp_path)
-    world.say(op="upsert", type="shops", record=shop("Book", id="book"), version=1)
+    world.add("Book", 1)
     world.follow()
     reported = world.follower
     assert reported is not None
@@ -154,10 +116,10 @@ def test_a_document_that_is_missing_is_made_by_following(tmp_path: Path) -> None
     assert world.accounts == (_bare("P", "a"),)
 
 
-def _tell(world: World, teller: StatusWriter, **done: bool) -> FollowerStatus | None:
+def _written(world: World, writer: StatusWriter, **done: bool) -> FollowerStatus | None:
     editor = world.sink.edit(world.generation)
     with world.states.open(world.generation) as state:
-        teller.write(state, editor, lambda: None, **done)
+        writer.write(state, editor, lambda: None, **done)
     return world.follower
 
 
@@ -168,38 +130,38 @@ def _minute(number: int) -> str:
 def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: Path) -> None:
     world = World(tmp_path)
     for number in range(3):
-        world.say(op="upsert", type="shops", record=shop("Book", id="book"), version=number)
-    changes, clock = ChangeFile(world.folder / "changes.ndjson"), Clock()
-    teller = StatusWriter(changes, clock=clock)
-    assert _tell(world, teller, busy=True, behind=True) == FollowerStatus("file", None, 3, None, _minute(1))
-    assert _tell(world, teller, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
+        world.add("Book", number)
+    changes, clock = world.changes(), Clock()
+    writer = StatusWriter(changes, clock=clock)
+    assert _written(world, writer, busy=True, behind=True) == FollowerStatus("file", None, 3, None, _minute(1))
+    assert _written(world, writer, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
     for minute in (3, 4):
-        reported = _tell(world, teller, busy=True, behind=True)
+        reported = _written(world, writer, busy=True, behind=True)
         assert reported == FollowerStatus("file", None, 3, _minute(2), _minute(minute))
-    assert _tell(world, StatusWriter(changes, clock=clock), busy=True, behind=True) == FollowerStatus(
+    assert _written(world, StatusWriter(changes, clock=clock), busy=True, behind=True) == FollowerStatus(
         "file", None, 3, _minute(2), _minute(5)
     )
 
 
 def test_without_changes_status_is_reported_at_intervals_only(tmp_path: Path) -> None:
     world = World(tmp_path)
-    changes = ChangeFile(world.folder / "changes.ndjson")
+    changes = world.changes()
     seldom, often = (StatusWriter(changes, every, clock=Clock()) for every in (3_600.0, 0.0))
-    first = _tell(world, seldom, busy=False, behind=False)
-    assert [_tell(world, seldom, busy=False, behind=False) for _ in range(3)] == [first] * 3
-    assert _tell(world, seldom, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
-    reported = [_tell(world, often, busy=False, behind=False) for _ in range(3)]
+    first = _written(world, seldom, busy=False, behind=False)
+    assert [_written(world, seldom, busy=False, behind=False) for _ in range(3)] == [first] * 3
+    assert _written(world, seldom, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
+    reported = [_written(world, often, busy=False, behind=False) for _ in range(3)]
     assert [status and status.told_at for status in reported] == [_minute(1), _minute(2), _minute(3)]
 
 
-class Deaf(MemorySink):
-    """An index that takes everything but operations documents once it is deaf."""
+class Unwritable(MemorySink):
+    """An index that takes everything but operations documents once it is full."""
 
-    deaf = False
+    full = False
 
     def edit(self, generation: str) -> MemoryEditor:
         editor = super().edit(generation)
-        if self.deaf:
+        if self.full:
             editor.write_operations = _refuse  # type: ignore[method-assign]
         return editor
 
@@ -213,15 +175,15 @@ def test_a_status_that_cannot_be_written_is_counted_and_following_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World(tmp_path, [_account("P", "a")])
-    deaf = Deaf()
-    deaf.stamp, deaf.documents, deaf.operations_document = (
+    sink = Unwritable()
+    sink.stamp, sink.documents, sink.operations_document = (
         world.sink.stamp,
         world.sink.documents,
         world.sink.operations_document,
     )
-    deaf.deaf, world.sink = True, deaf
+    sink.full, world.sink = True, sink
     for number in range(4):
-        world.say(op="upsert", type="shops", record=shop(f"Book{number}", id=f"book{number}"), version=1)
+        world.add(f"Book{number}", 1)
     summary = world.follow(micro_batch=1)
     # After a failure it is not tried again for a while, however much there is to do.
     assert (summary.changes.applied, summary.failures, summary.status_failures) == (4, 0, 1)
@@ -234,7 +196,7 @@ def test_nothing_of_an_account_is_logged(tmp_path: Path, caplog: pytest.LogCaptu
     caplog.set_level(logging.DEBUG)
     world = World(tmp_path, [_account("Zqprovider", "zqaccount", status="zqstatus")])
     changed = _account("Zqprovider", "zqaccount", status="zqother")
-    world.say(op="upsert", type="resource_accounts", record=changed, version=5)
+    world.change(op="upsert", type="resource_accounts", record=changed, version=5)
     world.follow()
     world.build()
     assert world.accounts == (ResourceAccount("Zqprovider", "zqaccount", None, None, None, None, "zqother", None),)
@@ -254,13 +216,13 @@ def test_the_status_of_the_follower_is_copied_into_the_next_generation(tmp_path:
 def _after_a_tick(world: World, changes: ChangeFile, reported: FollowerStatus | None) -> FollowerStatus | None:
     """The status of a follower after a build has followed once in its stead."""
     world.sink.operations_document = Operations((), reported)
-    LiveFollower(world.sink, world.states, world.letters, lambda: None, changes).tick()
+    LiveFollower(world.sink, world.states, DeadLetters(world.states.dead_letters), lambda: None, changes).tick()
     return world.follower
 
 
 def test_a_build_reports_on_the_live_generation_only_where_a_follower_of_the_same_changes_did(tmp_path: Path) -> None:
     world = World(tmp_path)
-    changes = ChangeFile(world.folder / "changes.ndjson")
+    changes = world.changes()
     assert _after_a_tick(world, changes, None) is None
     stale = FollowerStatus("file", None, 3, _minute(1), _minute(1))
     reported = _after_a_tick(world, changes, stale)

@@ -1,6 +1,5 @@
 """The following loop: it waits for other jobs, tries again what fails, goes with what is live, and can be stopped."""
 
-import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from indexer.jobs.build import build
 from indexer.jobs.following import Following, FollowOptions
 from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
@@ -16,35 +14,16 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
 from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.changes.file import ChangeFile
-from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError
 from indexer.state.states import States
-from tests.support.catalogues import shop, write_catalogue_directory
+from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 _BOUND_S = 20.0
 
 
-class World:
-    """A published catalogue of one shop, and its changes."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "catalogue"
-        self.sink = MemorySink()
-        self.states = States(folder / "state", self.sink.location)
-        write_catalogue_directory(self.folder, shops=[shop("Lamp", id="lamp")])
-        self.build()
-
-    def build(self) -> str:
-        return build(NdjsonCatalogue(self.folder), self.sink, self.states).stamp.generation
-
-    def add(self, name: str, version: int) -> None:
-        line = {"op": "upsert", "type": "shops", "record": shop(name, id=name.lower()), "version": version}
-        with (self.folder / "changes.ndjson").open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(line)}\n")
-
-    def changes(self) -> ChangeFile:
-        return ChangeFile(self.folder / "changes.ndjson")
+class World(FollowedCatalogue):
+    """Following it, and the shops that are published."""
 
     def following(self, report: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
         chosen = FollowOptions(**{"interval": 0.01, **options})
@@ -141,10 +120,10 @@ def test_after_another_build_it_follows_the_new_generation(world: World) -> None
     assert getattr(running.end(), "generation", None) == fresh
 
 
-class Troubled:
+class FailingSource:
     """A source of changes that fails a few times before it answers."""
 
-    name = "troubled"
+    name = "failing"
     kind = "file"
     ended = False
 
@@ -171,15 +150,15 @@ class Troubled:
 @pytest.mark.rule("G3")
 def test_what_fails_is_tried_again_and_counted(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.add("Book", 1)
-    troubled = Troubled(world.changes(), 3)
-    running = Running(Following(world.sink, world.states, troubled, FollowOptions(interval=0.01)))
+    failing = FailingSource(world.changes(), 3)
+    running = Running(Following(world.sink, world.states, failing, FollowOptions(interval=0.01)))
     _until(lambda: world.names() == ["Book", "Lamp"])
     assert getattr(running.end(), "failures", None) == 3
     assert caplog.text.count("following failed and is retried in ") == 3
 
 
 def test_once_raises_what_fails(world: World) -> None:
-    following = Following(world.sink, world.states, Troubled(world.changes(), 1), FollowOptions(once=True))
+    following = Following(world.sink, world.states, FailingSource(world.changes(), 1), FollowOptions(once=True))
     with pytest.raises(CatalogueError, match="the disk is away"):
         following.run(threading.Event())
 

@@ -13,7 +13,7 @@ from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
 from indexer.jobs import unchanged
 from tests.support.catalogues import coupon, shop
-from tests.unit.indexer.commands.test_generations import Operator
+from tests.unit.indexer.commands.index_operator import Operator
 
 LAMP, BOOK, COAT = (shop(name, id=name.lower()) for name in ("Lamp", "Book", "Coat"))
 # As `make run` builds.

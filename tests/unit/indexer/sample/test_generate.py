@@ -34,21 +34,6 @@ KEYS: Final = {
 }
 RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
 COUNTRIES: Final = {country.alpha_2 for country in pycountry.countries} | {"XK"}
-IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-CODE: Final = re.compile(r"[A-Za-z0-9._+*%!#&$/@-]{1,64}")
-
-
-@pytest.fixture(scope="module")
-def sample() -> World:
-    return {
-        name: [json.loads(line) for line in (SHIPPED / f"{name}.ndjson").read_text("utf-8").splitlines()]
-        for name in KEYS
-    }
-
-
-@pytest.fixture(scope="module")
-def by_id(sample: World) -> Mapping[str, Line]:
-    return {shop["id"]: shop for shop in sample["shops"]}
 
 
 def test_the_shipped_files_are_what_the_generator_writes_byte_for_byte(tmp_path: Path) -> None:
@@ -87,17 +72,12 @@ def test_domains_are_unique_hosts_in_a_label_that_cannot_be_registered(sample: W
     assert [domain for domain in domains if not domain.endswith(".internal") and not RESERVED.search(domain)] == []
 
 
-def test_ids_slugs_codes_and_countries_have_the_format(sample: World) -> None:
-    ids = [record["id"] for name in ("shops", "coupons", "offers") for record in sample[name]]
+def test_categories_and_countries_are_of_the_kinds_that_tools_have_rules_for(sample: World) -> None:
     categories = [category for shop in sample["shops"] for category in shop["categories"]]
-    codes = [coupon["code"] for coupon in sample["coupons"]]
     named = {code for shop in sample["shops"] for code in shop["countries"]} - {"WORLDWIDE"}
     named |= {code for c in sample["coupons"] for code in c["countries"] + c["blocked_countries"]}
     named |= {code for statement in sample["shipping"] for code in statement["destinations"] or []}
     named |= {code for statement in sample["shipping"] for code in statement["excluded"]}
-    assert [text for text in ids if not IDENTIFIER.fullmatch(text)] == []
-    assert [category for category in categories if not re.fullmatch("[a-z0-9-]+", category["slug"])] == []
-    assert [code for code in codes if not CODE.fullmatch(code)] == []
     assert named - COUNTRIES == {"EU", "EEA", "DACH", "WORLDWIDE"}
     assert len({tuple(category.values()) for category in categories}) == len({c["slug"] for c in categories}) == 28
     assert all(1 <= len(shop["categories"]) <= 4 for shop in sample["shops"])

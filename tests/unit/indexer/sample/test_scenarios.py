@@ -1,16 +1,13 @@
 """The shipped sample holds every scenario that a tool has a rule for, at a shop that is public."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
 
-import indexer.sample
 from indexer.sample.coupons import SHARED_CODE
 from indexer.sample.featured import FEATURED
 from indexer.sample.named_shops import EDGE_CASES, LOOKALIKES
@@ -19,23 +16,8 @@ from indexer.sample.offers import INVALID_URLS
 Line = dict[str, Any]
 World = Mapping[str, Sequence[Line]]
 
-FILES: Final = ("shops", "coupons", "offers", "shipping", "trust", "affiliate_programs", "resource_accounts")
 MARKETS: Final = "DE AT CH FR GB US JP KR TH GR RU UA GE IL SA IN BR SE DK NO PL CZ TR XK"
 RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
-
-
-@pytest.fixture(scope="module")
-def sample() -> World:
-    folder = Path(indexer.sample.__file__).parent
-    return {
-        name: [json.loads(line) for line in (folder / f"{name}.ndjson").read_text("utf-8").splitlines()]
-        for name in FILES
-    }
-
-
-@pytest.fixture(scope="module")
-def by_id(sample: World) -> Mapping[str, Line]:
-    return {shop["id"]: shop for shop in sample["shops"]}
 
 
 NAMES: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -194,7 +176,7 @@ def test_the_featured_shops_are_in_several_countries_and_have_all_that_a_shop_ma
     assert [shops[domain]["countries"][0] for domain in FEATURED] == ["GB", "DE", "FR", "US", "JP"]
     for domain in FEATURED:
         shop = shops[domain]
-        of_shop = {name: [record for record in sample[name] if record.get("shop_id") == shop["id"]] for name in FILES}
+        of_shop = {name: [record for record in sample[name] if record.get("shop_id") == shop["id"]] for name in sample}
         assert (shop["visibility"], shop["popularity"] > 0.5) == ("public", True)
         assert len(of_shop["trust"]) == 7
         assert all(row["value"] and row["source"] and row["checked_at"] for row in of_shop["trust"])

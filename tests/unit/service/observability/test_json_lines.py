@@ -59,7 +59,7 @@ async def test_another_line_comes_behind_those_that_wait() -> None:
     assert written(stream) == ["first", "second", "third"]
 
 
-def test_without_an_event_loop_a_line_is_written_at_once() -> None:
+def test_without_an_event_loop_a_line_is_written_immediately() -> None:
     stream = io.StringIO()
     JsonStream(stream).call_lines(logging.INFO, "calls", [{"event": "first"}])
     assert written(stream) == ["first"]

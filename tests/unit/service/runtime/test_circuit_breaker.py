@@ -123,18 +123,12 @@ async def test_after_a_second_one_call_tries_and_the_others_do_not_wait_for_it()
     assert await world.call() == "open"
 
 
-async def test_a_probe_that_is_answered_closes_it() -> None:
+@pytest.mark.parametrize(("outcome", "end"), [(None, "answer"), (NoSuchThing(), "NoSuchThing")])
+async def test_a_probe_that_is_answered_or_refused_closes_it(outcome: Exception | None, end: str) -> None:
     world = await opened()
     world.clock.now += 1.0
-    assert [await world.call() for _ in range(3)] == ["answer"] * 3
-    assert world.states.recorded[-1] == ("part", "closed")
-
-
-async def test_a_probe_that_is_refused_closes_it_too_as_the_part_works() -> None:
-    world = await opened()
-    world.clock.now += 1.0
-    assert await world.call(NoSuchThing()) == "NoSuchThing"
-    assert not world.circuit.is_open
+    assert [await world.call(outcome) for _ in range(3)] == [end] * 3
+    assert (world.circuit.is_open, world.states.recorded[-1]) == (False, ("part", "closed"))
 
 
 async def test_what_failed_long_ago_is_forgotten() -> None:

@@ -69,7 +69,7 @@ async def test_only_so_many_requests_wait_outside() -> None:
     assert (meanwhile, gate.in_flight) == (before, 0)
 
 
-async def test_the_patience_of_a_request_is_for_all_its_stores_together() -> None:
+async def test_the_time_limit_of_a_request_is_for_all_its_stores_together() -> None:
     slow = asyncio.ensure_future(asyncio.sleep(5))
     alone = store_wait_budget()
     with bind_request(new_request_context("r1", 10.0)) as request:

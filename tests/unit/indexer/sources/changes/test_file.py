@@ -150,7 +150,7 @@ def test_half_written_lines_of_a_producer_that_crashed_cost_one_line(path: Path)
     )
 
 
-def test_a_line_beyond_a_mebibyte_is_refused_at_once_and_its_rest_passed_over_as_it_comes(path: Path) -> None:
+def test_a_line_beyond_a_mebibyte_is_refused_before_its_end_and_its_rest_passed_over_as_it_comes(path: Path) -> None:
     path.write_bytes(_delete("a") + b"x" * MAX_LINE)
     assert _read(path)[0] == [("1", "a")]
     _append(path, b"x")

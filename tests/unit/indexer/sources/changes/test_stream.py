@@ -16,7 +16,7 @@ from indexer.sources.changes.stream import ChangeStream
 from indexer.sources.lines import BEGINNING, MAX_LINE
 from indexer.sources.protocol import Change, ChangeSource, RefusedChange
 
-_PATIENCE = 20.0
+_BOUND_S = 20.0
 
 
 def _delete(key: str) -> bytes:
@@ -34,7 +34,7 @@ class Pipe:
 
     def until(self, done: Callable[[], bool], most: int = 100) -> tuple[list[Change], list[RefusedChange]]:
         """Read until something is so; what was read."""
-        changes, refused, deadline = list[Change](), list[RefusedChange](), time.monotonic() + _PATIENCE
+        changes, refused, deadline = list[Change](), list[RefusedChange](), time.monotonic() + _BOUND_S
         while not done() and time.monotonic() < deadline:
             batch = self.source.read(None, most)
             assert batch.position is None
@@ -47,7 +47,7 @@ class Pipe:
 
     def keys(self, count: int) -> list[str]:
         """Read that many changes; their keys."""
-        changes, deadline = list[Change](), time.monotonic() + _PATIENCE
+        changes, deadline = list[Change](), time.monotonic() + _BOUND_S
         while len(changes) < count and time.monotonic() < deadline:
             changes += self.source.read(None, 100).changes
             time.sleep(0.002)
@@ -86,7 +86,7 @@ def test_a_stream_ends_when_it_was_closed_and_everything_was_read_its_unfinished
     assert (last.changes, last.refused, last.position, last.more) == ((), (), None, False)
 
 
-def test_a_stream_without_anything_ends_at_once(pipe: Pipe) -> None:
+def test_a_stream_without_anything_ends(pipe: Pipe) -> None:
     pipe.producer.close()
     assert pipe.until(lambda: pipe.source.ended) == ([], [])
 
@@ -126,7 +126,7 @@ def test_a_producer_waits_while_no_reader_reads_and_loses_nothing(pipe: Pipe) ->
 
 def _steady(count: Callable[[], int]) -> int:
     """A count when it has stayed the same for half a second."""
-    deadline, last, since = time.monotonic() + _PATIENCE, -1, time.monotonic()
+    deadline, last, since = time.monotonic() + _BOUND_S, -1, time.monotonic()
     while time.monotonic() < deadline and time.monotonic() - since < 0.5:
         if count() != last:
             last, since = count(), time.monotonic()
@@ -140,7 +140,7 @@ def test_closing_ends_the_thread_and_the_descriptors_while_the_producer_goes_on(
     _steady(pipe.source._blocks.qsize)
     pipe.source.close()
     pipe.source.close()
-    blocked.join(_PATIENCE)
+    blocked.join(_BOUND_S)
     assert not blocked.is_alive()
     assert not pipe.source._reader.is_alive()
 
@@ -160,7 +160,7 @@ def test_a_stream_that_breaks_is_reported_after_the_changes_before_it() -> None:
         source = ChangeStream(stream, "terminal")
     os.write(follower, _delete("a"))
     os.close(follower)
-    source._reader.join(_PATIENCE)
+    source._reader.join(_BOUND_S)
     keys = [change.key for change in source.read(None, 5).changes]
     with pytest.raises(CatalogueError, match=r"terminal cannot be read: Input/output error"):
         source.read(None, 5)
@@ -185,5 +185,5 @@ def test_a_program_that_reads_its_standard_input_so_ends_cleanly_while_the_produ
         assert process.stderr is not None
         process.stdin.write(_delete("a"))
         process.stdin.flush()
-        assert process.wait(_PATIENCE) == 0
+        assert process.wait(_BOUND_S) == 0
         assert (process.stdout.read(), process.stderr.read()) == (b"stdin:1 a\n", b"")

@@ -76,6 +76,11 @@ async def well(seen: Node, reader: asyncio.StreamReader, writer: asyncio.StreamW
         writer.write(FINE)
 
 
+async def silent(seen: Node, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while await seen.request(reader):
+        pass
+
+
 def says(answer: bytes, *, then_ends: bool) -> Talk:
     async def talk(seen: Node, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await seen.request(reader):
@@ -126,10 +131,6 @@ async def test_a_connection_that_ends_at_the_next_request_costs_no_answer() -> N
 
 @pytest.mark.rule("E3")
 async def test_a_request_that_is_given_up_ends_its_connection() -> None:
-    async def silent(seen: Node, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while await seen.request(reader):
-            pass
-
     async with node(silent) as (seen, connection):
         asked = asyncio.create_task(connection.perform_request("POST", "/", body=b"{}"))
         await until(lambda: len(seen.heads) == 1)
@@ -141,10 +142,6 @@ async def test_a_request_that_is_given_up_ends_its_connection() -> None:
 
 @pytest.mark.rule("E3")
 async def test_a_node_that_does_not_answer_is_a_failure_in_time_and_its_connection_ends() -> None:
-    async def silent(seen: Node, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while await seen.request(reader):
-            pass
-
     async with node(silent) as (seen, connection):
         with pytest.raises(ConnectionTimeout):
             await connection.perform_request("GET", "/", timeout=0.05)
