@@ -142,10 +142,12 @@ def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(workers: tup
     assert run.returncode == 0
 
 
-def test_workers_run_nothing_where_a_required_part_is_absent(tmp_path: Path) -> None:
-    run = run_without_parts(tmp_path, "--require-real", "-n", "2")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_nothing_runs_where_a_required_part_is_absent(workers: tuple[str, ...], tmp_path: Path) -> None:
+    run = run_without_parts(tmp_path, "--require-real", *workers)
 
-    assert "NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set" in run.stdout
+    missing = "NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set"
+    assert (missing in run.stdout) if workers else (f"--require-real: {missing}" in run.stderr)
     assert "passed" not in run.stdout
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
 
@@ -156,14 +158,6 @@ def test_a_stage_leaves_the_tests_of_the_other_one_out(stage: str, code: int, tm
 
     assert run.returncode == code
     assert ("1 passed" in run.stdout) is (stage == "parallel")
-
-
-def test_require_real_fails_before_anything_runs(tmp_path: Path) -> None:
-    run = run_without_parts(tmp_path, "--require-real")
-
-    assert "--require-real: NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set" in run.stderr
-    assert "passed" not in run.stdout
-    assert run.returncode == pytest.ExitCode.USAGE_ERROR
 
 
 def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path) -> None:

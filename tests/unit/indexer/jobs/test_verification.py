@@ -57,15 +57,11 @@ class DefectiveWriter(MemoryWriter):
         self._defective.discarded.append(self._name)
 
 
-def _loses_a_shop(kind: str, given: list[object]) -> list[object]:
-    return given[:-1] if kind == "shops" else given
+def _loses_one(of: str) -> Defect:
+    return lambda kind, given: given[1:] if kind == of else given
 
 
-def _loses_a_category(kind: str, given: list[object]) -> list[object]:
-    return given[1:] if kind == "categories" else given
-
-
-def _keeps_one_too_many(kind: str, given: list[object]) -> list[object]:
+def _adds_one(kind: str, given: list[object]) -> list[object]:
     return [*given, given[0]] if kind == "shops" else given
 
 
@@ -76,28 +72,20 @@ def _alters_a_name(kind: str, given: list[object]) -> list[object]:
     return given
 
 
-def _holds_a_hidden_shop(kind: str, given: list[object]) -> list[object]:
-    # In the position of a shop that the sample passes over, so that counts and sample are right.
-    match given:
-        case [first, ShopDocument() as second, *others] if kind == "shops":
-            return [first, replace(second, id=HIDDEN), *others]
-    return given
+def _holds_a_hidden_one(of: str) -> Defect:
+    def defect(kind: str, given: list[object]) -> list[object]:
+        # In the position of a document that the sample passes over, so that counts and sample are right.
+        match given:
+            case [first, (ShopDocument() | CouponDocument()) as second, *others] if kind == of:
+                return [first, replace(second, id=HIDDEN), *others]
+        return given
 
-
-def _loses_one(of: str) -> Defect:
-    return lambda kind, given: given[1:] if kind == of else given
+    return defect
 
 
 def _alters_the_coupons(kind: str, given: list[object]) -> list[object]:
     del kind
     return [replace(found, view={}) if isinstance(found, CouponDocument) else found for found in given]
-
-
-def _holds_a_coupon_of_a_hidden_shop(kind: str, given: list[object]) -> list[object]:
-    match given:
-        case [first, CouponDocument() as second, *others] if kind == "coupons":
-            return [first, replace(second, id=HIDDEN), *others]
-    return given
 
 
 def _catalogue(folder: Path) -> Path:
@@ -114,16 +102,16 @@ def _catalogue(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("defect", "message"),
     [
-        (_loses_a_shop, "holds 399 shops, 400 were written"),
-        (_loses_a_category, "holds 0 categories, 1 were written"),
-        (_keeps_one_too_many, "holds 401 shops, 400 were written"),
+        (_loses_one("shops"), "holds 399 shops, 400 were written"),
+        (_loses_one("categories"), "holds 0 categories, 1 were written"),
+        (_adds_one, "holds 401 shops, 400 were written"),
         (_alters_a_name, "shops read back from the new generation differ from what was written"),
-        (_holds_a_hidden_shop, "the new generation holds shops that may not be public"),
+        (_holds_a_hidden_one("shops"), "the new generation holds shops that may not be public"),
         (_loses_one("coupons"), "holds 399 coupons, 400 were written"),
         (_loses_one("offers"), "holds 0 offers, 1 were written"),
         (_loses_one("facts"), "holds 399 facts, 400 were written"),
         (_alters_the_coupons, "coupons read back from the new generation differ from what was written"),
-        (_holds_a_coupon_of_a_hidden_shop, "the new generation holds coupons that may not be public"),
+        (_holds_a_hidden_one("coupons"), "the new generation holds coupons that may not be public"),
     ],
 )
 def test_a_generation_that_is_not_what_was_written_is_never_published(
@@ -139,7 +127,7 @@ def test_a_generation_that_is_not_what_was_written_is_never_published(
 
 @pytest.mark.rule("G1.verified", "V1.silent")
 def test_messages_about_a_hidden_shop_do_not_name_it(tmp_path: Path) -> None:
-    sink = DefectiveSink(_holds_a_hidden_shop)
+    sink = DefectiveSink(_holds_a_hidden_one("shops"))
     sink.break_down()
     with pytest.raises(SinkError) as error:
         build_into(sink, _catalogue(tmp_path))
