@@ -11,12 +11,11 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import psycopg
 
-from tests.support.real.process import ProcessError, ServerProcess, free_ports
+from tests.support.real.process import ProcessError, ServerProcess, Startable, free_ports
 
 START_BOUND_S: Final = 30.0
 _ANSWER_BOUND_S: Final = 2
@@ -45,7 +44,7 @@ def find_postgres_programs(environment: Mapping[str, str]) -> Path | None:
     return max(versions, key=lambda folder: int(folder.parent.name.partition(".")[0]), default=None)
 
 
-class PostgresServer:
+class PostgresServer(Startable):
     """One PostgreSQL; as a context it is made, started, answers, and is stopped and removed at the end."""
 
     def __init__(self, programs: Path) -> None:
@@ -112,13 +111,6 @@ class PostgresServer:
         )
         if made.returncode != 0:
             raise ProcessError(f"initdb failed:\n{made.stdout}{made.stderr}")
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
 
 def _unprivileged() -> pwd.struct_passwd:

@@ -8,10 +8,12 @@ import signal
 import socket
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 STOP_BOUND_S: Final = 30.0
 _POLL_S: Final = 0.1
@@ -24,11 +26,34 @@ class ProcessError(Exception):
 
 def free_ports(count: int) -> tuple[int, ...]:
     """Returns that many different loopback ports that nothing listens on."""
-    with ExitStack() as held:  # all held at once, so that they differ
+    with ExitStack() as held:  # all held together, so that they differ
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return tuple(one.getsockname()[1] for one in sockets)
+
+
+class Startable(ABC):
+    """What runs from `start` to `stop`; as a context it runs within, and is stopped at the end."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Starts it and waits until it is usable.
+
+        Raises:
+            ProcessError: it is not.
+        """
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stops it; does nothing when it does not run."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
 
 
 class ServerProcess:
@@ -38,7 +63,7 @@ class ServerProcess:
     """
 
     def __init__(self, title: str, command: Sequence[str], log: Path) -> None:
-        """Keeps what starts it; nothing runs yet. `log` is appended to by every start."""
+        """Stores what starts it; nothing runs yet. `log` is appended to by every start."""
         self.title = title
         self.log = log
         self._command = tuple(command)
@@ -108,12 +133,12 @@ class ServerProcess:
         self._reap()
 
     def kill(self) -> None:
-        """Ends it at once, as a power cut would (SIGKILL)."""
+        """Kills it, as a power cut would (SIGKILL)."""
         self.signal(signal.SIGKILL)
         self._reap()
 
     def pause(self) -> None:
-        """Freezes it (SIGSTOP): its port still takes connections, nobody answers them."""
+        """Freezes it (SIGSTOP): its port still takes connections, which are not answered."""
         os.kill(self.pid, signal.SIGSTOP)
         os.waitpid(self.pid, os.WUNTRACED)  # until its last thread has stopped, or it may still answer
 
@@ -121,7 +146,7 @@ class ServerProcess:
         """Lets a paused process go on (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
-    def forsake(self) -> None:
+    def close_stdin(self) -> None:
         """Ends its standard input, as our own death would, and waits for it to follow.
 
         Raises:

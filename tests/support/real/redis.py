@@ -1,15 +1,14 @@
 """Starts a real Redis as a process on loopback.
 
-It keeps its port and its folder for its whole life, and it ends when we do.
+It has the same port and folder for its whole life, and it ends when we do.
 """
 
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from tests.support.real.process import ServerProcess, free_ports
+from tests.support.real.process import ServerProcess, Startable, free_ports
 
 START_BOUND_S: Final = 20.0
 _ANSWER_BOUND_S: Final = 2.0
@@ -24,15 +23,15 @@ def redis_process(title: str, command: Sequence[str], folder: Path) -> ServerPro
     return ServerProcess(title, ["sh", "-c", _END_WITH_INPUT, "sh", *command], folder / "redis.log")
 
 
-class RedisServer:
+class RedisServer(Startable):
     """One Redis; as a context it is started, answers, and is stopped at the end."""
 
     def __init__(self, program: str, folder: Path, *, appendonly: bool = False, options: Sequence[str] = ()) -> None:
-        """Chooses a port and keeps the command; nothing runs yet.
+        """Chooses a port and stores the command; nothing runs yet.
 
         Args:
             program: the path of `redis-server`.
-            folder: where it keeps its log, and its data where it has any.
+            folder: where its log is, and its data where it has any.
             appendonly: whether its data outlives a restart; else it lives in memory alone.
             options: more of its command line, such as `--maxmemory 10mb`, a word each.
         """
@@ -67,7 +66,7 @@ class RedisServer:
         self.process.stop()
 
     def kill(self) -> None:
-        """Ends it at once (SIGKILL)."""
+        """Kills it (SIGKILL)."""
         self.process.kill()
 
     def answers(self) -> bool:
@@ -78,10 +77,3 @@ class RedisServer:
                 return connection.recv(16) == b"+PONG\r\n"
         except OSError:
             return False
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()

@@ -1,4 +1,4 @@
-"""Several Redis servers that belong together, as processes on loopback: a master with sentinels, a cluster.
+"""Groups of Redis servers, as processes on loopback: a master with sentinels, a cluster.
 
 They fail over within a second or two, where servers of an operator would wait longer before they act.
 """
@@ -8,10 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from tests.support.real.process import ProcessError, free_ports
+from tests.support.real.process import ProcessError, Startable, free_ports
 from tests.support.real.redis import RedisServer, redis_process
 
 MASTER_NAME: Final = "shops"
@@ -24,7 +23,7 @@ _REPLICA_OFFSET: Final = re.compile(r"^slave\d+:.*\boffset=(\d+)", re.MULTILINE)
 
 
 def told(port: int, *command: str) -> str:
-    """What redis-cli prints; an empty text when nobody answers."""
+    """What redis-cli prints; an empty text without an answer."""
     done = subprocess.run(
         ["redis-cli", "-h", _LOOPBACK, "-p", str(port), *command],
         capture_output=True,
@@ -39,20 +38,20 @@ def wait_until(server: RedisServer, command: Sequence[str], sign: str) -> None:
     """Waits until an answer has a sign in it.
 
     Raises:
-        ProcessError: it died, or has not told it within `_AGREED_BOUND_S`.
+        ProcessError: it died, or has not answered so within `_AGREED_BOUND_S`.
     """
-    what = f"telling {sign} when asked {' '.join(command)}"
+    what = f"answering {sign} when asked {' '.join(command)}"
     server.process.wait_for(lambda: sign in told(server.port, *command), what, _AGREED_BOUND_S)
 
 
 def wait_until_replicated(master: RedisServer) -> None:
-    """Waits until a replica told its master that it has all that was written until now.
+    """Waits until a replica has reported to its master that it has all that was written until now.
 
     `WAIT` does not serve: it waits for what its own connection wrote, and one of redis-cli has written nothing. A
-    replica that just became one gets nothing until it first told how far it is, up to a second later.
+    replica that just became one gets nothing until it has first reported its offset, up to a second later.
 
     Raises:
-        ProcessError: it dies meanwhile, or no replica tells so within `_AGREED_BOUND_S`.
+        ProcessError: it dies meanwhile, or no replica reports so within `_AGREED_BOUND_S`.
     """
 
     def offsets(kind: re.Pattern[str]) -> list[int]:
@@ -66,7 +65,7 @@ class SentinelServer(RedisServer):
     """One sentinel, that watches a master which runs already."""
 
     def __init__(self, program: str, folder: Path, master: RedisServer, quorum: int) -> None:
-        """Writes its configuration, which it keeps rewriting; nothing runs yet."""
+        """Writes its configuration, which it rewrites; nothing runs yet."""
         super().__init__(program, folder)
         folder.mkdir(parents=True)
         lines = [
@@ -83,7 +82,7 @@ class SentinelServer(RedisServer):
         self.process = redis_process(f"the sentinel at port {self.port}", command, folder)
 
 
-class SentinelsOfRedis:
+class SentinelsOfRedis(Startable):
     """A master, a replica that follows it, and three sentinels; as a context they run, and know each other."""
 
     def __init__(self, program: str, folder: Path) -> None:
@@ -97,7 +96,7 @@ class SentinelsOfRedis:
         self.addresses = tuple(f"{_LOOPBACK}:{sentinel.port}" for sentinel in self.sentinels)
         self._running = ExitStack()
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         with ExitStack() as starting:
             for server in (self.master, self.replica, *self.sentinels):
                 starting.enter_context(server)
@@ -106,13 +105,12 @@ class SentinelsOfRedis:
                 wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-other-sentinels\n2")
                 wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-slaves\n1")
             self._running = starting.pop_all()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def stop(self) -> None:
         self._running.close()
 
 
-class ClusterOfRedis:
+class ClusterOfRedis(Startable):
     """Three masters that share the slots, each with a replica or without; as a context they run, and agree."""
 
     def __init__(self, program: str, folder: Path, *, replicas: int = 0, options: Sequence[str] = ()) -> None:
@@ -133,9 +131,9 @@ class ClusterOfRedis:
             if "master" in flags and any(first <= slot <= last for first, last in spans):
                 port = int(address.split("@")[0].rpartition(":")[2])
                 return next(node for node in self.nodes if node.port == port)
-        raise ProcessError(f"nobody owns slot {slot}")
+        raise ProcessError(f"no server owns slot {slot}")
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         with ExitStack() as starting:
             for node in self.nodes:
                 starting.enter_context(node)
@@ -148,9 +146,8 @@ class ClusterOfRedis:
                     sign = "master_link_status:up" if follows else "state=online"
                     wait_until(node, ("INFO", "replication"), sign)
             self._running = starting.pop_all()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def stop(self) -> None:
         self._running.close()
 
     def _node(self, folder: Path, bus: int, options: Sequence[str]) -> RedisServer:

@@ -46,7 +46,7 @@ def make_jdk(home: Path, version: str, *programs: str) -> None:
         (home / "bin" / program).touch(mode=0o755)
 
 
-def test_the_newest_jdk_of_all_places_is_chosen(tmp_path: Path) -> None:
+def test_the_newest_jdk_of_all_locations_is_chosen(tmp_path: Path) -> None:
     make_jdk(tmp_path / "stated", "21.0.11")
     make_jdk(tmp_path / "on-path", "21.0.9")
     make_jdk(tmp_path / "roots" / "newest", "25")
@@ -104,7 +104,7 @@ def test_development_data_is_a_folder_that_exists(tmp_path: Path) -> None:
     )
 
 
-def run_where_nothing_is(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def run_without_parts(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Runs pytest on `SEVEN_TESTS` with no programs on the PATH, no Docker engine and no earlier build."""
     tests = tmp_path / "test_seven.py"
     tests.write_text(SEVEN_TESTS)
@@ -116,13 +116,15 @@ def run_where_nothing_is(tmp_path: Path, *options: str) -> subprocess.CompletedP
         "DOCKER_HOST": "tcp://127.0.0.1:1",
         "SHOP_DIRECTORY_DEV_DATA": f"{tmp_path}/none",
     }
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", "pyproject.toml", *options, str(tests)]
+    # Without the fixtures of tests/conftest.py, which no test here needs: they load the compiled code.
+    plugins = ("-p", "tests.support.real.plugin", "-p", "tests.stages")
+    command = [sys.executable, "-m", "pytest", *plugins, "-c", "pyproject.toml", *options, str(tests)]
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
 def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(workers: tuple[str, ...], tmp_path: Path) -> None:
-    run = run_where_nothing_is(tmp_path, *workers)
+    run = run_without_parts(tmp_path, *workers)
 
     lines = [line for line in run.stdout.splitlines() if line.startswith("NOT RUN")]
     assert [line.split(":")[1].strip() for line in lines] == [
@@ -140,32 +142,26 @@ def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(workers: tup
     assert run.returncode == 0
 
 
-def test_workers_run_nothing_where_a_required_part_is_absent(tmp_path: Path) -> None:
-    run = run_where_nothing_is(tmp_path, "--require-real", "-n", "2")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_nothing_runs_where_a_required_part_is_absent(workers: tuple[str, ...], tmp_path: Path) -> None:
+    run = run_without_parts(tmp_path, "--require-real", *workers)
 
-    assert "NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set" in run.stdout
+    missing = "NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set"
+    assert (missing in run.stdout) if workers else (f"--require-real: {missing}" in run.stderr)
     assert "passed" not in run.stdout
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
 
 
 @pytest.mark.parametrize(("stage", "code"), [("parallel", 0), ("serial", pytest.ExitCode.NO_TESTS_COLLECTED)])
 def test_a_stage_leaves_the_tests_of_the_other_one_out(stage: str, code: int, tmp_path: Path) -> None:
-    run = run_where_nothing_is(tmp_path, "--stage", stage, "-k", "test_plain")
+    run = run_without_parts(tmp_path, "--stage", stage, "-k", "test_plain")
 
     assert run.returncode == code
     assert ("1 passed" in run.stdout) is (stage == "parallel")
 
 
-def test_require_real_fails_before_anything_runs(tmp_path: Path) -> None:
-    run = run_where_nothing_is(tmp_path, "--require-real")
-
-    assert "--require-real: NOT RUN: 2 test(s) that need a real OpenSearch: OPENSEARCH_URL is not set" in run.stderr
-    assert "passed" not in run.stdout
-    assert run.returncode == pytest.ExitCode.USAGE_ERROR
-
-
 def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path) -> None:
-    run = run_where_nothing_is(tmp_path, "--require-real", "-k", "test_plain")
+    run = run_without_parts(tmp_path, "--require-real", "-k", "test_plain")
 
     assert "1 passed, 6 deselected" in run.stdout
     assert run.returncode == 0
@@ -173,7 +169,7 @@ def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.opensearch
-def test_a_node_keeps_its_address_and_data_when_it_is_stopped_or_killed(opensearch_node: NodeFactory) -> None:
+def test_a_node_has_the_same_address_and_data_after_it_was_stopped_or_killed(opensearch_node: NodeFactory) -> None:
     node = opensearch_node()
     node.start()
     client = OpenSearch(node.url, timeout=5, max_retries=0)
@@ -203,7 +199,7 @@ def test_a_paused_node_is_silent_and_one_whose_owner_dies_follows(opensearch_nod
     node.resume()
     node.wait_until_green(bound_s=20)
 
-    node.process.forsake()
+    node.process.close_stdin()
 
     assert not node.process.running
 

@@ -1,6 +1,7 @@
 """Folding: each step of the rule by itself, and what holds for every text there is."""
 
 from itertools import pairwise
+from typing import Final
 from unicodedata import normalize
 
 import pytest
@@ -42,77 +43,48 @@ def test_an_apostrophe_that_only_a_compatibility_form_brings_is_dropped_too() ->
         "\ufff0", "\U000e0100", "\U000e0fff",
     ],
 )  # fmt: skip
-def test_what_nobody_sees_is_dropped_and_leaves_no_space(mark: str) -> None:
+def test_invisible_characters_are_dropped_and_leave_no_space(mark: str) -> None:
     assert fold(f"Mar{mark}ks{mark}") == "marks"
 
 
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [
-        ("ＡＢＣ", "abc"),
-        ("ﬁne", "fine"),
-        ("Ⅳ", "iv"),
-        ("½", "1 2"),
-        ("①", "1"),
-        ("™", "tm"),
-        ("ﾊﾟﾝ", "パン"),
+FOLDED: Final = {
+    "compatibility forms become what they stand for": [
+        ("ＡＢＣ", "abc"), ("ﬁne", "fine"), ("Ⅳ", "iv"), ("½", "1 2"), ("①", "1"), ("™", "tm"), ("ﾊﾟﾝ", "パン"),
     ],
-)
-def test_compatibility_forms_become_what_they_stand_for(text: str, folded: str) -> None:
-    assert fold(text) == folded
-
-
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [("MARKS", "marks"), ("ΣΟΦΟΣ", "σοφοσ"), ("σοφος", "σοφοσ"), ("ſ", "s"), ("İstanbul", "istanbul"), ("ẞ", "ss")],
-)
-def test_case_is_folded_and_not_only_lowered(text: str, folded: str) -> None:
-    assert fold(text) == folded
-
-
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [("Müller", "muller"), ("Mu\u0308ller", "muller"), ("naïve Zoë", "naive zoe"), ("Ёлка", "елка"), ("Ňů", "nu")],
-)
-def test_marks_on_latin_greek_and_cyrillic_letters_go(text: str, folded: str) -> None:
-    assert fold(text) == folded
-
-
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize("text", ["パン", "ガス", "ร้านดาว", "दीपक", "कि", "שָׁלוֹם"])
-def test_marks_that_make_another_sound_stay_in_kana_thai_and_indic_scripts(text: str) -> None:
-    assert fold(text) == text
-
-
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [
+    "case is folded and not only lowered": [
+        ("MARKS", "marks"), ("ΣΟΦΟΣ", "σοφοσ"), ("σοφος", "σοφοσ"), ("ſ", "s"), ("İstanbul", "istanbul"), ("ẞ", "ss"),
+    ],
+    "marks on Latin, Greek and Cyrillic letters go": [
+        ("Müller", "muller"), ("Mu\u0308ller", "muller"), ("naïve Zoë", "naive zoe"), ("Ёлка", "елка"), ("Ňů", "nu"),
+    ],
+    "marks that make another sound stay in kana, Thai and Indic scripts": [
+        (text, text) for text in ("パン", "ガス", "ร้านดาว", "दीपक", "कि", "שָׁלוֹם")
+    ],
+    "Arabic and Persian spellings of one word are one": [
         ("مُحَمَّد", "محمد"), ("جــميل", "جميل"), ("رحمٰن", "رحمن"), ("أحمد إيمان آمنة", "احمد ايمان امنه"),
         ("ٱلله", "الله"), ("مؤسسة", "موسسه"), ("شئ", "شي"), ("على", "علي"), ("علی", "علي"), ("کتاب", "كتاب"),
         ("ﻣﺘﺠﺮ", "متجر"), ("می\u200cروم", "ميروم"),
     ],
-)  # fmt: skip
-def test_arabic_and_persian_spellings_of_one_word_are_one(text: str, folded: str) -> None:
-    assert fold(text) == folded
+    "hiragana is katakana": [
+        ("みどり", "ミドリ"), ("がぱゔ", "ガパヴ"), ("ゝゞ", "ヽヾ"), ("か\u3099", "ガ"),
+        ("らーめん", "ラーメン"), ("ゟ", "ヨリ"),
+    ],
+    "Latin letters that do not decompose have a usual spelling": [
+        ("ß", "ss"), ("Æ", "ae"), ("Œ", "oe"), ("Ø", "o"), ("Ł", "l"), ("Đ", "d"), ("Ð", "d"), ("Þ", "th"),
+        ("ı", "i"), ("ȷ", "j"), ("Ħ", "h"), ("Ŧ", "t"), ("Ŋ", "n"), ("ĸ", "k"), ("ƒ", "f"), ("Ə", "e"), ("Ɔ", "o"),
+    ],
+    "every run of anything else is one space, and none is left outside": [
+        ("Marks & Spencer", "marks spencer"), ("a--b__c\t\n d", "a b c d"), ("[K+K]", "k k"), ("1 € 2", "1 2"),
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.rule("X1")
 @pytest.mark.parametrize(
     ("text", "folded"),
-    [
-        ("みどり", "ミドリ"),
-        ("がぱゔ", "ガパヴ"),
-        ("ゝゞ", "ヽヾ"),
-        ("か\u3099", "ガ"),
-        ("らーめん", "ラーメン"),
-        ("ゟ", "ヨリ"),
-    ],
+    [pytest.param(*case, id=f"{rule}: {case[0]}") for rule, cases in FOLDED.items() for case in cases],
 )
-def test_hiragana_is_katakana(text: str, folded: str) -> None:
+def test_each_step_of_folding_does_what_it_says(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 
@@ -144,33 +116,12 @@ def test_by_script_only_kana_and_hangul_are_what_they_were(text: str, folded: st
     assert fold_by_script(text) == folded
 
 
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize(
-    ("letter", "folded"),
-    [
-        ("ß", "ss"), ("Æ", "ae"), ("Œ", "oe"), ("Ø", "o"), ("Ł", "l"), ("Đ", "d"), ("Ð", "d"), ("Þ", "th"),
-        ("ı", "i"), ("ȷ", "j"), ("Ħ", "h"), ("Ŧ", "t"), ("Ŋ", "n"), ("ĸ", "k"), ("ƒ", "f"), ("Ə", "e"), ("Ɔ", "o"),
-    ],
-)  # fmt: skip
-def test_latin_letters_that_do_not_decompose_have_a_usual_spelling(letter: str, folded: str) -> None:
-    assert fold(letter) == folded
-
-
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [("Marks & Spencer", "marks spencer"), ("a--b__c\t\n d", "a b c d"), ("[K+K]", "k k"), ("1 € 2", "1 2")],
-)
-def test_every_run_of_anything_else_is_one_space_and_none_is_left_outside(text: str, folded: str) -> None:
-    assert fold(text) == folded
-
-
 @pytest.mark.rule("X1.last_form")
 @pytest.mark.parametrize(
     ("text", "folded"),
     [(" ??? ", "???"), ("’", "’"), ("\u200b!!!", "!!!"), ("❤\ufe0f", "❤"), ("?！", "?！"), ("´", "´"), ("Ɐ?", "ɐ")],
 )
-def test_text_without_letters_keeps_itself_trimmed(text: str, folded: str) -> None:
+def test_text_without_letters_is_only_trimmed(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 

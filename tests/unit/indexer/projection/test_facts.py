@@ -1,0 +1,109 @@
+"""Projection of shipping and trust: what is stated, what is present, and what is a gap (A7, A8)."""
+
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.documents import TRUST_KINDS, FactsDocument
+from indexer.projection.facts import project_facts
+from indexer.records.related import ShippingRecord, TrustRecord
+from indexer.records.shop import ShopRecord
+from tests.support.catalogues import shipping, shop, trust
+
+NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1"))
+REFS: Final = ("s1", "nord.internal")
+TIME: Final = "2031-05-06T07:08:09Z"
+
+
+def _facts(*rows: dict[str, Any], shipped: dict[str, Any] | None = None) -> FactsDocument:
+    statement = None if shipped is None else ShippingRecord.model_validate(shipped)
+    return project_facts(NORD, statement, tuple(map(TrustRecord.model_validate, rows)))
+
+
+@pytest.mark.rule("A7", "A8", "A13")
+def test_a_shop_of_which_nothing_was_collected_has_its_document_and_no_way_to_trust() -> None:
+    assert _facts() == FactsDocument(
+        id="s1",
+        rank="s1",
+        refs=REFS,
+        trusted_refs=(),
+        shop={"id": "s1", "domain": "nord.internal"},
+        shipping=None,
+        signals=(),
+        pipeline_gaps=(),
+    )
+
+
+@pytest.mark.rule("A7", "I26")
+def test_a_shipping_statement_is_carried_as_it_is_stated() -> None:
+    stated = _facts(
+        shipped=shipping(
+            "s1",
+            destinations=["EU", "CH", "EU"],
+            excluded=["XK"],
+            destinations_exhaustive=True,
+            delivery_time={"min_days": 2, "max_days": 4, "as_stated": "2 to 4 days"},
+            free_shipping_threshold={"amount": "49.00", "currency": "EUR"},
+            checked_at="2031-05-06T09:08:09+02:00",
+            source="policy_page",
+        )
+    ).shipping
+    assert stated == {
+        "destinations": ["EU", "CH"],
+        "excluded": ["XK"],
+        "destinations_exhaustive": True,
+        "delivery_time": {"min_days": 2, "max_days": 4, "as_stated": "2 to 4 days"},
+        "free_shipping_threshold": {"amount": "49.00", "currency": "EUR"},
+        "checked_at": TIME,
+        "source": "policy_page",
+    }
+
+
+@pytest.mark.rule("A7", "A13")
+def test_a_statement_that_says_nothing_is_all_null_and_not_complete() -> None:
+    assert _facts(shipped=shipping("s1")).shipping == {
+        "destinations": None,
+        "excluded": [],
+        "destinations_exhaustive": False,
+        "delivery_time": None,
+        "free_shipping_threshold": None,
+        "checked_at": None,
+        "source": None,
+    }
+    assert (_facts(shipped=shipping("s1", destinations=[])).shipping or {})["destinations"] == []
+
+
+@pytest.mark.rule("A8", "M11.other_lists", "I30")
+def test_present_signals_are_in_the_one_order_whatever_the_order_of_the_rows() -> None:
+    document = _facts(*(trust("s1", kind, kind.upper()) for kind in reversed(TRUST_KINDS)))
+    assert document.signals == tuple(
+        {"kind": kind, "value": kind.upper(), "source": "test", "checked_at": TIME} for kind in TRUST_KINDS
+    )
+    assert (document.trusted_refs, document.pipeline_gaps) == (REFS, ())
+
+
+@pytest.mark.rule("A8", "I30", "I34")
+@pytest.mark.parametrize(
+    ("fields", "present", "gap"),
+    [
+        ({"value": "R"}, True, False),
+        ({"value": ["card", "invoice"]}, True, False),
+        ({"value": None}, False, True),
+        ({"value": ""}, False, True),
+        ({"value": []}, False, True),
+        ({"value": "R", "source": None}, False, False),
+        ({"value": "R", "source": ""}, False, False),
+        ({"value": "R", "checked_at": None}, False, False),
+        ({"value": None, "source": None}, False, False),
+    ],
+)
+def test_a_row_is_a_signal_a_gap_or_nothing(
+    fields: dict[str, Any],
+    present: bool,  # noqa: FBT001 - a parameter
+    gap: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    document = _facts({**trust("s1", "registrar"), **fields})
+    signal = {"kind": "registrar", "value": fields["value"], "source": "test", "checked_at": TIME}
+    assert document.signals == ((signal,) if present else ())
+    assert document.pipeline_gaps == (("registrar",) if gap else ())
+    assert document.trusted_refs == (REFS if present else ())

@@ -1,0 +1,210 @@
+"""The shipped sample holds every scenario that a tool has a rule for, at a shop that is public."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+
+from indexer.sample.coupons import SHARED_CODE
+from indexer.sample.featured import FEATURED
+from indexer.sample.named_shops import EDGE_CASES, LOOKALIKES
+from indexer.sample.offers import INVALID_URLS
+
+Line = dict[str, Any]
+World = Mapping[str, Sequence[Line]]
+
+MARKETS: Final = "DE AT CH FR GB US JP KR TH GR RU UA GE IL SA IN BR SE DK NO PL CZ TR XK"
+RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
+
+
+NAMES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "umlaut": lambda name: "ü" in name,
+    "straight apostrophe": lambda name: "'" in name,
+    "curly apostrophe": lambda name: "’" in name,
+    "ampersand": lambda name: "&" in name,
+    "plus": lambda name: "+" in name,
+    "one character": lambda name: len(name) == 1 and name.isalpha(),
+    "digits only": lambda name: name == "1208",
+    "punctuation only": lambda name: name == "!!!",
+    "ends like a domain": lambda name: name.endswith(".internal"),
+    "brackets": lambda name: name.endswith("]"),
+    "seventy characters": lambda name: len(name) == 70,
+    "two scripts": lambda name: bool(re.search("[A-Za-z]", name) and re.search("[\u3040-\u9fff]", name)),
+    "zero-width non-joiner": lambda name: "\u200c" in name,
+    "zero-width joiner": lambda name: "\u200d" in name,
+    "Greek": lambda name: "Ελαιώνας" in name,
+    "Thai": lambda name: "ดาวเหนือ" in name,
+    "Hebrew": lambda name: "הגפן" in name,
+    "Devanagari": lambda name: "दीपक" in name,
+}
+
+SHOPS: Final[Mapping[str, Callable[[Line], bool]]] = {
+    "whole world": lambda shop: shop["countries"] == ["WORLDWIDE"],
+    "no stated market": lambda shop: shop["countries"] == [],
+    "five markets": lambda shop: len(shop["countries"]) == 5,
+    "four categories": lambda shop: len(shop["categories"]) == 4,
+    "unknown popularity": lambda shop: shop["popularity"] is None,
+    "popularity nought": lambda shop: shop["popularity"] == 0,
+    "popular": lambda shop: (shop["popularity"] or 0) > 0.9,
+    "checkout host": lambda shop: bool(shop["checkout_hosts"]),
+    "alias": lambda shop: bool(shop["aliases"]),
+    "sub-domain": lambda shop: shop["domain"].count(".") > 1,
+    "IDN": lambda shop: "xn--" in shop["domain"],
+    "reserved test domain": lambda shop: bool(RESERVED.search(shop["domain"])),
+}
+
+COUPONS: Final[Mapping[str, Callable[[Line], bool]]] = {
+    **{
+        kind: lambda coupon, kind=kind: (coupon["discount"] or {}).get("kind") == kind  # type: ignore[misc]
+        for kind in ("percent", "amount", "free_shipping", "other")
+    },
+    "unstated discount": lambda coupon: coupon["discount"] is None,
+    "minimum order": lambda coupon: coupon["min_order"] is not None,
+    "stated countries": lambda coupon: bool(coupon["countries"]),
+    "open-ended": lambda coupon: coupon["valid_until"] is None,
+    "bare date": lambda coupon: coupon["valid_until"] == "2035-12-31",
+    "expired": lambda coupon: (coupon["valid_until"] or "").startswith("2024"),
+    "not yet valid": lambda coupon: (coupon["valid_from"] or "").startswith("2035"),
+    **{
+        f"blocked on {channel}": lambda coupon, channel=channel: channel in coupon["blocked_channels"]  # type: ignore[misc]
+        for channel in ("rest", "mcp", "stdio")
+    },
+    "blocked in a country": lambda coupon: bool(coupon["blocked_countries"]),
+}
+
+FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
+    "offer without price": ("offers", lambda offer: offer["price"] is None),
+    "offer without availability": ("offers", lambda offer: offer["availability"] is None),
+    "offer in yen": ("offers", lambda offer: (offer["price"] or {}).get("currency") == "JPY"),
+    "complete list of destinations": ("shipping", lambda said: said["destinations_exhaustive"]),
+    "no stated destination": ("shipping", lambda said: said["destinations"] is None),
+    "exclusion": ("shipping", lambda said: bool(said["excluded"])),
+    "no delivery time": ("shipping", lambda said: said["delivery_time"] is None),
+    "free shipping from": ("shipping", lambda said: said["free_shipping_threshold"] is not None),
+    "structured data": ("shipping", lambda said: said["source"] == "structured_data"),
+    "undated statement": ("shipping", lambda said: said["checked_at"] is None),
+    "pipeline gap": ("trust", lambda row: row["value"] is None and bool(row["source"] and row["checked_at"])),
+    "signal without source": ("trust", lambda row: row["value"] is not None and row["source"] is None),
+    "signal without time": ("trust", lambda row: row["value"] is not None and row["checked_at"] is None),
+    "list of payment methods": ("trust", lambda row: isinstance(row["value"], list)),
+    "programme without commission": ("affiliate_programs", lambda program: program["commission_stated"] is None),
+    "account without limit": ("resource_accounts", lambda account: account["limit"] is None),
+}
+
+
+def test_one_shop_has_an_offer_for_every_invalid_url_and_all_other_urls_are_valid(
+    sample: World, by_id: Mapping[str, Line]
+) -> None:
+    def is_valid(offer: Line) -> bool:
+        shop, url = by_id[offer["shop_id"]], urlsplit(offer["url"])
+        own = url.hostname == shop["domain"] or str(url.hostname).endswith("." + shop["domain"])
+        plain = url.scheme == "https" and url.username is None and url.port in {None, 443}
+        return plain and (own or url.hostname in shop["checkout_hosts"])
+
+    invalid = {offer["id"] for offer in sample["offers"] if not is_valid(offer)}
+    assert invalid == set(INVALID_URLS)
+    owners = {by_id[offer["shop_id"]]["domain"] for offer in sample["offers"] if offer["id"] in invalid}
+    assert owners == {EDGE_CASES}
+
+
+def test_each_pair_of_lookalikes_is_public_and_shares_a_code(sample: World) -> None:
+    codes = defaultdict(set)
+    for coupon in sample["coupons"]:
+        codes[coupon["shop_id"]].add(coupon["code"])
+    shops = {shop["domain"]: shop for shop in sample["shops"] if shop["visibility"] == "public"}
+    for one, other, _why in LOOKALIKES:
+        assert SHARED_CODE in codes[shops[one]["id"]] & codes[shops[other]["id"]]
+
+
+@pytest.mark.parametrize("trait", NAMES)
+def test_a_public_shop_has_a_name_of_each_trait(sample: World, trait: str) -> None:
+    assert any(NAMES[trait](shop["name"]) for shop in sample["shops"] if shop["visibility"] == "public")
+
+
+@pytest.mark.parametrize("trait", SHOPS)
+def test_a_public_shop_of_each_kind_exists(sample: World, trait: str) -> None:
+    assert any(SHOPS[trait](shop) for shop in sample["shops"] if shop["visibility"] == "public")
+
+
+@pytest.mark.parametrize("trait", COUPONS)
+def test_a_coupon_of_each_kind_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], trait: str) -> None:
+    public = [c for c in sample["coupons"] if by_id[c["shop_id"]]["visibility"] == "public"]
+    assert any(COUPONS[trait](coupon) for coupon in public)
+
+
+@pytest.mark.parametrize("trait", FACTS)
+def test_each_kind_of_fact_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], trait: str) -> None:
+    name, is_so = FACTS[trait]
+    hidden = {shop_id for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
+    assert any(is_so(record) for record in sample[name] if record.get("shop_id") not in hidden)
+
+
+def test_every_public_shop_on_a_reserved_domain_has_a_code(sample: World) -> None:
+    reserved = {s["id"] for s in sample["shops"] if s["visibility"] == "public" and RESERVED.search(s["domain"])}
+    assert len(reserved) == 10
+    assert reserved <= {coupon["shop_id"] for coupon in sample["coupons"]}
+
+
+def test_three_shops_of_one_name_are_in_different_countries(sample: World) -> None:
+    namesakes = {shop["domain"]: shop["countries"] for shop in sample["shops"] if shop["name"] == "Kompass"}
+    assert namesakes == {
+        "de.kompass.internal": ["DE", "AT"],
+        "fr.kompass.internal": ["FR"],
+        "kompass-fritid.internal": ["SE", "DK"],
+    }
+
+
+def test_one_shop_is_with_every_network(sample: World, by_id: Mapping[str, Line]) -> None:
+    networks = defaultdict(set)
+    for program in sample["affiliate_programs"]:
+        networks[by_id[program["shop_id"]]["domain"]].add(program["network"])
+        assert program["url_template"].count("{url}") == 1
+        assert urlsplit(program["url_template"]).hostname in program["network_hosts"]
+    assert networks[EDGE_CASES] == {"linkmeadow", "pfennigpfad", "tollbrook"}
+
+
+def test_the_markets_of_many_countries_are_there(sample: World) -> None:
+    named = {c for shop in sample["shops"] if shop["visibility"] == "public" for c in shop["countries"]}
+    assert {*MARKETS.split()} <= named
+
+
+def test_the_featured_shops_are_in_several_countries_and_have_all_that_a_shop_may_have(sample: World) -> None:
+    shops = {shop["domain"]: shop for shop in sample["shops"]}
+    assert [shops[domain]["countries"][0] for domain in FEATURED] == ["GB", "DE", "FR", "US", "JP"]
+    for domain in FEATURED:
+        shop = shops[domain]
+        of_shop = {name: [record for record in sample[name] if record.get("shop_id") == shop["id"]] for name in sample}
+        assert (shop["visibility"], shop["popularity"] > 0.5) == ("public", True)
+        assert len(of_shop["trust"]) == 7
+        assert all(row["value"] and row["source"] and row["checked_at"] for row in of_shop["trust"])
+        assert of_shop["shipping"][0]["delivery_time"] is not None
+        assert [program["network"] for program in of_shop["affiliate_programs"]][:1] == ["linkmeadow"]
+
+
+def test_the_offers_of_a_featured_shop_differ_and_lead_to_its_own_domain(sample: World) -> None:
+    shops = {shop["id"]: shop["domain"] for shop in sample["shops"]}
+    for domain in FEATURED:
+        offers = [offer for offer in sample["offers"] if shops[offer["shop_id"]] == domain]
+        assert len(offers) >= 4
+        for field in ("title", "url"):
+            assert len({offer[field] for offer in offers}) == len(offers)
+        assert len({offer["price"]["amount"] for offer in offers}) > 2
+        for offer in offers:
+            url = urlsplit(offer["url"])
+            assert (url.scheme, url.hostname, url.port, url.query) == ("https", domain, None, "")
+
+
+def test_the_codes_of_a_featured_shop_look_like_codes_and_most_of_them_may_work(sample: World) -> None:
+    shops = {shop["id"]: shop["domain"] for shop in sample["shops"]}
+    for domain in FEATURED:
+        coupons = [coupon for coupon in sample["coupons"] if shops[coupon["shop_id"]] == domain]
+        assert [coupon["code"] for coupon in coupons if not re.fullmatch("[A-Z]{4,12}[0-9]{0,3}", coupon["code"])] == []
+        assert not any(coupon["blocked_channels"] or coupon["blocked_countries"] for coupon in coupons)
+        expired = [coupon for coupon in coupons if (coupon["valid_until"] or "").startswith("2024")]
+        verified = [coupon for coupon in coupons if coupon["verification_status"] == "verified_applied"]
+        assert len(expired) == 1
+        assert verified
+        assert len(coupons) >= 3
