@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.sources import Missing, find_local_nodes
 
 # The garbage collector of the test nodes runs late, and the node would refuse requests for memory that is garbage.
@@ -31,6 +31,6 @@ def opensearch_node(folder: Path, heap: str, settings: Mapping[str, str] | None 
     found = find_local_nodes()
     if isinstance(found, Missing):
         raise EngineMissingError(f"no OpenSearch can be started: {found.reason}")
-    (place,) = choose_places(folder.resolve(), 1)
+    (place,) = allocate_nodes(folder.resolve(), 1)
     with OpenSearchNode(found.build(), place, heap=heap, settings={**_SETTINGS, **(settings or {})}) as node:
         yield node

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from opensearchpy import OpenSearch
 
 
-def empty_place(urls: Sequence[str], prefix: str) -> None:
+def delete_indices(urls: Sequence[str], prefix: str) -> None:
     """Delete all indices of a prefix, that of the lease included."""
     with OpenSearch(list(urls)) as client:
         names = sorted(client.indices.get(index=f"{prefix}-*", params={"expand_wildcards": "all"}))

@@ -20,7 +20,7 @@ from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from service.runtime.metrics import NO_METRICS, Metrics
 from service.search.opensearch.nodes import connect
 from service.search.typeahead.fetching import TypeaheadFetcher
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 
 GENERATION = "20250101t000000000000-abcdef"
 
@@ -105,4 +105,4 @@ def written_to(url: str, directory: Path) -> Iterator[Files]:
         client.indices.create(index=index_name(prefix, TYPEAHEAD, GENERATION), body=body)
         store = OpenSearchTypeahead(client, prefix, GENERATION, directory, grace=0.0)
         yield Files(client, url, prefix, store)
-    empty_place([url], prefix)
+    delete_indices([url], prefix)

@@ -31,7 +31,7 @@ from service.search.typeahead.fetch_failures import DAMAGED, MISSING
 from service.search.typeahead.folder import FolderLocation
 from service.settings.service import Settings
 from tests.support.catalogues import shop, write_catalogue_directory
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.served import get, post, served, until_ready
 
 pytestmark = pytest.mark.opensearch
@@ -122,7 +122,7 @@ async def world(opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
         yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
         await backend.close()
         sink.close()
-    empty_place([opensearch_url], prefix)
+    delete_indices([opensearch_url], prefix)
 
 
 async def test_suggestions_come_from_fetched_files_and_follow_each_publication(world: World) -> None:

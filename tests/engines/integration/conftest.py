@@ -16,7 +16,7 @@ from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
 from service.search.typeahead.folder import FolderLocation
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ async def opensearch_engine(opensearch_place: OpenSearchLocation, tmp_path: Path
     yield Engine(sink, backend, reader)
     await backend.close()
     sink.close()
-    empty_place([opensearch_place.url], opensearch_place.prefix)
+    delete_indices([opensearch_place.url], opensearch_place.prefix)
 
 
 @pytest.fixture

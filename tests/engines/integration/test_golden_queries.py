@@ -33,7 +33,7 @@ from shop_directory.acceptance import (
 from tests.engines.integration import conftest
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.support.catalogues import build_into, shop
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = REPOSITORY / "docs" / "acceptance-queries.md"
@@ -79,7 +79,7 @@ def opensearch(opensearch_place: conftest.OpenSearchLocation, documents: Documen
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
     yield Built(sink, place, sealed(sink, documents)[0])
     sink.close()
-    empty_place(place.urls, place.prefix)
+    delete_indices(place.urls, place.prefix)
 
 
 @pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])

@@ -22,7 +22,7 @@ from index_mappings.opensearch import cluster_fields
 from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 
 CANARY: Final = "zqcanary"
 EVERYTHING: Final = 10_000
@@ -238,7 +238,7 @@ def prefix(opensearch_url: str) -> Iterator[str]:
     """An index prefix that nobody else uses, gone with its indices afterwards."""
     name = f"test-{secrets.token_hex(6)}"
     yield name
-    empty_place([opensearch_url], name)
+    delete_indices([opensearch_url], name)
 
 
 @pytest.fixture

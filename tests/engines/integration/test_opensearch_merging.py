@@ -25,7 +25,7 @@ from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 
 SHOPS: Final = 120
 SEVERAL: Final = 5
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.opensearch
 def place(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearchLocation]:
     """A place that is empty again at the end."""
     yield opensearch_place
-    empty_place([opensearch_place.url], opensearch_place.prefix)
+    delete_indices([opensearch_place.url], opensearch_place.prefix)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from tests.engines.relevance.metrics import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
 from tests.support.catalogues import build_into
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 
 _PLENTY: Final = QuotaClass(1_000_000_000, 1_000_000_000, 0)
 
@@ -63,7 +63,7 @@ async def opensearch_engine(data: Path, url: str) -> AsyncIterator[SearchBackend
     finally:
         await backend.close()
         sink.close()
-        empty_place([url], prefix)
+        delete_indices([url], prefix)
 
 
 async def measure(backend: SearchBackend, data: Path) -> Report:

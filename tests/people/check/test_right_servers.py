@@ -15,7 +15,7 @@ from shop_directory.conformance.rule import Need, Outcome
 from shop_directory.conformance.run import Run, RunOptions
 from tests.people.check.stage import Stage, staged
 from tests.support.catalogues import build_into, shop
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.sample import SAMPLE
 from tests.support.worlds import embedded_world
 
@@ -43,7 +43,7 @@ def opensearch_stage(
             yield made
     finally:
         sink.close()
-        empty_place([opensearch_url], prefix)
+        delete_indices([opensearch_url], prefix)
 
 
 def _outcomes(run: Run) -> dict[Outcome, set[str]]:

@@ -19,7 +19,7 @@ import pytest
 from tests.people.containers.building import build_wheel, compile_typeahead, copy_sources, install
 from tests.people.containers.composition import composition
 from tests.people.containers.running import BOUND_S, Machine, Running
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.real.process import free_ports
 from tests.support.sample import SAMPLE
 from tests.support.served import Reply, get, post
@@ -54,7 +54,7 @@ def machine(tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
     installed = install(tmp_path / "wheels", tmp_path / "opt")
     compile_typeahead(installed)
     yield Machine(installed, services, stands_for, tmp_path)
-    empty_place([opensearch_url], prefix)
+    delete_indices([opensearch_url], prefix)
 
 
 @contextmanager

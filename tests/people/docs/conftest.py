@@ -14,7 +14,7 @@ from redis import Redis
 from tests.people.docs.shell import Shell
 from tests.people.docs.world import HERE, World, environment, install, repository
 from tests.rules.transports.test_typescript_client import client_program
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.real.process import free_ports
 from tests.support.sample import SampleService, sample_service
 
@@ -63,7 +63,7 @@ def own_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
     prefix = f"test-{secrets.token_hex(6)}"
     yield prefix
     if "opensearch_url" in request.fixturenames:
-        empty_place([request.getfixturevalue("opensearch_url")], prefix)
+        delete_indices([request.getfixturevalue("opensearch_url")], prefix)
     if "redis_url" in request.fixturenames:
         with Redis.from_url(request.getfixturevalue("redis_url")) as client:
             found: list[Any] = list(client.scan_iter(f"*{prefix}*"))

@@ -17,7 +17,7 @@ from tests.engines.integration.conftest import OpenSearchLocation, opensearch_pl
 from tests.people.settings.security_page import indices_in, kind_of, requests
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.real.certificates import Authority
 from tests.support.real.secured import SecuredNode, secured
 from tests.support.served import Reply, get, post, served, until_ready
@@ -78,7 +78,7 @@ def world(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[Worl
     passwords = {"writer": PASSWORD, "reader": PASSWORD}
     with secured(opensearch_place.url, authority.issue("localhost"), **passwords) as transport:
         yield World(transport, authority, opensearch_place, tmp_path)
-    empty_place([opensearch_place.url], opensearch_place.prefix)
+    delete_indices([opensearch_place.url], opensearch_place.prefix)
 
 
 def _service(world: World, bare: pytest.MonkeyPatch, **changed: str) -> Settings:

@@ -27,7 +27,7 @@ from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.processes.faults.relay import Between, relays_to
 from tests.support.callers import Issued
 from tests.support.catalogues import build_into
-from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.process import ServerProcess, free_ports
 from tests.support.real.redis import RedisServer
 from tests.support.real.sources import LocalNodes, find_local_nodes
@@ -119,7 +119,7 @@ def ground_in(folder: Path) -> Iterator[Ground]:
 def _node(folder: Path) -> OpenSearchNode:
     local = find_local_nodes()
     assert isinstance(local, LocalNodes)
-    (place,) = choose_places(folder / "opensearch", 1)
+    (place,) = allocate_nodes(folder / "opensearch", 1)
     # The shortest time that OpenSearch allows between two looks at its disk.
     return OpenSearchNode(local.build(), place, settings={"cluster.info.update.interval": "10s"}, quick_start=True)
 

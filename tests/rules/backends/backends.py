@@ -19,7 +19,7 @@ from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, Sug
 from service.search.reference.backend import ReferenceBackend
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 
 Opened = AbstractAsyncContextManager[SearchBackend]
 
@@ -101,6 +101,6 @@ def opensearch_at(url: str) -> Opener:
         finally:
             await backend.close()
             sink.close()
-            empty_place([url], prefix)
+            delete_indices([url], prefix)
 
     return opensearch

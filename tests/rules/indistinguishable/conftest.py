@@ -26,7 +26,7 @@ from service.settings.service import Settings
 from tests.rules.indistinguishable.subjects import Records
 from tests.rules.indistinguishable.transports import Service
 from tests.support.catalogues import build_into, write_catalogue_directory
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.served import served
 
 GENERATION: Final = "20310101t000000000000-abcdef"
@@ -109,7 +109,7 @@ def _world(records: Records, directory: Path, opensearch_url: str | None) -> Ite
     finally:
         sink.close()
         if opensearch_url is not None:
-            empty_place([opensearch_url], prefix)
+            delete_indices([opensearch_url], prefix)
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])

@@ -23,7 +23,7 @@ from service.settings.service import Settings
 from tests.rules.operations.worlds import serving, settings_of
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
-from tests.support.emptying import empty_place
+from tests.support.emptying import delete_indices
 from tests.support.served import ask, get, post, served
 from tests.support.worlds import SHOPS
 
@@ -241,7 +241,7 @@ def test_at_debug_the_clients_of_engines_write_no_byte_of_it_either(
             _ask_about(base, CANARY, token)
     finally:
         sink.close()
-        empty_place([opensearch_url], prefix)
+        delete_indices([opensearch_url], prefix)
     outcomes = {line["outcome"] for line in calls_of(written)}
     assert {"ok", "backend_unavailable", "shop_not_found", "token_required"} & outcomes >= {"ok", "backend_unavailable"}
     text = written.getvalue()

@@ -35,7 +35,7 @@ _QUICK_START: Final = ("-XX:TieredStopAtLevel=1",)
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlace:
+class NodeAllocation:
     """A node's name, its folder (data, configuration and log) and its two loopback ports."""
 
     name: str
@@ -44,12 +44,12 @@ class NodePlace:
     transport_port: int
 
 
-def choose_places(folder: Path, count: int) -> tuple[NodePlace, ...]:
+def allocate_nodes(folder: Path, count: int) -> tuple[NodeAllocation, ...]:
     """Returns names, folders below `folder` and free ports for that many nodes, `node-1` and so on."""
     names = [f"node-{number + 1}" for number in range(count)]
     ports = free_ports(2 * count)
     return tuple(
-        NodePlace(name, folder / name, http_port, transport_port)
+        NodeAllocation(name, folder / name, http_port, transport_port)
         for name, http_port, transport_port in zip(names, ports[:count], ports[count:], strict=True)
     )
 
@@ -60,9 +60,9 @@ class OpenSearchNode(Startable):
     def __init__(
         self,
         build: NodeBuild,
-        place: NodePlace,
+        place: NodeAllocation,
         *,
-        cluster: Sequence[NodePlace] = (),
+        cluster: Sequence[NodeAllocation] = (),
         heap: str = "512m",
         settings: Mapping[str, str] | None = None,
         quick_start: bool = False,
@@ -164,7 +164,7 @@ class OpenSearchCluster(Startable):
 
     def __init__(self, build: NodeBuild, folder: Path, *, size: int = 3, heap: str = "512m") -> None:
         """Chooses folders below `folder`; nothing runs yet. `heap` is each node's."""
-        places = choose_places(folder, size)
+        places = allocate_nodes(folder, size)
         self.nodes = tuple(
             OpenSearchNode(build, place, cluster=places, heap=heap, quick_start=True) for place in places
         )
@@ -194,7 +194,7 @@ class OpenSearchCluster(Startable):
             node.stop()
 
 
-def _discovery(cluster: Sequence[NodePlace]) -> dict[str, str]:
+def _discovery(cluster: Sequence[NodeAllocation]) -> dict[str, str]:
     if len(cluster) <= 1:
         return {"discovery.type": "single-node"}
     return {

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import pytest
 
 from tests.support.real.node_build import BuildError
-from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.redis_groups import ClusterOfRedis
 from tests.support.real.sources import (
     LocalNodes,
@@ -190,7 +190,7 @@ def opensearch_node(tmp_path: Path) -> Iterator[NodeFactory]:
     with ExitStack() as made:
 
         def make(*, heap: str = "512m", settings: Mapping[str, str] | None = None) -> OpenSearchNode:
-            (place,) = choose_places(Path(tempfile.mkdtemp(prefix="opensearch-", dir=tmp_path)), 1)
+            (place,) = allocate_nodes(Path(tempfile.mkdtemp(prefix="opensearch-", dir=tmp_path)), 1)
             node = OpenSearchNode(build, place, heap=heap, settings=settings, quick_start=True)
             made.callback(node.stop)
             return node

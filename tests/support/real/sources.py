@@ -13,7 +13,7 @@ from typing import Final
 
 from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
 from tests.support.real.node_build import NodeBuild, build_node, cached_build
-from tests.support.real.opensearch import OpenSearchNode, choose_places
+from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.postgres import PostgresServer, find_postgres_programs
 from tests.support.real.redis import RedisServer
 
@@ -59,7 +59,7 @@ class LocalNodes:
     @contextmanager
     def one_node(self, folder: Path) -> Iterator[str]:
         """Yields the URL of a node of its own in `folder`, and stops it at the end."""
-        (place,) = choose_places(folder, 1)
+        (place,) = allocate_nodes(folder, 1)
         with OpenSearchNode(self.build(), place) as node:
             yield node.url
 
