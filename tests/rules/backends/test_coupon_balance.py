@@ -21,7 +21,7 @@ from tests.support.catalogues import shop
 
 _CATALOGUES, _QUESTIONS = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
 _TICK: Final = timedelta(microseconds=1)
-_MOMENTS: Final = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
+_TIMESTAMPS: Final = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
 _SHOPS: Final = [
     shop("Nord", "nord.internal", id="s1"),
     shop("Sud", "sud.test", id="s2"),
@@ -32,19 +32,19 @@ _REFERENCES: Final = (None, "s1", "nord.internal", "s2", "sud.test", "s3", "h", 
 
 pytestmark = pytest.mark.rule("A4", "A5", "A6", "I18", "I20", "I39", "I40", "I41", "M11.other_lists")
 
-_moments = st.one_of(st.none(), st.sampled_from(_MOMENTS).map(datetime.isoformat))
+_timestamps = st.one_of(st.none(), st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
 
 
 @st.composite
 def _lines(draw: st.DrawFn) -> dict[str, Any]:
     """One line of `coupons`, without its id."""
     status = draw(st.sampled_from(("verified_applied", "verified_rejected", "unverified", "unverified")))
-    verified = draw(_moments if status == "unverified" else st.sampled_from(_MOMENTS).map(datetime.isoformat))
+    verified = draw(_timestamps if status == "unverified" else st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
     return {
         "shop_id": draw(st.sampled_from(("s1", "s1", "s2", "s3", "h", "nobody"))),
         "code": draw(st.sampled_from(("A", "a", "SAVE", "5%"))),
-        "valid_from": draw(_moments),
-        "valid_until": draw(st.one_of(_moments, st.just("2031-05-06"))),
+        "valid_from": draw(_timestamps),
+        "valid_until": draw(st.one_of(_timestamps, st.just("2031-05-06"))),
         "verification_status": status,
         "last_verified_at": verified,
         "blocked_channels": draw(st.lists(st.sampled_from(("rest", "mcp", "stdio")), max_size=2, unique=True)),
@@ -57,8 +57,8 @@ _catalogues = st.lists(_lines(), max_size=40).map(
 )
 # On a bound, one microsecond before it and one after it.
 _clocks = st.builds(
-    lambda moment, ticks: microseconds(moment + ticks * _TICK),
-    st.sampled_from([*_MOMENTS, datetime(2031, 5, 6, 23, 59, 59, tzinfo=UTC)]),
+    lambda timestamp, ticks: microseconds(timestamp + ticks * _TICK),
+    st.sampled_from([*_TIMESTAMPS, datetime(2031, 5, 6, 23, 59, 59, tzinfo=UTC)]),
     st.integers(-1, 1),
 )
 _queries = st.builds(

@@ -116,7 +116,9 @@ async def test_of_too_many_categories_those_with_most_public_shops_are_taken(dir
 
 
 @pytest.mark.rule("M5", "I24")
-async def test_truncation_is_told_exactly_when_some_kept_word_means_more_than_the_cap(directory: Directory) -> None:
+async def test_truncation_is_reported_exactly_when_some_remaining_word_means_more_than_the_cap(
+    directory: Directory,
+) -> None:
     world = await directory(
         [
             *(shop(f"Alder {number}", categories=[f"lamp-{number}"]) for number in range(4)),
@@ -124,12 +126,12 @@ async def test_truncation_is_told_exactly_when_some_kept_word_means_more_than_th
             shop("Sofa Lampshade"),
         ]
     )
-    told = {
+    truncated = {
         "lamp": True, "lam": True, "alder lamp": True, "lamp alder": True, "sofa lamp": True, "lamp qqxx": True,
         "sofa": False, "alder": False, "la": False, "lamp-1": True, "lampshade": False, "qqxx": False, "": False,
         "birch sofa": False, "sofa-1": False, "???": False,
     }  # fmt: skip
-    assert {query: (await find(world, query)).category_truncated for query in told} == told
+    assert {query: (await find(world, query)).category_truncated for query in truncated} == truncated
     assert (await find(world, "lamp", category="sofa-1")).category_truncated
     assert (await find(world, "lamp", limit=1)).category_truncated
 

@@ -45,13 +45,13 @@ def test_shops_are_those_of_suggest(base: str, era: Era, ref: dict[str, str], ar
     reply = complete(base, era, ref, argument, typed)
     result = reply.json["result"]
     assert result["completion"] == {"values": [shop["domain"] for shop in suggested.json["shops"]], "hasMore": False}
-    told = [result["_meta"][key] for key in ("x-request-id", *STAMP_KEYS)]
-    assert told == [reply.headers["x-request-id"], *(suggested.headers[key] for key in STAMP_KEYS)]
+    meta = [result["_meta"][key] for key in ("x-request-id", *STAMP_KEYS)]
+    assert meta == [reply.headers["x-request-id"], *(suggested.headers[key] for key in STAMP_KEYS)]
     assert reply.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.rule("M9", "M10")
-def test_whether_there_are_more_shops_is_told_and_their_number_is_not(crowd: str) -> None:
+def test_whether_there_are_more_shops_is_shown_and_their_number_is_not(crowd: str) -> None:
     lanes, moors = (_values(crowd, SHOP_TEMPLATE, "domain", typed) for typed in ("lane", "moor"))
     assert (len(lanes["values"]), lanes["hasMore"], "total" in lanes) == (20, True, False)
     assert (len(moors["values"]), moors["hasMore"], "total" in moors) == (20, False, False)
@@ -130,17 +130,17 @@ def test_what_no_list_names_cannot_be_completed(base: str, era: Era, ref: dict[s
 def test_what_suggest_refuses_is_refused(
     base: str, era: Era, ref: dict[str, str], argument: str, typed: str, message: str | None
 ) -> None:
-    told = message or "holds a control character"
+    fault = message or "holds a control character"
     problem = {
         "type": "urn:shop-directory:problem:invalid_input",
         "title": "Invalid input",
         "status": 400,
-        "detail": f"argument.value {told}.",
+        "detail": f"argument.value {fault}.",
         "code": "invalid_input",
-        "errors": [{"field": "argument.value", "message": told}],
+        "errors": [{"field": "argument.value", "message": fault}],
     }
     reply = complete(base, era, ref, argument, typed)
-    whole = error(-32602, f"argument.value {told}.", problem)
+    whole = error(-32602, f"argument.value {fault}.", problem)
     assert reply.told == (status_of(era, -32602), "application/json", whole)
 
 
@@ -168,12 +168,12 @@ def test_with_the_engine_away_nothing_is_completed_to_nothing(
 def test_nothing_of_a_hidden_shop_is_completed(
     base: str, era: Era, ref: dict[str, str], argument: str, hidden: str, unknown: str
 ) -> None:
-    told = []
+    answers = []
     for typed in (hidden, unknown):
         reply = complete(base, era, ref, argument, typed)
-        told.append((reply.status, reply.body.replace(reply.headers["x-request-id"].encode(), b"-")))
-    assert told[0] == told[1]
-    assert b'"values":[]' in told[0][1]
+        answers.append((reply.status, reply.body.replace(reply.headers["x-request-id"].encode(), b"-")))
+    assert answers[0] == answers[1]
+    assert b'"values":[]' in answers[0][1]
 
 
 @pytest.mark.rule("Q2")
@@ -192,7 +192,7 @@ def test_completions_count_as_suggest_requests_and_not_as_reads(tmp_path: Path, 
 
 
 @pytest.mark.rule("I4", "I5")
-async def test_every_door_and_era_completes_alike(base: str, index_directory: Path) -> None:
+async def test_every_transport_and_era_completes_alike(base: str, index_directory: Path) -> None:
     template, prompt = ResourceTemplateReference(uri="shop://{domain}"), PromptReference(name="compare_shops")
     async with mcp_transports(base, index_directory) as transports:
         for transport, client in transports.items():

@@ -58,13 +58,13 @@ def test_every_name_in_a_prompt_is_one_of_the_interface(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_calls_its_tools_in_their_order(name: str) -> None:
     text = _text(name, GIVEN[name])
-    places = [text.index(tool) for tool in CALLED[name]]
-    assert places == sorted(places)
+    positions = [text.index(tool) for tool in CALLED[name]]
+    assert positions == sorted(positions)
 
 
 @pytest.mark.rule("I7", "I31", "I35")
 @pytest.mark.parametrize("name", NAMES)
-def test_every_prompt_says_what_an_absence_is_and_what_nobody_may_do(name: str) -> None:
+def test_every_prompt_says_what_an_absence_is_and_what_is_forbidden(name: str) -> None:
     text = " ".join(_text(name, GIVEN[name]).split())
     for said in (
         "is not known, and no sign of anything",
@@ -184,7 +184,7 @@ def test_a_prompt_that_is_not_listed_is_unknown(base: str, era: Era) -> None:
 
 
 @pytest.mark.rule("I4", "I5")
-async def test_every_door_and_era_gives_the_same_prompts(base: str, index_directory: Path) -> None:
+async def test_every_transport_and_era_gives_the_same_prompts(base: str, index_directory: Path) -> None:
     async with mcp_transports(base, index_directory) as transports:
         for transport, client in transports.items():
             listed = await client.list_prompts()

@@ -1,4 +1,4 @@
-"""The log: one structured line a call on every door, and nothing in it of what was asked, by whom or from where."""
+"""The log: one structured line a call on every transport, without what was asked, by whom or from where."""
 
 import asyncio
 import io
@@ -83,7 +83,7 @@ def _mcp(base: str, name: str, token: str | None = None, **arguments: object) ->
 
 
 @pytest.mark.rule("E5.request_id")
-def test_every_door_ends_a_call_in_one_line_early_refusals_too(index: Path, log: Log) -> None:
+def test_every_transport_ends_a_call_in_one_line_early_refusals_too(index: Path, log: Log) -> None:
     with serving(index) as base:
         written = log("info")
         replies = [
@@ -158,7 +158,7 @@ class _Broken:
 
 @pytest.mark.rule("E5")
 def test_an_exception_is_a_field_of_kinds_and_frames_and_its_words_only_on_demand(log: Log) -> None:
-    with served(create_app(Settings(), search=_Broken())) as base:  # type: ignore[arg-type]  # what it lacks nobody asks
+    with served(create_app(Settings(), search=_Broken())) as base:  # type: ignore[arg-type]  # what it lacks is not called
         found = []
         for given in ({}, {"exception_text": True}):
             written = log("info", **given)
@@ -167,10 +167,10 @@ def test_an_exception_is_a_field_of_kinds_and_frames_and_its_words_only_on_deman
     for (reply, written), with_text in zip(found, (False, True), strict=True):
         (line,) = [line for line in lines_of(written) if line["level"] == "error"]
         assert line["request_id"] == reply.headers["x-request-id"]
-        (told,) = line["exception"]
-        assert told["type"] == "builtins.RuntimeError"
-        assert any(frame.startswith("tests.rules.operations.test_logs:") for frame in told["frames"])
-        assert told.get("text") == (CANARY if with_text else None)
+        (logged,) = line["exception"]
+        assert logged["type"] == "builtins.RuntimeError"
+        assert any(frame.startswith("tests.rules.operations.test_logs:") for frame in logged["frames"])
+        assert logged.get("text") == (CANARY if with_text else None)
         assert (CANARY in written.getvalue()) == with_text
 
 
@@ -235,7 +235,7 @@ def test_at_debug_the_clients_of_engines_write_no_byte_of_it_either(
         written = log("debug")
         with serving(tmp_path / "x" / "index", **given, opensearch_urls=(opensearch_url,)) as base:
             _ask_about(base, CANARY, token)
-        # And where nobody answers.
+        # And where no server answers.
         away = {**given, "opensearch_urls": ("http://127.0.0.1:9",), "request_timeout": 1.0}
         with served(create_app(settings_of(tmp_path / "y" / "index", **away))) as base:
             _ask_about(base, CANARY, token)
@@ -249,7 +249,7 @@ def test_at_debug_the_clients_of_engines_write_no_byte_of_it_either(
 
 
 @pytest.mark.rule("E5")
-def test_a_library_is_told_of_by_place_and_not_by_words_unless_asked_for(log: Log) -> None:
+def test_a_library_is_logged_by_location_and_not_by_words_unless_asked_for(log: Log) -> None:
     shown = []
     for given in ({}, {"exception_text": True}):
         written = log("debug", **given)
@@ -259,21 +259,21 @@ def test_a_library_is_told_of_by_place_and_not_by_words_unless_asked_for(log: Lo
         logging.getLogger("py.warnings").warning("%s", CANARY)
         logging.getLogger("uvicorn.error").info("Started")
         shown.append(lines_of(written))
-    plain, told = shown
+    plain, with_text = shown
     assert [(line["logger"], line["event"]) for line in plain] == [
         ("mcp.server", "a library's message; its text is not logged"),
         ("py.warnings", "a library's message; its text is not logged"),
         ("uvicorn.error", "Started"),
     ]
     assert plain[0]["where"].startswith("test_logs:")
-    assert told[0]["event"] == f"Failed: {CANARY}"
+    assert with_text[0]["event"] == f"Failed: {CANARY}"
 
 
 def test_a_line_written_for_a_request_names_it_and_is_one_line_whatever_it_holds(log: Log) -> None:
     written = log("debug")
     with bind_request(new_request_context("the-request")):
         logging.getLogger("service.test").warning("two\nlines and \x1b[31m red")
-    logging.getLogger("service.test").warning("nobody's")
+    logging.getLogger("service.test").warning("of no request")
     first, second = lines_of(written)
     assert (first["request_id"], first["event"]) == ("the-request", "two\nlines and \x1b[31m red")
     assert "request_id" not in second
@@ -321,10 +321,10 @@ class _Waiting(_Broken):
 
     async def snapshot(self) -> Snapshot:
         await asyncio.sleep(60)
-        raise AssertionError("nobody waits that long")
+        raise AssertionError("the deadline should have passed")
 
 
-def test_a_caller_who_leaves_is_told_of_as_that(log: Log) -> None:
+def test_a_caller_who_leaves_is_logged_as_that(log: Log) -> None:
     with served(create_app(Settings(request_timeout=20.0), search=_Waiting())) as base:  # type: ignore[arg-type]
         written = log("info")
         address = urlsplit(base)

@@ -25,7 +25,7 @@ from tests.support.worlds import SHOPS
 
 SCHEMA_FILE: Final = Path(__file__).parents[3] / "docs" / "ops-state.schema.json"
 VALIDATOR: Final = Draft202012Validator(ops_state_schema(), format_checker=FormatChecker())
-TOLD_ACCOUNTS: Final = [
+SHOWN_ACCOUNTS: Final = [
     {**ACCOUNTS[0], "limit": 1000.0, "remaining": 299.9},
     {
         "provider": "crawler",
@@ -71,9 +71,9 @@ def state_of(base: str) -> dict[str, Any]:
     return state
 
 
-def _queue(**told: object) -> dict[str, Any]:
+def _queue(**given: object) -> dict[str, Any]:
     known = dict.fromkeys(("depth", "lag", "pending", "dead_letters", "consumers"))
-    return {"available": True, "reason": None, "group": "workers", **known, **told}
+    return {"available": True, "reason": None, "group": "workers", **known, **given}
 
 
 def _away(reason: str, *names: str) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _away(reason: str, *names: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("I76")
-def test_the_state_tells_of_everything_that_there_is(tmp_path: Path) -> None:
+def test_the_state_has_everything_that_there_is(tmp_path: Path) -> None:
     index = world(tmp_path)
     with serving(index) as base:
         state = state_of(base)
@@ -109,7 +109,7 @@ def test_the_state_tells_of_everything_that_there_is(tmp_path: Path) -> None:
         "rechecks": _queue(depth=0, lag=0, pending=0, dead_letters=0, consumers=[]),
         "follower": NO_FOLLOWER,
     }
-    assert state["resource_accounts"] == {"available": True, "reason": None, "accounts": TOLD_ACCOUNTS}
+    assert state["resource_accounts"] == {"available": True, "reason": None, "accounts": SHOWN_ACCOUNTS}
     service = state["service"]
     assert service.pop("started_at") <= state["asked_at"]
     assert service == {
@@ -189,7 +189,7 @@ def test_before_the_first_build_everything_of_the_engine_is_not_published(tmp_pa
 
 
 @pytest.mark.rule("I76", "I7")
-def test_with_redis_killed_the_consumers_say_so_and_the_rest_is_told(
+def test_with_redis_killed_the_consumers_say_so_and_the_rest_is_reported(
     index: Path, redis_program: str, tmp_path: Path
 ) -> None:
     with (
@@ -223,7 +223,7 @@ def test_with_opensearch_it_is_the_same_document_and_with_it_stopped_the_rest_of
         node.stop()
         gone = state_of(base)
     assert (there["shops"]["live"]["shops"], there["shops"]["previous"]) == (3, None)
-    assert there["resource_accounts"]["accounts"] == TOLD_ACCOUNTS
+    assert there["resource_accounts"]["accounts"] == SHOWN_ACCOUNTS
     assert again["shops"]["previous"]["generation"] == there["shops"]["live"]["generation"]
     assert again["shops"]["live"]["generation"] != there["shops"]["live"]["generation"]
     assert gone["shops"] == _away("engine_unavailable", "live", "previous")

@@ -17,7 +17,7 @@ from service.reports.protocol import Report, ReportKind, ReportQueue
 from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports
 
-MOMENT: Final = datetime(2026, 11, 21, 9, 30, 0, 250_000, tzinfo=UTC)
+REPORTED_AT: Final = datetime(2026, 11, 21, 9, 30, 0, 250_000, tzinfo=UTC)
 
 
 def report(
@@ -27,7 +27,7 @@ def report(
     kind: ReportKind = "code",
     code: str | None = "SAVE10",
     reason: str = "invalid",
-    reported_at: datetime = MOMENT,
+    reported_at: datetime = REPORTED_AT,
 ) -> Report:
     """A report that differs from another one in what the test is about."""
     return Report(source, kind, shop_id, code if kind == "code" else None, reason, reported_at)
@@ -54,7 +54,7 @@ class SqliteStore:
     def __init__(self, folder: Path, closing: AsyncExitStack) -> None:
         self.path = folder / "reports" / "reports.sqlite"
         self._closing = closing
-        self._now = MOMENT.timestamp()
+        self._now = REPORTED_AT.timestamp()
 
     def open(self, **options: Any) -> SqliteReports:  # noqa: ANN401 - as above
         queue = SqliteReports(self.path, clock=lambda: self._now, **{"timeout": 10.0, **options})

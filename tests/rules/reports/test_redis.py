@@ -1,4 +1,4 @@
-"""What Redis alone can show: whole or nothing, scripts loaded anew, keys that end, one slot of a cluster, a warning."""
+"""What only Redis can show: all or nothing, scripts loaded again, keys that end, one slot of a cluster, a warning."""
 
 import asyncio
 import logging
@@ -72,8 +72,8 @@ async def test_on_a_cluster_every_step_stays_in_one_slot(tmp_path: Path) -> None
         assert await queue.acknowledge("w1", [first.id]) == (first.id,)
         await asyncio.sleep(0.05)
         assert await queue.claim("w2", 2, 0.01) == ()
-        told = await queue.waiting(5)
-        assert (told.depth, [one.id for one in told.dead_letters]) == (0, [second.id])
+        waiting = await queue.waiting(5)
+        assert (waiting.depth, [one.id for one in waiting.dead_letters]) == (0, [second.id])
         await queue.close()
 
 

@@ -110,7 +110,9 @@ async def test_a_waiting_connection_that_the_server_closed_costs_no_answer(
 
 
 @pytest.mark.rule("Q5")
-async def test_an_append_whose_answer_was_lost_is_sent_again_and_told_what_the_first_was(queue: RedisReports) -> None:
+async def test_an_append_whose_answer_was_lost_is_sent_again_and_gets_the_first_answer(
+    queue: RedisReports,
+) -> None:
     class LosingItsAnswer:
         """Runs the real script, then breaks as a connection does, the first time."""
 
@@ -142,7 +144,7 @@ async def test_an_append_whose_answer_was_lost_is_sent_again_and_told_what_the_f
     ],
     ids=["out of memory", "read-only replica", "too few replicas", "password wanted", "writes paused"],
 )
-async def test_a_redis_that_takes_no_writes_is_unavailable_and_keeps_nothing(
+async def test_a_redis_that_takes_no_writes_is_unavailable_and_stores_nothing(
     own_redis: RedisServer, queue: RedisReports, command: tuple[str, ...]
 ) -> None:
     await _told(own_redis, *command)
@@ -173,5 +175,5 @@ async def test_a_redis_whose_disk_fails_is_unavailable(own_redis: RedisServer, q
 
 async def _stated(server: RedisServer) -> str:
     async with Redis.from_url(server.url, decode_responses=True) as client:
-        told = await client.info("persistence")
-        return ",".join(f"{name}:{value}" for name, value in told.items())
+        info = await client.info("persistence")
+        return ",".join(f"{name}:{value}" for name, value in info.items())

@@ -1,4 +1,4 @@
-"""An exception thrown at any layer reaches no answer on any door; the log has it under the answer's request id (E5)."""
+"""An exception thrown at any layer reaches no answer; the log has it under the answer's request id (E5)."""
 
 import json
 import logging
@@ -51,16 +51,16 @@ ENDS: Final[dict[Layer, frozenset[str]]] = {
     Layer.QUERY: frozenset({"suggest"}),
     Layer.STATE: frozenset({"ops state"}),
     Layer.EXPOSITION: frozenset({"metrics", "resources"}),
-    Layer.MEASURES: frozenset(),
+    Layer.METRICS: frozenset(),
     Layer.MESSAGE: MCP,
     Layer.RESULT: TOOLS & MCP,
     Layer.SDK: LISTS,
     Layer.GATE: TOOLS | MCP | {"suggest"},
-    Layer.DOOR: EVERYTHING,
+    Layer.DEFAULTS: EVERYTHING,
     Layer.OBSERVER: EVERYTHING,
 }
 # What operators read of a part that is broken says that it is.
-TELLS: Final[dict[Layer, dict[str, int]]] = {Layer.ENGINE: {"resources": 503}}
+SHOWS: Final[dict[Layer, dict[str, int]]] = {Layer.ENGINE: {"resources": 503}}
 INITIALIZE: Final = b'"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}'
 
 
@@ -86,7 +86,7 @@ class Service:
             "version": get(self.base, "/version"),
             "openapi": get(self.base, "/openapi.json"),
             "nothing": get(self.base, "/nothing"),
-            # The way through the whole application: a plain key press takes a shorter one, which is asked below.
+            # The way through the whole application: a plain suggest request takes the fast path, which is tested below.
             "suggest": get(self.base, "/suggest?q=harbour", connection="close"),
             "ops state": get(self.base, "/api/ops/state"),
             "metrics": get(self.base, "/metrics"),
@@ -110,7 +110,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "SHOP_DIRECTORY_TOKEN_FILE": str(folder / "tokens.sqlite"),
         "SHOP_DIRECTORY_REPORTS_FILE": str(folder / "reports.sqlite"),
         "SHOP_DIRECTORY_REQUEST_TIMEOUT": "10",
-        # What is kept passes by the layers.
+        # Cached answers would bypass the layers.
         "SHOP_DIRECTORY_SUGGEST_CACHE_MB": "0",
     }
     token = issue(folder / "tokens.sqlite").text
@@ -148,9 +148,9 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_http(
     assert {name: found for name, reply in answers.items() if (found := _giveaways(reply))} == {}
     failed = {name for name, reply in answers.items() if _kind(reply) == "failed"}
     assert failed == ENDS[layer]
-    as_ever = {name: _kind(reply) for name, reply in healthy.items()} | TELLS.get(layer, {})
+    unchanged = {name: _kind(reply) for name, reply in healthy.items()} | SHOWS.get(layer, {})
     assert {name: _kind(reply) for name, reply in answers.items() if name not in failed} == {
-        name: kind for name, kind in as_ever.items() if name not in failed
+        name: kind for name, kind in unchanged.items() if name not in failed
     }
     ids = {name: _request_id(answers[name]) for name in failed}
     assert [name for name, request_id in ids.items() if f"request={request_id}" not in caplog.text] == []
@@ -161,7 +161,9 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_http(
 
 
 @pytest.mark.rule("E5", "E5.request_id", "E1")
-@pytest.mark.parametrize("layer", [Layer.ENGINE, Layer.LIMITER, Layer.SEARCH, Layer.SUGGEST, Layer.QUERY, Layer.DOOR])
+@pytest.mark.parametrize(
+    "layer", [Layer.ENGINE, Layer.LIMITER, Layer.SEARCH, Layer.SUGGEST, Layer.QUERY, Layer.DEFAULTS]
+)
 def test_a_canary_thrown_at_the_fast_path_of_suggest_reaches_no_answer(service: Service, layer: Layer) -> None:
     before = get(service.base, "/suggest?q=harbour")
     service.fuse.set(layer)

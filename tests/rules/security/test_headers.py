@@ -1,4 +1,4 @@
-"""What every answer tells browsers, whoever made it: the endpoints, the middleware, or the HTTP server alone."""
+"""The headers of every answer for browsers, made by endpoints, middleware or the HTTP server alone."""
 
 import json
 import socket
@@ -105,7 +105,7 @@ def test_any_valid_host_is_served(base: str, host: bytes) -> None:
     assert _exchange(base, b"GET /health HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n" % host).status == 200
 
 
-def test_a_service_behind_tls_tells_browsers_to_stay_there(behind_tls: str) -> None:
+def test_a_service_behind_tls_sends_hsts(behind_tls: str) -> None:
     expected = POLICY | {"strict-transport-security": "max-age=31536000"}
     assert _policy(get(behind_tls, "/health")) == expected
     assert _policy(get(behind_tls, "/nothing")) == expected
@@ -127,7 +127,7 @@ def test_an_endpoint_may_bring_a_policy_of_its_own() -> None:
     "origin",
     ["null", "*", "https://evil.example", f"{FRIEND}.evil.example", FRIEND.upper(), f"{FRIEND}:443", FRIEND[:-1]],
 )
-def test_an_unknown_origin_is_told_nothing_and_allowed_nothing(base: str, origin: str) -> None:
+def test_an_unknown_origin_gets_no_cors_header(base: str, origin: str) -> None:
     asking = {
         "origin": origin,
         "access-control-request-method": "POST",
@@ -140,7 +140,7 @@ def test_an_unknown_origin_is_told_nothing_and_allowed_nothing(base: str, origin
 
 
 @pytest.mark.rule("C3")
-def test_credentials_are_allowed_to_nobody(base: str) -> None:
+def test_credentials_are_allowed_to_no_origin(base: str) -> None:
     asking = {
         "origin": FRIEND,
         "access-control-request-method": "POST",

@@ -1,4 +1,4 @@
-"""Whatever is wrong with the input, each door says so in the documented way: never a 422, never a 500."""
+"""Whatever is wrong with the input, each transport says so in the documented way: never a 422, never a 500."""
 
 import json
 from typing import Any
@@ -140,7 +140,7 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
         ),
     ],
 )
-def test_a_wrong_field_is_named_alike_on_every_door(
+def test_a_wrong_field_is_named_alike_on_every_transport(
     base: str, tool: str, arguments: bytes, errors: tuple[tuple[str, str], ...]
 ) -> None:
     listed = [{"field": field, "message": message} for field, message in errors]
@@ -153,7 +153,7 @@ def test_a_wrong_field_is_named_alike_on_every_door(
         "application/problem+json",
         _problem("invalid_input", "Invalid input", detail, problem["errors"]),
     )
-    _assert_mcp_tells(base, tool, arguments, reply)
+    _assert_mcp_answers(base, tool, arguments, reply)
 
 
 @pytest.mark.rule("M8", "E4", "E1", "E2", "I51", "I82")
@@ -188,7 +188,7 @@ def test_a_refused_search_says_what_to_do(base: str, arguments: bytes, code: str
     message = "must be a slug of list_categories; closest: books, kitchen-ware, garden"
     errors = [{"field": "category", "message": message}] if code == "unknown_category" else []
     assert reply.told == (400, "application/problem+json", _problem(code, title, detail, errors))
-    _assert_mcp_tells(base, "find_shop", arguments, reply)
+    _assert_mcp_answers(base, "find_shop", arguments, reply)
 
 
 @pytest.mark.rule("E4", "V2")
@@ -225,9 +225,9 @@ def test_what_is_no_strict_json_is_refused_before_anything_reads_it(base: str, b
     problem = _problem("invalid_input", "Invalid input", f"The body {reason}.", [])
     assert reply.told == (400, "application/problem+json", problem)
     for era in Era:
-        told = call(base, era, "find_shop", body)
+        answer = call(base, era, "find_shop", body)
         error = {"code": -32700, "message": f"The message {reason}."}
-        assert told.told == (400, "application/json", {"jsonrpc": "2.0", "id": None, "error": error})
+        assert answer.told == (400, "application/json", {"jsonrpc": "2.0", "id": None, "error": error})
 
 
 @pytest.mark.rule("E6", "R5")
@@ -284,7 +284,7 @@ def test_a_body_of_exactly_64_kib_is_read(base: str) -> None:
         ("POST /tool/find_shop", "application/json", b"x", "invalid_input"),
     ],
 )
-def test_of_several_faults_the_first_in_r5s_order_is_told(
+def test_of_several_faults_the_first_in_r5s_order_is_reported(
     base: str, line: str, content_type: str, body: bytes, code: str
 ) -> None:
     method, _, path = line.partition(" ")
@@ -388,9 +388,9 @@ def _problem(code: str, title: str, detail: str, errors: list[dict[str, str]], s
     return problem | ({"errors": errors} if errors else {})
 
 
-def _assert_mcp_tells(base: str, tool: str, arguments: bytes, reply: Reply) -> None:
+def _assert_mcp_answers(base: str, tool: str, arguments: bytes, reply: Reply) -> None:
     for era in Era:
-        told = call(base, era, tool, arguments)
-        result = told.json["result"]
-        assert (told.status, result["isError"], "structuredContent" in result) == (200, True, False)
+        answer = call(base, era, tool, arguments)
+        result = answer.json["result"]
+        assert (answer.status, result["isError"], "structuredContent" in result) == (200, True, False)
         assert [block["text"] for block in result["content"]] == [reply.body.decode()]

@@ -1,4 +1,4 @@
-"""OpenSearch away under a serving process: failures are told as failures, quickly, and pass by themselves (E3, I7)."""
+"""OpenSearch away under a serving process: failures are reported quickly as such, and pass by themselves (E3, I7)."""
 
 import sys
 import time

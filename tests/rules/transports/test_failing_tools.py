@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a tool or behind it, no door lets any of it out but the request id (E3, E5)."""
+"""Whatever goes wrong in a tool or behind it, no transport lets any of it out but the request id (E3, E5)."""
 
 import json
 import logging
@@ -88,9 +88,9 @@ async def test_a_fault_in_a_tool_is_an_internal_error_over_stdio(sample: SampleS
     variables = {**sample.variables, "SHOP_DIRECTORY_API_TOKEN": sample.token}
     async with stdio_transport(sample.index, mode, variables, module="tests.support.raising") as client:
         for tool, arguments in CALLS.items():
-            told = await over_mcp(client, tool, arguments)
-            assert (json.loads(told.text), told.structured, told.failed) == (PROBLEM, None, True)
-            assert len(told.request_id) == 32
+            answer = await over_mcp(client, tool, arguments)
+            assert (json.loads(answer.text), answer.structured, answer.failed) == (PROBLEM, None, True)
+            assert len(answer.request_id) == 32
 
 
 def _settings(sample: SampleService) -> Settings:

@@ -1,4 +1,4 @@
-"""What the MCP transport refuses keeps JSON-RPC's shape and holds our words, whichever part of it refuses."""
+"""What the MCP transport refuses has JSON-RPC's shape and our words, whichever part of it refuses."""
 
 import json
 from typing import Any
@@ -207,7 +207,7 @@ def test_a_refusal_is_a_json_rpc_error_in_our_words(
 
 
 @pytest.mark.rule("E1.transport")
-def test_an_unserved_protocol_version_is_told_with_those_that_are(base: str) -> None:
+def test_an_unserved_protocol_version_is_refused_with_those_that_are_served(base: str) -> None:
     meta = META | {"io.modelcontextprotocol/protocolVersion": "2031-01-01"}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
     reply = post(base, "/mcp", message, mcp_protocol_version="2031-01-01", mcp_method="tools/list")
@@ -282,14 +282,14 @@ async def test_every_tool_is_listed_with_flat_schemas_and_what_it_does(base: str
 
 
 @pytest.mark.rule("C1.http")
-def test_a_list_of_tools_may_be_kept_by_everybody(base: str) -> None:
+def test_a_list_of_tools_may_be_cached_by_everybody(base: str) -> None:
     result = request(base, Era.STATELESS, "tools/list").json["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (300_000, "public")
 
 
 @pytest.mark.rule("R5", "R5.credentials")
 @pytest.mark.parametrize("wrong", [{"mcp_name": "find_shop"}, {"mcp_method": "tools/list"}, {"mcp_name": ""}])
-def test_headers_that_disagree_with_a_call_are_told_of_before_its_missing_token(
+def test_headers_that_disagree_with_a_call_are_reported_before_its_missing_token(
     base: str, wrong: dict[str, str]
 ) -> None:
     headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "get_trust", **wrong}

@@ -41,7 +41,7 @@ class FailingBackend:
     async def snapshot(self) -> ReferenceBackend:
         if self._failure is None:
             await asyncio.sleep(60)
-            raise AssertionError("nobody waits that long")
+            raise AssertionError("the deadline should have passed")
         raise self._failure
 
     def current(self) -> None:
@@ -196,7 +196,7 @@ def test_a_service_without_its_typeahead_is_not_ready_and_says_why(
 
 @pytest.mark.rule("E3", "E1.retry_after", "E2.wait", "E5", "C1.stale", "I5")
 @pytest.mark.parametrize("failure", [BackendUnavailable(SECRET), GenerationGone(SECRET), None])
-def test_an_engine_that_does_not_answer_is_told_as_such_on_every_door(failure: Exception | None) -> None:
+def test_an_engine_that_does_not_answer_is_reported_as_such_on_every_transport(failure: Exception | None) -> None:
     with served(create_app(Settings(request_timeout=0.2), search=FailingBackend(failure))) as base:
         replies = [
             post(base, "/tool/find_shop", {"query": "books"}),
@@ -259,7 +259,7 @@ def test_an_unforeseen_fault_shows_nothing_but_its_request_id(caplog: pytest.Log
 
 
 @pytest.mark.rule("C2.one_generation", "C2")
-def test_a_generation_removed_meanwhile_is_asked_for_anew_once(tmp_path: Path) -> None:
+def test_a_generation_removed_meanwhile_is_looked_up_again_once(tmp_path: Path) -> None:
     world = reference_world(tmp_path)
     backend = ReplacedBackend(world)
     with served(create_app(Settings(), search=backend)) as base:

@@ -40,13 +40,13 @@ def reporting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Report
 
 
 @pytest.mark.rule("A9", "I62", "I36", "I61", "I63", "Q5", "I80")
-def test_each_report_is_answered_by_the_same_word_and_kept_as_one_row(reporting: Reporting) -> None:
-    told = [
+def test_each_report_is_answered_by_the_same_word_and_stored_as_one_row(reporting: Reporting) -> None:
+    answers = [
         reporting.report("report_code", CODE),
         reporting.report("report_issue", GONE),
         reporting.report("report_issue", {**GONE, "subject_type": "fact", "reason": "return_period"}),
     ]
-    assert [(reply.status, reply.headers["content-type"], reply.body) for reply in told] == [
+    assert [(reply.status, reply.headers["content-type"], reply.body) for reply in answers] == [
         (200, "application/json", TAKEN)
     ] * 3
     rows = [
@@ -58,15 +58,17 @@ def test_each_report_is_answered_by_the_same_word_and_kept_as_one_row(reporting:
 
 
 @pytest.mark.rule("Q5", "I37", "A9", "I5")
-async def test_the_same_report_by_every_door_is_one_row_and_one_re_check(reporting: Reporting) -> None:
+async def test_the_same_report_over_every_transport_is_one_row_and_one_recheck(reporting: Reporting) -> None:
     spellings = ["shop_books", "harbour-lane-books.example", "https://WWW.Harbour-Lane-Books.example/x"]
-    told = [
+    answers = [
         over_rest(reporting.base, "report_code", {**CODE, "shop_domain": spelling}, x_api_token=reporting.token.text)
         for spelling in spellings
     ]
     async with mcp_transports(reporting.base, reporting.index, reporting.token.text, reporting.variables) as transports:
-        told += [await over_mcp(client, "report_code", {**CODE, "code": "spring10"}) for client in transports.values()]
-    assert [(answer.text.encode(), answer.failed) for answer in told] == [(TAKEN, False)] * 7
+        answers += [
+            await over_mcp(client, "report_code", {**CODE, "code": "spring10"}) for client in transports.values()
+        ]
+    assert [(answer.text.encode(), answer.failed) for answer in answers] == [(TAKEN, False)] * 7
     assert await asyncio.to_thread(reporting.kept) == ([reporting.row("code", "invalid", "SPRING10")], 1)
 
 
@@ -229,7 +231,7 @@ def _assert_taken_again(service: Reporting) -> None:
 
 
 def _until_ready_says(service: Reporting, document: dict[str, Any]) -> None:
-    # What was found is kept for a second.
+    # What was found is cached for a second.
     until = time.monotonic() + 3.0
     while (ready := get(service.base, "/ready").json) != document:
         assert time.monotonic() < until, ready

@@ -11,7 +11,7 @@ ESCAPES = "must be UTF-8 with valid percent-escapes"
 
 
 @pytest.mark.rule("I68", "I72", "M9.score", "C2", "C1.http", "C3")
-def test_suggestions_are_answered_with_their_data_and_may_be_kept_for_seconds(base: str) -> None:
+def test_suggestions_are_answered_with_their_data_and_may_be_cached_for_seconds(base: str) -> None:
     reply = get(base, "/suggest?q=B%C3%BCcher&limit=5")
     categories = get(base, "/suggest?q=Books").json["categories"]
     assert reply.told == (
@@ -115,7 +115,7 @@ def test_limit_and_country_narrow(base: str) -> None:
 
 
 @pytest.mark.rule("C1", "C1.http")
-def test_who_has_the_answer_is_told_so(base: str) -> None:
+def test_a_caller_who_has_the_answer_gets_304(base: str) -> None:
     first = get(base, "/suggest?q=harb")
     tag = first.headers["etag"]
     for known in (tag, f'"other", W/{tag}', "*"):

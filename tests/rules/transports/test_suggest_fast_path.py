@@ -29,7 +29,7 @@ from service.suggest.fast_path import RawResponse
 from tests.support.served import get, served
 from tests.support.worlds import SHOPS, embedded_world
 
-# What differs from one response to the next, whichever way it took.
+# What differs from one response to the next, whichever path it took.
 _OWN: Final = {"date", "x-request-id", "ratelimit"}
 _MANY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
 
@@ -216,7 +216,7 @@ def test_the_fast_path_ends_when_the_process_is_draining(index: Path) -> None:
 
 
 @pytest.mark.rule("E1", "E5.request_id")
-def test_a_full_gate_refuses_alike_on_both_ways_and_lets_cached_responses_through(index: Path) -> None:
+def test_a_full_gate_refuses_alike_on_both_paths_and_lets_cached_responses_through(index: Path) -> None:
     app = create_app(settings_of(index))
     fast_path = CountingFastPath(app)
     with served(app) as base:
@@ -224,10 +224,10 @@ def test_a_full_gate_refuses_alike_on_both_ways_and_lets_cached_responses_throug
         get(base, "/suggest?q=b")
         get(base, "/suggest?q=b")
         (route,) = [route for route in app.routes if isinstance(route, Route) and route.path == "/suggest"]
-        # No place at all, on either way.
+        # No free slot at all, on either path.
         assert isinstance(route.endpoint, BoundedEndpoint)
         fast_path.inner._gate = route.endpoint._gate = Gate(0)
-        refused = [response_to(world, "/suggest?q=bo", {}, fast=way) for way in (True, False)]
+        refused = [response_to(world, "/suggest?q=bo", {}, fast=fast) for fast in (True, False)]
         cached = response_to(world, "/suggest?q=b", {}, fast=True)
     assert refused[0] == refused[1]
     assert (refused[0][0], json.loads(refused[0][2])["code"], refused[0][1]["retry-after"]) == (503, "overloaded", "1")
@@ -235,8 +235,8 @@ def test_a_full_gate_refuses_alike_on_both_ways_and_lets_cached_responses_throug
 
 
 def _connected(base: str) -> socket.socket:
-    place = urlsplit(base)
-    return socket.create_connection((place.hostname or "", place.port or 0), timeout=10)
+    address = urlsplit(base)
+    return socket.create_connection((address.hostname or "", address.port or 0), timeout=10)
 
 
 def _asked(target: str, *headers: str) -> bytes:

@@ -40,7 +40,7 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
 
 
 @pytest.mark.rule("I2", "I3", "I4", "I5", "I6", "E2", "V2", "R1", "R1.bounds", "R2", "C2", "E5.request_id", "I67")
-async def test_every_call_is_answered_alike_on_every_door(base: str, index_directory: Path) -> None:
+async def test_every_call_is_answered_alike_on_every_transport(base: str, index_directory: Path) -> None:
     async with AsyncExitStack() as opened:
         transports = {
             "mcp 2026-07-28": await opened.enter_async_context(Client(f"{base}/mcp", mode="2026-07-28")),
@@ -52,12 +52,12 @@ async def test_every_call_is_answered_alike_on_every_door(base: str, index_direc
         ids: list[str] = []
         for tool, arguments in CALLS:
             rest = over_rest(base, tool, arguments)
-            told = {name: await over_mcp(client, tool, arguments) for name, client in transports.items()}
-            for name, answer in told.items():
+            answers = {name: await over_mcp(client, tool, arguments) for name, client in transports.items()}
+            for name, answer in answers.items():
                 assert (name, tool, answer.text) == (name, tool, rest.text)
                 assert (answer.failed, answer.stamp) == (rest.failed, rest.stamp)
                 assert answer.structured == (None if rest.failed else json.loads(rest.text))
-            ids += [rest.request_id, *(answer.request_id for answer in told.values())]
+            ids += [rest.request_id, *(answer.request_id for answer in answers.values())]
         assert all(len(request_id) == 32 for request_id in ids)
         assert len(set(ids)) == len(ids)
 
@@ -141,7 +141,7 @@ def test_categories_are_listed_flat_with_their_sizes_and_each_can_be_searched(ba
 
 
 @pytest.mark.rule("I21", "I22", "I23", "I24", "I47", "I48", "I49", "M6.ignored", "M6.did_you_mean")
-def test_a_page_tells_what_lies_beyond_it(base: str) -> None:
+def test_a_page_says_what_lies_beyond_it(base: str) -> None:
     first = post(base, "/tool/find_shop", {"query": "books qqxx", "category": "books", "limit": 1}).json
     second = post(base, "/tool/find_shop", {"query": "books qqxx", "category": "books", "limit": 1, "offset": 1}).json
     beyond = post(base, "/tool/find_shop", {"query": "books", "category": "books", "offset": 2}).json

@@ -1,4 +1,4 @@
-"""Five tools need a token, and a call without one that counts ends before the tool on every door (I80, R5)."""
+"""Five tools need a token, and a call without a valid one ends before the tool on every transport (I80, R5)."""
 
 import time
 from collections.abc import Iterator
