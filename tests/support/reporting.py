@@ -42,7 +42,7 @@ class Reporting:
         """Report over REST."""
         return post(self.base, f"/tool/{tool}", arguments, x_api_token=(token or self.token).text)
 
-    def kept(self) -> tuple[list[Report], int]:
+    def stored(self) -> tuple[list[Report], int]:
         """The rows, without their times, and how many re-checks wait."""
 
         async def read() -> tuple[list[Report], int]:

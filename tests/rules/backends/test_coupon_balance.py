@@ -1,25 +1,21 @@
-"""The balance of coupons against the oracle: random coupons, random clocks, equal answers and nothing lost (A4 to A6).
-
-`SHOP_DIRECTORY_AGREEMENT=100x20` asks for another number of catalogues and of questions for each; 15x20 otherwise.
-"""
+"""The balance of coupons against the oracle: random coupons and clocks, equal answers and nothing lost (A4 to A6)."""
 
 import asyncio
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.timestamps import microseconds
 from service.search.related_records import CouponQuery
-from tests.rules.backends.backends import Opener, embedded, opensearch_at, reference
+from tests.rules.backends.agreement import MANY, OPENSEARCH, QUESTIONS
+from tests.rules.backends.backends import Opener, reference
 from tests.support.catalogues import shop
 
-_CATALOGUES, _QUESTIONS = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
 _TICK: Final = timedelta(microseconds=1)
 _TIMESTAMPS: Final = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
 _SHOPS: Final = [
@@ -105,41 +101,13 @@ async def _assert_balance(
                 assert len(found.views) == found.usable, query
 
 
-def _check(engine: Opener, catalogue: list[dict[str, Any]], data: st.DataObject) -> None:
-    asked = [data.draw(_queries) for _ in range(_QUESTIONS)]
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
+@MANY
+@given(catalogue=_catalogues, data=st.data())
+def test_the_balance_comes_to_every_coupon_once_on_every_engine(
+    opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    asked = [data.draw(_queries) for _ in range(QUESTIONS)]
     with TemporaryDirectory() as directory:
-        asyncio.run(_assert_balance(engine, catalogue, asked, Path(directory)))
-
-
-_MANY = settings(
-    max_examples=_CATALOGUES,
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
-)
-
-
-@_MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_the_references_own_balance_comes_to_every_coupon_once(
-    catalogue: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    _check(reference, catalogue, data)
-
-
-@pytest.mark.timeout(1_800)
-@_MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_the_embedded_engine_balances_like_the_reference(catalogue: list[dict[str, Any]], data: st.DataObject) -> None:
-    _check(embedded, catalogue, data)
-
-
-@pytest.mark.opensearch
-@pytest.mark.timeout(1_800)
-@_MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_opensearch_balances_like_the_reference(
-    opensearch_url: str, catalogue: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    _check(opensearch_at(opensearch_url), catalogue, data)
+        asyncio.run(_assert_balance(opener, catalogue, asked, Path(directory)))

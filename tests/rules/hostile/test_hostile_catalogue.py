@@ -19,7 +19,7 @@ from service.tools.registry import REGISTRY
 from service.tools.schema import response_schema
 from tests.rules.hostile import records
 from tests.rules.hostile.records import ALIASES, FAMILY, JOINERS, MARKUP, ORDER, REFUSED, SHOP, STACKED, TAKEN, Bad
-from tests.rules.indistinguishable.conftest import issued_token
+from tests.support.callers import issue
 from tests.support.catalogues import Lines
 from tests.support.served import Reply, get, post, served
 
@@ -86,7 +86,7 @@ def service(built: Built) -> Iterator[tuple[str, str]]:
         request_timeout=10.0,
     )
     with served(create_app(settings)) as base:
-        yield base, issued_token(built.directory)
+        yield base, issue(settings.token_file).text
 
 
 def _build(catalogue: Path, *options: str) -> Result:

@@ -2,11 +2,8 @@
 
 import json
 import logging
-import os
 import re
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,7 +14,7 @@ import pytest
 
 from service.runtime.call_log import CALL_FIELDS
 from service.tools.registry import REGISTRY
-from tests.rules.indistinguishable.conftest import Opener, World, issued_token, projected
+from tests.rules.indistinguishable.conftest import Opener, World, projected
 from tests.rules.indistinguishable.subjects import (
     EMPTY,
     HIDDEN,
@@ -32,8 +29,9 @@ from tests.rules.indistinguishable.subjects import (
     typed,
 )
 from tests.rules.indistinguishable.transports import Service, Whole, message, settled_text
+from tests.support.callers import issue
+from tests.support.stdio_lines import stdio_lines
 
-REPOSITORY: Final = Path(__file__).parents[3]
 NAMES_NO_SHOP: Final = {"list_categories"}
 _TIMES: Final = re.compile(r"request=[0-9a-f]{32}|\bms=[0-9.]+|\[status:200 request:[0-9.]+s\]")
 # The service writes neither of the first; pytest listens all the same. The stamp is looked up once a second.
@@ -126,7 +124,7 @@ def test_suggestions_for_a_hidden_name_have_the_bytes_of_those_for_an_unknown_on
 
 @pytest.mark.rule("V2", "Q2")
 def test_a_hidden_shop_costs_as_much_of_the_quota_as_an_unknown_one(world: World) -> None:
-    service = Service(world.service.base, issued_token(world.directory))
+    service = Service(world.service.base, issue(world.settings.token_file).text)
     asked = [UNKNOWN, UNDER_REVIEW, REMOVED, UNKNOWN, UNDER_REVIEW]
     headers = [service.rest("get_trust", {"shop_domain": subject.id}).header("ratelimit") for subject in asked]
     assert [value.partition(";t=")[0] for value in headers] == [
@@ -242,8 +240,7 @@ def _typed_blanked(text: str, body: bytes) -> bytes:
 def _stdio(world: World, messages: list[dict[str, Any]]) -> list[bytes]:
     """Each message's answer line, in one session."""
     settings = world.settings
-    environment = {
-        **os.environ,
+    variables = {
         "SHOP_DIRECTORY_ENGINE": settings.engine,
         "SHOP_DIRECTORY_DATA_DIR": str(settings.data_dir),
         "SHOP_DIRECTORY_OPENSEARCH_URLS": ",".join(settings.opensearch_urls),
@@ -253,21 +250,6 @@ def _stdio(world: World, messages: list[dict[str, Any]]) -> list[bytes]:
         "SHOP_DIRECTORY_API_TOKEN": world.service.token,
         "SHOP_DIRECTORY_QUOTA_CLASSES": '{"default": {"reads": 100000, "suggest": 100000, "reports": 100000}}',
         "SHOP_DIRECTORY_LOG_LEVEL": "warning",
-        "PYTHONPATH": str(REPOSITORY),
     }
-    answers: list[bytes] = []
-    with subprocess.Popen(
-        [sys.executable, "-m", "service", "mcp"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for each in (_INITIALIZE, *messages):
-            process.stdin.write(json.dumps(each).encode() + b"\n")
-            process.stdin.flush()
-            answers.append(process.stdout.readline())
-        process.communicate(timeout=20)
-    return answers[1:]
+    with stdio_lines(variables) as process:
+        return [process.ask(json.dumps(each).encode()) for each in (_INITIALIZE, *messages)][1:]

@@ -13,8 +13,8 @@ import pytest
 from service.server.http_server import HttpProtocol
 from service.tools.registry import REGISTRY
 from tests.rules.judges.hostile_bytes import BEGUN, BROKEN_HEADS, HOSTILE_BODIES, IMPOSSIBLE_LENGTHS, STALLED
-from tests.rules.judges.wire import connect, exchange
 from tests.support.served import Reply, get, post
+from tests.support.wire import connect, exchange
 
 TARGETS: Final = (*(f"/tool/{tool.name}" for tool in REGISTRY), "/mcp")
 PROBLEM: Final = "application/problem+json"
@@ -30,7 +30,7 @@ TOKEN_ONLY: Final = frozenset(f"/tool/{tool.name}" for tool in REGISTRY if tool.
 def _served_as_ever(base: str, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     started = time.monotonic()
-    assert get(base, "/health").told == (200, "application/json", {"status": "ok"})
+    assert get(base, "/health").summary == (200, "application/json", {"status": "ok"})
     assert post(base, "/tool/list_categories", {}).json["total_count"] == 3
     assert time.monotonic() - started < 2
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
@@ -171,7 +171,7 @@ def test_what_breaks_the_rules_of_http_is_refused(base: str, sent: bytes) -> Non
 )
 def test_old_and_fanciful_clients_are_answered(base: str, head: str) -> None:
     (reply,) = exchange(base, f"{head}\r\n".encode())
-    assert reply.told == (200, "application/json", {"status": "ok"})
+    assert reply.summary == (200, "application/json", {"status": "ok"})
 
 
 @pytest.mark.rule("I2", "E1")

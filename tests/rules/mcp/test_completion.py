@@ -12,6 +12,7 @@ from index_mappings.countries import COUNTRY_CODES
 from tests.rules.mcp.asking import SHOP_TEMPLATE, complete, error, of_prompt, read, status_of
 from tests.rules.transports.test_probes_and_headers import UNAVAILABLE
 from tests.support.limited import limited
+from tests.support.problems import invalid_input
 from tests.support.rpc import Era
 from tests.support.served import get, post
 from tests.support.transports import STAMP_KEYS, mcp_transports
@@ -117,7 +118,7 @@ def test_an_argument_of_free_words_is_completed_to_nothing(base: str) -> None:
 )
 def test_what_no_list_names_cannot_be_completed(base: str, era: Era, ref: dict[str, str], argument: str) -> None:
     reply = complete(base, era, ref, argument, "har")
-    assert reply.told == (status_of(era, -32602), "application/json", error(-32602, NOTHING_TO_COMPLETE))
+    assert reply.summary == (status_of(era, -32602), "application/json", error(-32602, NOTHING_TO_COMPLETE))
 
 
 @pytest.mark.rule("M9", "E6", "E5")
@@ -130,18 +131,10 @@ def test_what_no_list_names_cannot_be_completed(base: str, era: Era, ref: dict[s
 def test_what_suggest_refuses_is_refused(
     base: str, era: Era, ref: dict[str, str], argument: str, typed: str, message: str | None
 ) -> None:
-    fault = message or "holds a control character"
-    problem = {
-        "type": "urn:shop-directory:problem:invalid_input",
-        "title": "Invalid input",
-        "status": 400,
-        "detail": f"argument.value {fault}.",
-        "code": "invalid_input",
-        "errors": [{"field": "argument.value", "message": fault}],
-    }
+    problem = invalid_input(("argument.value", message or "holds a control character"))
     reply = complete(base, era, ref, argument, typed)
-    whole = error(-32602, f"argument.value {fault}.", problem)
-    assert reply.told == (status_of(era, -32602), "application/json", whole)
+    whole = error(-32602, problem["detail"], problem)
+    assert reply.summary == (status_of(era, -32602), "application/json", whole)
 
 
 @pytest.mark.rule("E3", "I7", "E5")
@@ -151,7 +144,7 @@ def test_with_the_engine_away_nothing_is_completed_to_nothing(
     away: str, era: Era, ref: dict[str, str], argument: str
 ) -> None:
     reply = complete(away, era, ref, argument, "har")
-    assert reply.told == (200, "application/json", error(-32603, str(UNAVAILABLE["detail"]), UNAVAILABLE))
+    assert reply.summary == (200, "application/json", error(-32603, str(UNAVAILABLE["detail"]), UNAVAILABLE))
 
 
 @pytest.mark.rule("V2", "V1", "I6")

@@ -9,7 +9,7 @@ from mcp import Client
 
 from service.docs.mcp_page import mcp_page
 from tests.rules.mcp.asking import error, read, status_of
-from tests.rules.transports.test_mcp_transport import HEADERS, LIBRARY_WORDS, PARAMS
+from tests.rules.transports.test_mcp_transport import CAPABILITIES, HEADERS, LIBRARY_WORDS, PARAMS
 from tests.support.rpc import Era, request
 
 ERAS: Final = list(Era)
@@ -53,12 +53,7 @@ async def test_the_capabilities_are_what_there_is_and_no_more(base: str, mode: s
         instructions = client.instructions or ""
         resources, templates = await client.list_resources(), await client.list_resource_templates()
         prompts = await client.list_prompts()
-    assert capabilities == {
-        "tools": {"listChanged": False},
-        "resources": {"subscribe": False, "listChanged": False},
-        "prompts": {"listChanged": False},
-        "completions": {},
-    }
+    assert capabilities == CAPABILITIES
     uris = [resource.uri for resource in resources.resources]
     uris += [template.uri_template for template in templates.resource_templates]
     assert uris == ["taxonomy://categories", "shop://{domain}"]
@@ -87,8 +82,8 @@ def test_what_the_data_say_is_cached_nowhere(base: str) -> None:
 )
 def test_a_name_that_is_no_text_agrees_with_no_header(base: str, method: str, params: str) -> None:
     modern, older = (request(base, era, method, params.encode(), name="shop_books") for era in ERAS)
-    assert modern.told == (400, "application/json", error(-32020, HEADERS))
-    assert older.told == (200, "application/json", error(-32602, PARAMS))
+    assert modern.summary == (400, "application/json", error(-32020, HEADERS))
+    assert older.summary == (200, "application/json", error(-32602, PARAMS))
 
 
 @pytest.mark.rule("E6", "E5", "E1.transport", "E2.protocol")
@@ -98,7 +93,7 @@ def test_malformed_params_are_refused_in_our_words(
     base: str, era: Era, method: str, params: str, name: str | None
 ) -> None:
     reply = request(base, era, method, params.encode(), name=name)
-    assert reply.told == (status_of(era, -32602), "application/json", error(-32602, PARAMS))
+    assert reply.summary == (status_of(era, -32602), "application/json", error(-32602, PARAMS))
     assert [word for word in LIBRARY_WORDS if word in reply.body.decode()] == []
 
 

@@ -81,7 +81,7 @@ def test_a_resource_is_the_answer_of_its_tool(
 def test_what_is_not_there_is_reported_by_its_uri_as_sent_and_no_more(base: str, era: Era, uri: str) -> None:
     reply = read(base, era, uri)
     code = MISSING[era]
-    assert reply.told == (status_of(era, code), "application/json", error(code, NO_RESOURCE, {"uri": uri}))
+    assert reply.summary == (status_of(era, code), "application/json", error(code, NO_RESOURCE, {"uri": uri}))
 
 
 @pytest.mark.rule("V2", "V1", "I6", "I55", "I57")
@@ -105,7 +105,7 @@ def test_a_shop_under_review_is_as_missing_as_an_unknown_one(base: str, era: Era
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("uri", ["shop://shop_books", "shop://shop_nobody", "taxonomy://categories"])
 def test_with_the_engine_away_a_resource_is_neither_empty_nor_missing(away: str, era: Era, uri: str) -> None:
-    assert read(away, era, uri).told == (
+    assert read(away, era, uri).summary == (
         200,
         "application/json",
         error(-32603, str(UNAVAILABLE["detail"]), UNAVAILABLE),

@@ -8,16 +8,16 @@ import pytest
 from service.limits.policy import QuotaClass
 from service.settings.service import SettingsError, load_settings
 from tests.rules.operations.worlds import KEY, serving
+from tests.support.problems import problem
 from tests.support.served import ask, get, post
 
 PATHS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
-REFUSED: Final = {
-    "type": "urn:shop-directory:problem:ops_key_required",
-    "title": "Operations key required",
-    "status": 401,
-    "detail": "This endpoint needs the operations key in the header x-ops-key.",
-    "code": "ops_key_required",
-}
+REFUSED: Final = problem(
+    401,
+    "ops_key_required",
+    "This endpoint needs the operations key in the header x-ops-key.",
+    title="Operations key required",
+)
 
 
 @pytest.mark.rule("I81", "E1")
@@ -25,7 +25,7 @@ REFUSED: Final = {
 @pytest.mark.parametrize("given", [None, "", "wrong", KEY[:-1], f"{KEY}x", KEY.upper(), "\xfc" * 20])
 def test_without_the_configured_key_every_request_is_refused(keyed_base: str, path: str, given: str | None) -> None:
     reply = get(keyed_base, path) if given is None else get(keyed_base, path, x_ops_key=given)
-    assert reply.told == (401, "application/problem+json", REFUSED)
+    assert reply.summary == (401, "application/problem+json", REFUSED)
     assert reply.headers["www-authenticate"] == 'ApiKey realm="shop-directory-operations", header="x-ops-key"'
 
 

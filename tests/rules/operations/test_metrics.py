@@ -21,6 +21,7 @@ from service.operations.state import ServiceState
 from service.search.protocol import Generations
 from tests.rules.operations.expositions import families_of, names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import BUILT_AT, COMMIT, serving
+from tests.support.rpc import Era, call
 from tests.support.served import ask, get, post
 from tests.support.worlds import reference_world
 
@@ -69,11 +70,12 @@ def test_every_call_is_counted_by_route_and_outcome(index: Path) -> None:
         ask(url, "PUT", "/tool/find_shop")
         get(url, "/health")
         ask(url, "POST", "/mcp", b"{}", {"host": "elsewhere.example"})
+        call(url, Era.STATELESS, "get_shop", b'{"shop_domain":"nobody.example"}')
         counts = _counts(url)
     assert counts == {
         ("ok", "find_shop"): 2.0,
         ("method_not_allowed", "find_shop"): 1.0,
-        ("shop_not_found", "get_shop"): 1.0,
+        ("shop_not_found", "get_shop"): 2.0,
         ("token_required", "get_trust"): 1.0,
         ("not_found", "none"): 1.0,
         ("ok", "suggest"): 1.0,
@@ -81,28 +83,6 @@ def test_every_call_is_counted_by_route_and_outcome(index: Path) -> None:
         ("ok", "health"): 1.0,
         ("refused", "mcp"): 1.0,
     }
-
-
-def test_a_tool_that_is_called_over_mcp_is_counted_as_that_tool(base: str) -> None:
-    before = _counts(base)
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": "get_shop",
-            "arguments": {"shop_domain": "nobody.example"},
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-            },
-        },
-    }
-    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "get_shop"}
-    assert post(base, "/mcp", message, **headers).status == 200
-    after = _counts(base)
-    gained = {labels: count - before.get(labels, 0) for labels, count in after.items()}
-    assert gained[("shop_not_found", "get_shop")] == 1.0
 
 
 def test_hostile_callers_cannot_make_series(base: str) -> None:

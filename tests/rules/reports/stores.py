@@ -16,6 +16,7 @@ from service.redis.access import RedisAccess
 from service.reports.protocol import Report, ReportKind, ReportQueue
 from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports
+from tests.support.real.redis import RedisServer
 
 REPORTED_AT: Final = datetime(2026, 11, 21, 9, 30, 0, 250_000, tzinfo=UTC)
 
@@ -36,6 +37,12 @@ def report(
 async def exported(queue: ReportQueue) -> list[Report]:
     """All reports that the queue's store holds."""
     return [one async for one in queue.export()]
+
+
+async def executed(server: RedisServer, *command: str) -> object:
+    """A Redis's reply to a command."""
+    async with Redis.from_url(server.url, decode_responses=True) as client:
+        return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # the client leaves it out
 
 
 class Store(Protocol):

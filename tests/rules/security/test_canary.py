@@ -2,12 +2,8 @@
 
 import json
 import logging
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -19,9 +15,9 @@ from tests.support.callers import issue
 from tests.support.reporting import COUPONS
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, get, post, served
+from tests.support.stdio_lines import stdio_lines
 from tests.support.worlds import embedded_world
 
-REPOSITORY: Final = Path(__file__).parents[3]
 PROBLEM: Final = InternalError().problem()
 SHOP: Final = {"shop_domain": "shop_books"}
 REPORT: Final = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}
@@ -183,27 +179,19 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_stdio(service: Servic
         Layer.TOKEN_STORE, Layer.VERIFIER, Layer.LIMITER, Layer.ENGINE, Layer.SEARCH, Layer.REPORTS, Layer.VALIDATION,
         Layer.RUN, Layer.ENCODING, Layer.RESULT,
     )  # fmt: skip
-    environment = {**os.environ, **service.variables, "PYTHONPATH": str(REPOSITORY)}
-    environment[FUSE_VARIABLE] = str(service.fuse._file)
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.rules.security.canary"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-    ) as process:
+    variables = {**service.variables, FUSE_VARIABLE: str(service.fuse._file)}
+    with stdio_lines(variables, "tests.rules.security.canary") as process:
         try:
-            opened = _line(process, _opening(era))
+            opened = process.ask(_opening(era))
             answers: dict[Layer, bytes] = {}
             for layer in layers:
                 service.fuse.set(layer)
-                answers[layer] = _line(process, _call(era, "report_code", REPORT))
+                answers[layer] = process.ask(_call(era, "report_code", REPORT))
             service.fuse.set(Layer.SDK)
-            listing = _line(process, _message(era, "tools/list", {}))
+            listing = process.ask(_message(era, "tools/list", {}))
         finally:
             service.fuse.set(None)
-        after = _line(process, _call(era, "report_code", REPORT))
-        _, log = process.communicate(timeout=20)
+        after = process.ask(_call(era, "report_code", REPORT))
     assert "result" in json.loads(opened)
     assert [word for word in GIVEAWAYS if word.encode() in b"".join((*answers.values(), listing))] == []
     for layer, line in answers.items():
@@ -213,10 +201,10 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_stdio(service: Servic
             continue
         assert (layer, answer["result"]["isError"]) == (layer, True)
         assert json.loads(answer["result"]["content"][0]["text"]) == PROBLEM
-        assert f"request={answer['result']['_meta']['x-request-id']}" in log.decode()
+        assert f"request={answer['result']['_meta']['x-request-id']}" in process.log
     assert json.loads(listing)["error"]["code"] == -32603
     assert json.loads(after)["result"]["isError"] is False
-    assert CANARY in log.decode()
+    assert CANARY in process.log
 
 
 def _kind(reply: Reply) -> int | str:
@@ -224,7 +212,8 @@ def _kind(reply: Reply) -> int | str:
     if "json" not in reply.headers["content-type"]:
         return reply.status
     document = reply.json
-    if reply.status == 500 and document in (PROBLEM, _rpc_error(document)):
+    declared = ("application/problem+json", PROBLEM), ("application/json", _rpc_error(document))
+    if reply.status == 500 and (reply.headers["content-type"], document) in declared:
         return "failed"
     if document.get("error", {}).get("code") == -32603:
         return "failed"
@@ -252,29 +241,21 @@ def _request_id(reply: Reply) -> str:
     return str(result.get("_meta", {}).get("x-request-id", reply.headers["x-request-id"]))
 
 
-def _line(process: subprocess.Popen[bytes], line: dict[str, Any]) -> bytes:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps(line).encode() + b"\n")
-    process.stdin.flush()
-    return process.stdout.readline()
-
-
-def _opening(era: Era) -> dict[str, Any]:
+def _opening(era: Era) -> bytes:
     if era is Era.HANDSHAKE:
         return _message(era, "initialize", json.loads(b"{%s}" % INITIALIZE))
     return _message(era, "tools/list", {})
 
 
-def _call(era: Era, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _call(era: Era, tool: str, arguments: dict[str, Any]) -> bytes:
     return _message(era, "tools/call", {"name": tool, "arguments": arguments})
 
 
-def _message(era: Era, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def _message(era: Era, method: str, params: dict[str, Any]) -> bytes:
     if era is Era.STATELESS:
         meta = {
             "io.modelcontextprotocol/protocolVersion": str(era),
             "io.modelcontextprotocol/clientCapabilities": {},
         }
         params = {**params, "_meta": meta}
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

@@ -21,7 +21,7 @@ from tests.support.catalogues import coupon, shop
 from tests.support.generated_calls import GeneratedCalls
 from tests.support.sample import SampleService
 from tests.support.served import served
-from tests.support.transports import STAMP_KEYS, Told, mcp_transports, over_mcp, over_rest
+from tests.support.transports import STAMP_KEYS, ToolAnswer, mcp_transports, over_mcp, over_rest
 from tests.support.worlds import embedded_world
 
 CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_CALLS", "400"))
@@ -139,5 +139,5 @@ async def _assert_alike(
     return str(document["code"]) if failed else "ok"
 
 
-def _codes(answer: Told) -> set[str]:
+def _codes(answer: ToolAnswer) -> set[str]:
     return {found["code"] for found in json.loads(answer.text)["results"]}

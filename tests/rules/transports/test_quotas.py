@@ -11,6 +11,7 @@ from service.auth.secrets import new_token_text
 from service.limits.policy import QuotaClass
 from tests.support.callers import issue
 from tests.support.limited import MORE, limited
+from tests.support.problems import problem
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, ask, get, post
 
@@ -60,7 +61,7 @@ def test_one_call_too_many_says_how_long_to_wait(tmp_path: Path) -> None:
             for refused in replies[2:]:
                 wait = refused.headers["retry-after"]
                 assert 1 <= int(wait) <= 60
-                assert refused.told == (429, "application/problem+json", _exceeded(wait))
+                assert refused.summary == (429, "application/problem+json", _exceeded(wait))
                 _assert_quota(refused, "suggest" if "?" in path else "reads", 2, 60, 0)
                 assert (refused.headers["cache-control"], "x-generation" in refused.headers) == ("no-store", False)
 
@@ -117,10 +118,10 @@ def test_over_mcp_a_call_too_many_is_a_result_that_names_the_seconds(tmp_path: P
     assert [reply.status for reply in replies] == [200] * 3
     assert [reply.json["result"]["isError"] for reply in replies] == [False, False, True]
     result = replies[-1].json["result"]
-    problem = json.loads(result["content"][0]["text"])
-    wait = re.fullmatch(r"The quota of this caller is used up\. Try again in (\d+) seconds\.", problem["detail"])
+    exceeded = json.loads(result["content"][0]["text"])
+    wait = re.fullmatch(r"The quota of this caller is used up\. Try again in (\d+) seconds\.", exceeded["detail"])
     assert wait is not None
-    assert (problem, "structuredContent" in result) == (_exceeded(wait[1]), False)
+    assert (exceeded, "structuredContent" in result) == (_exceeded(wait[1]), False)
     for remaining, reply in zip((1, 0, 0), replies, strict=True):
         _assert_quota(reply, "reads", 2, 60, remaining)
 
@@ -134,9 +135,9 @@ def test_over_mcp_other_methods_count_as_reads_and_are_refused_as_429(tmp_path: 
         assert ask(base, "POST", "/mcp", b"{", {"content-type": "text/plain"}).status == 400
         assert call(base, era, "get_trust", b"{}").status == 401
         assert post(base, LIST, {}).status == 429
-    problem = _exceeded(refused.headers["retry-after"])
-    error = {"code": -32001, "message": problem["detail"], "data": problem}
-    assert refused.told == (429, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
+    exceeded = _exceeded(refused.headers["retry-after"])
+    error = {"code": -32001, "message": exceeded["detail"], "data": exceeded}
+    assert refused.summary == (429, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
     _assert_quota(refused, "reads", 2, 60, 0)
 
 
@@ -162,10 +163,4 @@ def _assert_quota(reply: Reply, bucket: str, limit: int, window: int, remaining:
 
 
 def _exceeded(seconds: str) -> dict[str, Any]:
-    return {
-        "type": "urn:shop-directory:problem:quota_exceeded",
-        "title": "Quota exceeded",
-        "status": 429,
-        "detail": f"The quota of this caller is used up. Try again in {seconds} seconds.",
-        "code": "quota_exceeded",
-    }
+    return problem(429, "quota_exceeded", f"The quota of this caller is used up. Try again in {seconds} seconds.")
