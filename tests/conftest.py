@@ -1,4 +1,4 @@
-"""Gives every test the real parts, the markers' meaning and `--require-real`, and its own place for what is written.
+"""Gives every test the real parts, the markers' meaning and `--require-real`, and its own folder for what is written.
 
 The former lives in the plugin, so that a run outside this folder can load the same rules by name.
 """

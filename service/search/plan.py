@@ -91,7 +91,8 @@ def _several_words(words: tuple[str, ...], slugs: Slugs) -> Tiers:
     tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(tuple(Prefix("words", word) for word in words)))]
     if any(isinstance(clause, AnyOf) for clause in named):
         tiers.append((FindTier.INFIX, AllOf(named)))
-    tiers.append((FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words, slugs)))))
+    if len(words) > 1:  # one word that is a label and has the required evidence is in a better tier
+        tiers.append((FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words, slugs)))))
     if any(slugs[word] for word in words):
         known = tuple(word_evidence(word, slugs[word]) for word in words)
         tiers.append((FindTier.CATEGORY, AnyOf((AllOf(known), _with_labels(words, known, known)))))

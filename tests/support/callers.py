@@ -1,4 +1,4 @@
-"""Tokens as the operator issues and revokes them, and a search engine that nobody may ask."""
+"""Tokens as the operator issues and revokes them, and a search engine that must not be asked."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ def issue(path: Path, *, quota_class: str = "default", expires_at: int | None = 
     """A new token in a file of tokens."""
     issued = Issued(new_token_id(), new_token_text())
 
-    async def keep() -> None:
+    async def store_it() -> None:
         store = SqliteTokenStore(path)
         await store.issue(Token(issued.id, "test", quota_class, expires_at), hash_of(issued.text))
         await store.close()
 
-    asyncio.run(keep())
+    asyncio.run(store_it())
     return issued
 
 

@@ -1,4 +1,4 @@
-"""Small catalogues for tests: shops and what belongs to them, written to disk and built by the real indexer.
+"""Small catalogues for tests: shops and related records, written to disk and built by the real indexer.
 
 A test states only what it is about; everything else of a record is filled in with what says nothing.
 """

@@ -1,4 +1,4 @@
-"""A tool that says again what it is told, and calls of it over MCP, each answered on both ways."""
+"""A tool that returns its input, and calls of it over MCP, each answered on both ways."""
 
 import asyncio
 from collections.abc import Mapping
@@ -91,11 +91,11 @@ def answered(over: Dispatcher, *asked: Asked) -> tuple[list[tuple[Sent, Sent]], 
 
 
 def plain(version: str | None, tool: str, arguments: Mapping[str, Any], **members: Any) -> Asked:  # noqa: ANN401 - JSON
-    """A plain call; `members` take the place of some of the message's."""
+    """A plain call; `members` replace some of the message's."""
     return Asked(plain_headers(version, tool), raw(plain_message(version, tool, arguments) | members))
 
 
 def changed(asked: Asked, *lines: tuple[bytes, bytes], without: bytes = b"") -> Asked:
     """A request with some of its headers left out and others added."""
-    kept = tuple(line for line in asked.headers if line[0] != without)
-    return Asked((*kept, *lines), asked.body)
+    others = tuple(line for line in asked.headers if line[0] != without)
+    return Asked((*others, *lines), asked.body)

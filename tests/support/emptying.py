@@ -1,4 +1,4 @@
-"""Removing what a test has made in a real OpenSearch: a place is left as empty as it was found."""
+"""Removing what a test has made in a real OpenSearch: a prefix is left as empty as it was found."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Tools whose code fails with a text that nobody may see; as a program, the service with them on stdio."""
+"""Tools whose code fails with a text that must not be seen; as a program, the service with them on stdio."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The sample catalogue as one service: what a test needs to call every tool of it by every door."""
+"""The sample catalogue as one service: what a test needs to call every tool of it over every transport."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _ANY_NUMBER: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class SampleService:
-    """The service on the sample, without blocked channels and bounds of doors, so that these have nothing to differ in.
+    """The service on the sample, without blocked channels and bounds of transports, so that all of these answer alike.
 
     Attributes:
         base: its URL.

@@ -35,7 +35,7 @@ def shop_row(number: int, **more: object) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database that nobody else uses: its URL for the source, and an engine that writes."""
+    """A database of one test: its URL for the source, and an engine that writes."""
 
     url: str
     engine: Engine

@@ -1,4 +1,4 @@
-"""A call by each door, told in the same words, so that tests can hold the doors against each other."""
+"""A call over each transport, with answers of one shape, so that tests can compare the transports."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ MODES: Final = ("2026-07-28", "legacy")
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a door answers to a call."""
+    """The answer of a transport to a call."""
 
     text: str
     structured: Any

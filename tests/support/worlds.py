@@ -1,4 +1,4 @@
-"""A world of four shops, for tests that look at the doors rather than at matching."""
+"""A world of four shops, for tests that look at the transports rather than at matching."""
 
 from pathlib import Path
 from typing import Any, Final

@@ -82,7 +82,7 @@ NOT_RUN: Final = (
         "docs/acceptance-queries.md",
         "2 of 6 acceptance queries failed",
         "what a failure says",
-        "tests/unit/indexer/test_golden.py",
+        "tests/unit/indexer/jobs/test_acceptance.py",
     ),
 )
 
@@ -125,5 +125,5 @@ RUN_BY: Final = (
     RunBy("docs/rechecks.md", "redis", "tests/rules/reports/test_docs.py"),
     RunBy("docs/redis.md", "redis", "tests/people/docs/test_configurations.py"),
     RunBy("docs/sql-source.md", "sql", "tests/people/docs/test_configurations.py"),
-    RunBy("docs/sql-source.md", "toml", "tests/unit/indexer/test_sql_mapping.py"),
+    RunBy("docs/sql-source.md", "toml", "tests/unit/indexer/sources/sql/test_mapping.py"),
 )

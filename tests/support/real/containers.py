@@ -30,7 +30,7 @@ def why_no_engine() -> str | None:
             client = DockerClient(timeout=_ENGINE_BOUND_S).client
             client.ping()
             client.close()
-        except Exception as failure:  # noqa: BLE001 - whatever keeps the engine from us is the reason
+        except Exception as failure:  # noqa: BLE001 - whatever prevents the connection is the reason
             return f"no Docker engine answers ({type(failure).__name__})"
     return None
 
@@ -48,7 +48,7 @@ def opensearch_container() -> Iterator[str]:
 
 @contextmanager
 def redis_container() -> Iterator[str]:
-    """Yields the URL of a Redis in a container that keeps nothing on disk; removes it at the end."""
+    """Yields the URL of a Redis in a container that stores nothing on disk; removes it at the end."""
     container = DockerContainer(REDIS_IMAGE).with_exposed_ports(_REDIS_PORT)
     container.with_command(["redis-server", "--save", "", "--appendonly", "no"])
     container.waiting_for(LogMessageWaitStrategy("Ready to accept connections"))

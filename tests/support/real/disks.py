@@ -36,7 +36,7 @@ class SmallDisk:
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
-        """Every write fails within. Files that were open for writing keep a disk writable: all are closed before."""
+        """Every write fails within. Files that were open for writing keep a disk writable: close them all before."""
         _run("mount", "-o", "remount,ro", str(self.folder))
         try:
             yield

@@ -1,6 +1,6 @@
 """Finds a JDK that OpenSearch runs on.
 
-No place is taken for granted: all the usual ones are read, and the newest JDK of version 21 or later is chosen.
+All the usual locations are read, and the newest JDK of version 21 or later is chosen.
 """
 
 import os
@@ -57,7 +57,7 @@ def find_jdk(environment: Mapping[str, str] = os.environ, roots: Sequence[str] =
         roots: glob patterns of folders that may be a JDK's home; `~` is the user's home.
 
     Raises:
-        JdkMissingError: none is there; the message tells which older ones are.
+        JdkMissingError: none is there; the message names the older ones.
     """
     homes = {home.resolve() for home in _possible_homes(environment, roots)}
     found = sorted(
@@ -75,7 +75,7 @@ def find_jdk(environment: Mapping[str, str] = os.environ, roots: Sequence[str] =
 
 
 def read_version(home: Path) -> tuple[int, ...] | None:
-    """Returns the version of the JDK at `home` as numbers, or None where nothing tells it.
+    """Returns the version of the JDK at `home` as numbers, or None where nothing states it.
 
     Early names such as `1.8.0_402` count from their second number: they are Java 8.
     """

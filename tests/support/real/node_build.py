@@ -1,6 +1,6 @@
 """Makes the class path of a test node from Maven's artefacts and our Java source, once per machine.
 
-A finished build is never changed: it is made aside and renamed into place, so that runs at the same time may race.
+A finished build is never changed: it is made elsewhere and renamed, so that runs at the same time may race.
 """
 
 import hashlib
@@ -82,7 +82,7 @@ def _resolve_jars(jdk: Jdk, fresh: Path, environment: Mapping[str, str]) -> None
     maven = shutil.which("mvn", path=environment.get("PATH"))
     if maven is None:
         raise BuildError("no mvn on the PATH; install Maven, for example the package maven")
-    # Maven writes beside its pom, and the source tree may be read-only.
+    # Maven writes next to its pom, and the source tree may be read-only.
     pom = shutil.copy(_SOURCES / "pom.xml", fresh)
     output = f"-Dmdep.outputFile={fresh / _CLASS_PATH}"
     command = [maven, "-q", "-B", "-f", pom, "dependency:build-classpath", output]

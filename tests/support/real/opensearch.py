@@ -1,6 +1,6 @@
 """Starts real OpenSearch nodes and clusters as processes on loopback, and ends them in every way a test needs.
 
-A node keeps its ports and its folder for its whole life, so that a restart finds its data at the same address.
+A node has the same ports and folder for its whole life, so that a restart finds its data at the same address.
 """
 
 import http.client
@@ -29,7 +29,7 @@ _SETTINGS: Final = {
 _JVM: Final = (
     "-XX:+UseSerialGC",
     "--enable-native-access=ALL-UNNAMED",
-    "-Dlog4j2.level=INFO",  # Log4j without a configuration file tells errors only
+    "-Dlog4j2.level=INFO",  # Log4j without a configuration file logs errors only
 )
 # Half the processor time of a start, and slower later: for nodes that live for seconds.
 _QUICK_START: Final = ("-XX:TieredStopAtLevel=1",)
@@ -46,7 +46,7 @@ class NodePlace:
 
 
 def choose_places(folder: Path, count: int) -> tuple[NodePlace, ...]:
-    """Returns places for that many nodes: `node-1` and so on, each in its own folder below `folder`, on free ports."""
+    """Returns names, folders below `folder` and free ports for that many nodes, `node-1` and so on."""
     names = [f"node-{number + 1}" for number in range(count)]
     ports = free_ports(2 * count)
     return tuple(
@@ -56,7 +56,7 @@ def choose_places(folder: Path, count: int) -> tuple[NodePlace, ...]:
 
 
 class OpenSearchNode:
-    """One node at its place; as a context it is started, green, and stopped at the end."""
+    """One node; as a context it is started, green, and stopped at the end."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class OpenSearchNode:
         settings: Mapping[str, str] | None = None,
         quick_start: bool = False,
     ) -> None:
-        """Keeps what starts it; nothing runs yet.
+        """Stores what starts it; nothing runs yet.
 
         Args:
             build: the JDK and the class path.
             place: its name, folder and ports.
-            cluster: the places of all nodes of its cluster, its own too; a cluster of one when empty.
+            cluster: those of all nodes of its cluster, its own too; a cluster of one when empty.
             heap: the JVM's heap, as `-Xmx` takes it.
             settings: OpenSearch settings that are added to the usual ones or replace them.
             quick_start: whether the JVM compiles less, to be there sooner; not for what is measured.
@@ -93,7 +93,7 @@ class OpenSearchNode:
         self.process = ServerProcess(f"OpenSearch {place.name} at {self.url}", command, place.folder / "node.log")
 
     def launch(self) -> None:
-        """Starts the process and returns at once.
+        """Starts the process and returns without waiting.
 
         Raises:
             ProcessError: it runs already.
@@ -129,7 +129,7 @@ class OpenSearchNode:
         self.process.stop()
 
     def kill(self) -> None:
-        """Ends it at once (SIGKILL)."""
+        """Kills it (SIGKILL)."""
         self.process.kill()
 
     def pause(self) -> None:
@@ -171,7 +171,7 @@ class OpenSearchCluster:
     """Nodes that form one cluster; as a context they are started, green together, and stopped at the end."""
 
     def __init__(self, build: NodeBuild, folder: Path, *, size: int = 3, heap: str = "512m") -> None:
-        """Chooses places below `folder`; nothing runs yet. `heap` is each node's."""
+        """Chooses folders below `folder`; nothing runs yet. `heap` is each node's."""
         places = choose_places(folder, size)
         self.nodes = tuple(
             OpenSearchNode(build, place, cluster=places, heap=heap, quick_start=True) for place in places
@@ -182,7 +182,7 @@ class OpenSearchCluster:
         return tuple(node.url for node in self.nodes)
 
     def start(self, bound_s: float = START_BOUND_S) -> None:
-        """Starts all nodes at once and waits until each of them sees a green cluster of all.
+        """Starts all nodes together and waits until each of them sees a green cluster of all.
 
         Raises:
             ProcessError: a node died, or was not there within `bound_s` seconds.

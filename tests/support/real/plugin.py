@@ -109,7 +109,7 @@ class _SharedAmongWorkers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ANN401 - a class of the library's inside
-        """Keeps what a worker left out, for the summary; every worker says the same."""
+        """Stores what a worker left out, for the summary; every worker says the same."""
         del error
         left_out = node.config.stash.setdefault(_LEFT_OUT, [])
         left_out += [line for line in getattr(node, "workeroutput", {}).get(_OUTPUT, ()) if line not in left_out]

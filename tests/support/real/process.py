@@ -24,7 +24,7 @@ class ProcessError(Exception):
 
 def free_ports(count: int) -> tuple[int, ...]:
     """Returns that many different loopback ports that nothing listens on."""
-    with ExitStack() as held:  # all held at once, so that they differ
+    with ExitStack() as held:  # all held together, so that they differ
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind(("127.0.0.1", 0))
@@ -38,7 +38,7 @@ class ServerProcess:
     """
 
     def __init__(self, title: str, command: Sequence[str], log: Path) -> None:
-        """Keeps what starts it; nothing runs yet. `log` is appended to by every start."""
+        """Stores what starts it; nothing runs yet. `log` is appended to by every start."""
         self.title = title
         self.log = log
         self._command = tuple(command)
@@ -108,12 +108,12 @@ class ServerProcess:
         self._reap()
 
     def kill(self) -> None:
-        """Ends it at once, as a power cut would (SIGKILL)."""
+        """Kills it, as a power cut would (SIGKILL)."""
         self.signal(signal.SIGKILL)
         self._reap()
 
     def pause(self) -> None:
-        """Freezes it (SIGSTOP): its port still takes connections, nobody answers them."""
+        """Freezes it (SIGSTOP): its port still takes connections, which are not answered."""
         os.kill(self.pid, signal.SIGSTOP)
         os.waitpid(self.pid, os.WUNTRACED)  # until its last thread has stopped, or it may still answer
 

@@ -1,6 +1,6 @@
 """Starts a real Redis as a process on loopback.
 
-It keeps its port and its folder for its whole life, and it ends when we do.
+It has the same port and folder for its whole life, and it ends when we do.
 """
 
 import socket
@@ -28,11 +28,11 @@ class RedisServer:
     """One Redis; as a context it is started, answers, and is stopped at the end."""
 
     def __init__(self, program: str, folder: Path, *, appendonly: bool = False, options: Sequence[str] = ()) -> None:
-        """Chooses a port and keeps the command; nothing runs yet.
+        """Chooses a port and stores the command; nothing runs yet.
 
         Args:
             program: the path of `redis-server`.
-            folder: where it keeps its log, and its data where it has any.
+            folder: where its log is, and its data where it has any.
             appendonly: whether its data outlives a restart; else it lives in memory alone.
             options: more of its command line, such as `--maxmemory 10mb`, a word each.
         """
@@ -67,7 +67,7 @@ class RedisServer:
         self.process.stop()
 
     def kill(self) -> None:
-        """Ends it at once (SIGKILL)."""
+        """Kills it (SIGKILL)."""
         self.process.kill()
 
     def answers(self) -> bool:

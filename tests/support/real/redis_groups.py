@@ -1,4 +1,4 @@
-"""Several Redis servers that belong together, as processes on loopback: a master with sentinels, a cluster.
+"""Groups of Redis servers, as processes on loopback: a master with sentinels, a cluster.
 
 They fail over within a second or two, where servers of an operator would wait longer before they act.
 """
@@ -24,7 +24,7 @@ _REPLICA_OFFSET: Final = re.compile(r"^slave\d+:.*\boffset=(\d+)", re.MULTILINE)
 
 
 def told(port: int, *command: str) -> str:
-    """What redis-cli prints; an empty text when nobody answers."""
+    """What redis-cli prints; an empty text without an answer."""
     done = subprocess.run(
         ["redis-cli", "-h", _LOOPBACK, "-p", str(port), *command],
         capture_output=True,
@@ -41,18 +41,18 @@ def wait_until(server: RedisServer, command: Sequence[str], sign: str) -> None:
     Raises:
         ProcessError: it died, or has not told it within `_AGREED_BOUND_S`.
     """
-    what = f"telling {sign} when asked {' '.join(command)}"
+    what = f"answering {sign} when asked {' '.join(command)}"
     server.process.wait_for(lambda: sign in told(server.port, *command), what, _AGREED_BOUND_S)
 
 
 def wait_until_replicated(master: RedisServer) -> None:
-    """Waits until a replica told its master that it has all that was written until now.
+    """Waits until a replica has reported to its master that it has all that was written until now.
 
     `WAIT` does not serve: it waits for what its own connection wrote, and one of redis-cli has written nothing. A
     replica that just became one gets nothing until it first told how far it is, up to a second later.
 
     Raises:
-        ProcessError: it dies meanwhile, or no replica tells so within `_AGREED_BOUND_S`.
+        ProcessError: it dies meanwhile, or no replica reports so within `_AGREED_BOUND_S`.
     """
 
     def offsets(kind: re.Pattern[str]) -> list[int]:
@@ -66,7 +66,7 @@ class SentinelServer(RedisServer):
     """One sentinel, that watches a master which runs already."""
 
     def __init__(self, program: str, folder: Path, master: RedisServer, quorum: int) -> None:
-        """Writes its configuration, which it keeps rewriting; nothing runs yet."""
+        """Writes its configuration, which it rewrites; nothing runs yet."""
         super().__init__(program, folder)
         folder.mkdir(parents=True)
         lines = [
@@ -133,7 +133,7 @@ class ClusterOfRedis:
             if "master" in flags and any(first <= slot <= last for first, last in spans):
                 port = int(address.split("@")[0].rpartition(":")[2])
                 return next(node for node in self.nodes if node.port == port)
-        raise ProcessError(f"nobody owns slot {slot}")
+        raise ProcessError(f"no server owns slot {slot}")
 
     def __enter__(self) -> Self:
         with ExitStack() as starting:

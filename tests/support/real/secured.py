@@ -1,4 +1,4 @@
-"""A door with TLS and passwords in front of a real OpenSearch node, as its security plugin would be; it notes who asks.
+"""A proxy with TLS and passwords before a real OpenSearch node, as its security plugin would be; it logs the users.
 
 It knows no roles: what a user may do is for the test to judge from what was asked.
 """
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(slots=True)
 class SecuredNode:
-    """The door, while it is open.
+    """The proxy, while it runs.
 
     Attributes:
         port: where it listens, on all loopback names.
@@ -70,11 +70,11 @@ class SecuredNode:
 
 @contextmanager
 def secured(node: str, certificate: Certificate, **passwords: str) -> Iterator[SecuredNode]:
-    """Open a door to a node.
+    """Run a proxy before a node.
 
     Args:
         node: the node's URL.
-        certificate: what the door shows.
+        certificate: what the proxy shows.
         passwords: by user.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -108,7 +108,7 @@ class _Server(ThreadingHTTPServer):
             super().process_request_thread(self.context.wrap_socket(request, server_side=True), client_address)
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing: a client that trusts nobody hangs up in the middle."""
+        """Say nothing: a client that does not trust the certificate hangs up in the middle."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         user = self.transport.takes(self.headers.get("authorization"))
         if user is None:
             self.transport.refused += 1
-            self._answer(401, "text/plain; charset=UTF-8", b"Unauthorized", ("www-authenticate", "Basic realm=door"))
+            self._answer(401, "text/plain; charset=UTF-8", b"Unauthorized", ("www-authenticate", "Basic realm=proxy"))
             return
         self.transport.asked.append(Asked(user, self.command, self.path, body))
         connection = http.client.HTTPConnection(self.node, timeout=_BOUND_S)

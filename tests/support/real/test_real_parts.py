@@ -46,7 +46,7 @@ def make_jdk(home: Path, version: str, *programs: str) -> None:
         (home / "bin" / program).touch(mode=0o755)
 
 
-def test_the_newest_jdk_of_all_places_is_chosen(tmp_path: Path) -> None:
+def test_the_newest_jdk_of_all_locations_is_chosen(tmp_path: Path) -> None:
     make_jdk(tmp_path / "stated", "21.0.11")
     make_jdk(tmp_path / "on-path", "21.0.9")
     make_jdk(tmp_path / "roots" / "newest", "25")
@@ -173,7 +173,7 @@ def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.opensearch
-def test_a_node_keeps_its_address_and_data_when_it_is_stopped_or_killed(opensearch_node: NodeFactory) -> None:
+def test_a_node_has_the_same_address_and_data_after_it_was_stopped_or_killed(opensearch_node: NodeFactory) -> None:
     node = opensearch_node()
     node.start()
     client = OpenSearch(node.url, timeout=5, max_retries=0)

@@ -16,7 +16,7 @@ CODES: Final = ("A", "aZ09" + PUNCTUATION, "ÄRGER10", "скидка", "初回�
 NO_CODES: Final = (
     "", " ", "A B", "A\n", "a" * 65, "<b>", "a=b", "a,b", "a;b", "~", "'", '"', "`", "😀", "–", "€5", "\x00", "\ud800",
 )  # fmt: skip
-# Letters and marks that nobody sees: Default_Ignorable_Code_Point without the format characters.
+# Letters and marks that are invisible: Default_Ignorable_Code_Point without the format characters.
 INVISIBLE: Final = (
     "\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u180b", "\u180f", "\u3164", "\ufe0f", "\uffa0", "\U000e0100",
 )  # fmt: skip

@@ -369,7 +369,7 @@ def test_one_plain_word_has_the_forms_that_it_has_with_a_space_behind_it(word: s
 
 
 @pytest.mark.rule("M6")
-def test_kept_words_are_compared_spaced_and_joined() -> None:
+def test_remaining_words_are_compared_spaced_and_joined() -> None:
     assert forms_of_words(("mc", "donalds")) == QueryForms(texts=("mc donalds", "mcdonalds"), words=("mc", "donalds"))
     assert forms_of_words(()) == QueryForms(texts=(), words=())
 
@@ -415,5 +415,5 @@ def test_the_label_is_a_name_where_a_name_is_spelt_like_the_domain(
     name: str, aliases: tuple[str, ...], domain: str, of_label: tuple[str, ...]
 ) -> None:
     forms = shop_forms(name, aliases, domain)
-    told = {"names": forms.names, "leading": forms.leading, "full": forms.full}
-    assert tuple(sort for sort, texts in told.items() if "cdon" in texts) == of_label
+    by_sort = {"names": forms.names, "leading": forms.leading, "full": forms.full}
+    assert tuple(sort for sort, texts in by_sort.items() if "cdon" in texts) == of_label

@@ -1,4 +1,4 @@
-"""Generation names and the stamp: what is live is told in one small document that is believed whole or not at all."""
+"""Generation names and the stamp: what is live is in one small document that is trusted whole or not at all."""
 
 import json
 from dataclasses import replace
@@ -23,13 +23,13 @@ from index_mappings.generations import (
 NOW = datetime(2031, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAME = "20310506t070809000010-0a1b2c"
 STAMP = Stamp(SCHEMA_VERSION, NAME, 7, "2031-05-06T07:08:09Z", "pos-9", MappingProxyType({"shops": 2, "categories": 1}))
-# A stamp of an older schema version has no typeahead, and must be read to be told from this one.
+# A stamp of an older schema version has no typeahead, and must be read to be distinguished from this one.
 REQUIRED = sorted({*STAMP.as_wire()} - {"typeahead"})
-moments = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+timestamps = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
 
 @pytest.mark.rule("G1")
-@given(moments, moments)
+@given(timestamps, timestamps)
 def test_generation_names_sort_by_their_time_of_birth(one: datetime, other: datetime) -> None:
     first, second = new_generation(one), new_generation(other)
     assert is_generation(first)
@@ -38,7 +38,7 @@ def test_generation_names_sort_by_their_time_of_birth(one: datetime, other: date
 
 
 @pytest.mark.rule("G1")
-def test_a_generation_name_is_the_moment_in_utc_and_chance() -> None:
+def test_a_generation_name_is_the_timestamp_in_utc_and_random_digits() -> None:
     name = new_generation(NOW.astimezone(timezone(timedelta(hours=9))))
     assert name.startswith("20310506t070809000010-")
     assert name != new_generation(NOW)

@@ -54,7 +54,7 @@ def _with(part: str, **changed: object) -> dict[str, Any]:
         {},
         [],
         "operations",
-        {"accounts": [], "follower": "nobody"},
+        {"accounts": [], "follower": "unknown"},
         {"accounts": None, "follower": None},
         {"accounts": [{"provider": "P"}], "follower": None},
         _with("account", used="many"),

@@ -42,7 +42,7 @@ def test_an_apostrophe_that_only_a_compatibility_form_brings_is_dropped_too() ->
         "\ufff0", "\U000e0100", "\U000e0fff",
     ],
 )  # fmt: skip
-def test_what_nobody_sees_is_dropped_and_leaves_no_space(mark: str) -> None:
+def test_invisible_characters_are_dropped_and_leave_no_space(mark: str) -> None:
     assert fold(f"Mar{mark}ks{mark}") == "marks"
 
 
@@ -170,7 +170,7 @@ def test_every_run_of_anything_else_is_one_space_and_none_is_left_outside(text: 
     ("text", "folded"),
     [(" ??? ", "???"), ("’", "’"), ("\u200b!!!", "!!!"), ("❤\ufe0f", "❤"), ("?！", "?！"), ("´", "´"), ("Ɐ?", "ɐ")],
 )
-def test_text_without_letters_keeps_itself_trimmed(text: str, folded: str) -> None:
+def test_text_without_letters_is_only_trimmed(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 

@@ -23,7 +23,7 @@ def test_a_stage_ends_with_one_line_of_what_was_done() -> None:
     assert re.fullmatch(r"Indexing: 3,000 shops in \d+\.\d s\n", stream.getvalue())
 
 
-def test_a_long_stage_tells_how_far_it_is_how_fast_and_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_stage_reports_how_far_it_is_how_fast_and_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter((0.0, 1.0, 10.0, 11.0, 20.0))
     monkeypatch.setattr("indexer.progress.time.monotonic", lambda: next(seconds))
     stream = io.StringIO()
@@ -39,8 +39,8 @@ def test_a_long_stage_tells_how_far_it_is_how_fast_and_how_long_it_will_take(mon
 def test_progress_goes_to_standard_error_and_never_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     with stage("Reading shops", 0, "bytes") as advance:
         advance(0)
-    told = capsys.readouterr()
-    assert (told.out, told.err.startswith("Reading shops: 0 bytes in ")) == ("", True)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.startswith("Reading shops: 0 bytes in ")) == ("", True)
 
 
 def test_a_terminal_gets_a_bar() -> None:

@@ -1,4 +1,4 @@
-"""The tree of errors: one class a code, and one shape of what callers are told."""
+"""The tree of errors: one class a code, and one shape of what callers receive."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_every_code_has_its_status() -> None:
 
 @pytest.mark.rule("E1", "E1.retry_after", "V2")
 @pytest.mark.parametrize("error", PLAIN, ids=lambda error: error.code)
-def test_every_error_tells_the_same_members(error: type[ServiceError]) -> None:
+def test_every_error_has_the_same_members(error: type[ServiceError]) -> None:
     assert error().problem() == {
         "type": f"urn:shop-directory:problem:{error.code}",
         "title": error.title,

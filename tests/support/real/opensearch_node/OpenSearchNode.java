@@ -77,7 +77,7 @@ public final class OpenSearchNode {
         // What the owner writes means nothing; only the end does.
       }
     } catch (IOException broken) {
-      // A broken pipe tells the same as its end.
+      // A broken pipe means the same as its end.
     }
     System.exit(0);
   }

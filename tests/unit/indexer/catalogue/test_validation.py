@@ -87,7 +87,7 @@ def test_notes_name_what_a_build_would_leave_out(tmp_path: Path) -> None:
     write_catalogue_directory(
         tmp_path,
         shops=[LAMP, {**BOOK, "domain": LAMP["domain"], "popularity": 0.5}, hidden],
-        coupons=[coupon("A", "nobody"), coupon("B", "h"), coupon("C", "book")],
+        coupons=[coupon("A", "unknown"), coupon("B", "h"), coupon("C", "book")],
         redirects=[redirect("a.example", "b.example")],
     )  # fmt: skip
     done = as_json(tmp_path)

@@ -179,7 +179,7 @@ REQUIRED: Final = tuple(
 
 
 def _problems(folder: Path, kind: str, record: dict[str, Any]) -> list[Problem]:
-    """What is wrong with the starter catalogue when a record of a kind takes the place of its own ones."""
+    """What is wrong with the starter catalogue when a record of a kind replaces its own ones."""
     for file in STARTER.glob("*.ndjson"):
         (folder / file.name).write_bytes(file.read_bytes())
     (folder / f"{kind}.ndjson").write_text(f"\n{json.dumps(record)}\n", encoding="utf-8")
@@ -200,12 +200,12 @@ def test_the_table_has_every_field_of_every_record_and_at_least_150_wrong_values
 
 
 @pytest.mark.rule("V1.silent")
-@pytest.mark.parametrize(("kind", "field", "value", "place", "reason"), CASES)
+@pytest.mark.parametrize(("kind", "field", "value", "field_path", "reason"), CASES)
 def test_a_wrong_value_is_reported_by_file_line_and_field_with_what_is_allowed(
-    tmp_path: Path, kind: str, field: str, value: object, place: str, reason: str
+    tmp_path: Path, kind: str, field: str, value: object, field_path: str, reason: str
 ) -> None:
     found = _problems(tmp_path, kind, {**_first(kind), field: value})
-    assert found == [Problem(f"{kind}.ndjson", 2, place, reason)]
+    assert found == [Problem(f"{kind}.ndjson", 2, field_path, reason)]
     assert "zqcanaryzq" not in str(found[0])
 
 

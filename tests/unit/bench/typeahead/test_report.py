@@ -1,0 +1,162 @@
+"""The report of the typeahead comparison: computed from rounds, put between a page's markers, drawn as a picture."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.typeahead.chart import draw
+from bench.typeahead.findings import ahead, findings, main_size
+from bench.typeahead.load import Paced
+from bench.typeahead.process_usage import Memory
+from bench.typeahead.quality import QualityScores
+from bench.typeahead.report import BEGIN, END, page, put, table
+from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured, read, write
+from bench.typeahead.system import BuildStats, Role
+from tests.engines.relevance.metrics import Quality
+
+GOOD = QualityScores({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)
+
+TIMES = "by processor time it would be"
+RATIO = "p99 is 3.0 times its p50, under 5 wanted (the bare server at its half load: 3.0, p99 0.09 ms)."
+
+
+def measured(per_second: float, p50_us: float, p99_us: float, *, paced: Paced | None = None) -> Round:
+    half = paced or Paced(per_second / 2, per_second / 2, p50_us, p50_us * 3)
+    return Round(per_second, 1e6 / per_second, 5e5 / per_second, p50_us, p99_us, half, half)
+
+
+def result(name: str, role: Role, *rounds: Round, quality: QualityScores | None = None) -> Result:
+    return Result(name, role, "About.", "1.2", BuildStats(2.5, 40.0), 970.0, rounds, Memory(120.0, 100.0), quality)
+
+
+OURS = result("embedded-cold", Role.OURS, measured(9000, 100, 180), measured(10_000, 110, 170), quality=GOOD)
+WARM = result("embedded-warm", Role.OURS, measured(35_000, 40, 70), quality=GOOD)
+BARE = result("bare", Role.BARE, measured(40_000, 30, 60))
+PEER = result("tantivy", Role.PEER, measured(2_000, 400, 900), quality=replace(GOOD, keystrokes=4.0))
+
+
+def size(*results: Result, shops: int = 100_000) -> Size:
+    return Size(shops, shops + 3_295, mixed=True, results=results)
+
+
+def report(*sizes: Size) -> Report:
+    return Report("2026-11-21T12:00:00+00:00", "c" * 40, {"cores": "2"}, {"rounds": "2"}, {"corpus": 1}, sizes)
+
+
+def test_each_figure_is_its_best_round() -> None:
+    assert OURS.per_second == 10_000
+    assert OURS.lowest(lambda one: one.p50_us) == 100
+    assert OURS.lowest(lambda one: one.p99_us) == 170
+
+
+def test_a_paced_round_counts_if_its_rate_was_held_and_about_half() -> None:
+    late = measured(10_000, 1, 1, paced=Paced(5_000, 4_000, 10, 20))
+    slow = measured(5_000, 1, 1, paced=Paced(2_500, 2_500, 10, 30))
+    right = measured(9_900, 1, 1, paced=Paced(4_950, 4_950, 10, 40))
+    assert result("x", Role.OURS, late, slow, right).calmest(lambda one: one.even).p99_us == 40
+    assert result("x", Role.OURS, late).calmest(lambda one: one.even).p99_us == 20
+
+
+def test_a_report_is_written_and_read_again(tmp_path: Path) -> None:
+    whole = report(replace(size(OURS, PEER), absent=(Unmeasured("sonic", "no crate"),)))
+    write(whole, tmp_path / "report.json")
+    assert read(tmp_path / "report.json") == whole
+
+
+def test_what_was_to_be_shown_is_computed() -> None:
+    assert list(findings(report(size(OURS, WARM, PEER, BARE)))) == [
+        f"HELD: embedded-cold answers 0.25 of the bare server, at least 0.2 wanted; {TIMES} 0.25.",
+        f"HELD: embedded-warm answers 0.88 of the bare server, at least 0.7 wanted; {TIMES} 0.88.",
+        f"HELD: embedded-cold at 0.45 of saturation, requests even: {RATIO}",
+        f"HELD: embedded-cold at 0.45 of saturation, requests by chance: {RATIO}",
+        f"HELD: embedded-warm at 0.50 of saturation, requests even: {RATIO}",
+        f"HELD: embedded-warm at 0.50 of saturation, requests by chance: {RATIO}",
+        "HELD: embedded-cold is ahead of every peer (1 took part) on requests a second and p99 at 100,000 shops.",
+        "HELD: embedded-warm is ahead of every peer (1 took part) on requests a second and p99 at 100,000 shops.",
+        "HELD: success@8 of embedded-cold, embedded-warm: exact_name 1.000; at least 0.97 each wanted.",
+        "HELD: embedded-cold, embedded-warm: in no class below the best peer, no more keystrokes.",
+    ]
+
+
+def test_what_does_not_hold_is_said_with_its_figures() -> None:
+    slow = result("embedded-cold", Role.OURS, measured(1_000, 500, 1_000), quality=GOOD)
+    better = QualityScores({"exact_name": Quality(10, 1.0, 1.0, 1.0), "prefix": Quality(10, 0.4, 0.7, 0.5)}, 3.0)
+    shown = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
+    assert (
+        shown[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
+    )
+    assert shown[-3] == (
+        "**NOT HELD**: embedded-cold ahead of every peer (1 took part) at 100,000 shops; tantivy answers 2,000 a "
+        "second, it 1,000; tantivy's p99 is 0.90 ms, its 1.00 ms."
+    )
+    assert shown[-2] == "HELD: success@8 of embedded-cold: exact_name 1.000; at least 0.97 each wanted."
+    assert shown[-1] == (
+        "**NOT HELD**: embedded-cold: in no class below the best peer, no more keystrokes; success@8 of prefix: "
+        "tantivy 0.700, it 0.600; success@1 of exact_name: tantivy 1.000, it 0.900; keystrokes: tantivy 3.00, it 3.50."
+    )
+
+
+def test_growth_is_reported_from_the_smallest_to_the_largest_size() -> None:
+    large = result("embedded-cold", Role.OURS, measured(2_000, 350, 900))
+    shown = list(findings(report(size(large, shops=1_000_000), size(OURS, shops=10_000))))
+    grown = "from 10,000 to 1,000,000 shops the p50 of embedded-cold grows 3.50 times, at most 3 wanted."
+    assert f"**NOT HELD**: {grown}" in shown
+
+
+def test_sentences_are_about_a_hundred_thousand_shops_if_that_was_measured() -> None:
+    sizes = [size(OURS, shops=shops) for shops in (10_000, 100_000, 1_000_000)]
+    assert main_size(report(*sizes)).shops == 100_000
+    assert main_size(report(sizes[2])).shops == 1_000_000
+
+
+def test_no_system_is_ahead_of_the_first() -> None:
+    assert ahead(size(OURS, PEER), OURS) == []
+
+
+def test_the_tables_name_everybody_and_who_is_not_there() -> None:
+    whole = replace(
+        size(OURS, WARM, PEER, BARE),
+        absent=(Unmeasured("sonic", "no crate"),),
+        failed=(Unmeasured("orama", "answered 500\nat x"),),
+    )
+    shown = page(report(whole)).splitlines()
+    assert (
+        "| **embedded-cold** | 10,000 | 0.25 | 100 | 50 | 0.10 / 0.17 | 0.10 / 0.30 | 0.10 / 0.30 | 100 | 2.5 | 40.0 |"
+    ) in shown
+    assert "| class | embedded-cold, embedded-warm | tantivy |" in shown
+    assert "| prefix | 0.600 (0.500) | 0.600 (0.500) |" in shown
+    assert "| keystrokes | 3.50 | 4.00 |" in shown
+    assert "**sonic** not on this machine: no crate" in shown
+    assert "**orama** FAILED: answered 500" in shown
+
+
+def test_what_other_benchmarks_say_is_held_against_what_was_wanted() -> None:
+    claims = (Claim("a page of 100 over one of 10, times", 1.5, 2.0), Claim("round trips", 1.0, None))
+    shown = page(replace(report(size(OURS)), extra={"find_shop": claims}))
+    assert "### find_shop\n\n| figure | value | at most | held |\n| --- | --- | --- | --- |\n" in shown
+    assert "| a page of 100 over one of 10, times | 1.50 | 2 | yes |\n| round trips | 1.00 | - | - |" in shown
+    worse = replace(report(size(OURS)), extra={"find_shop": (Claim("a page", 2.5, 2.0),)})
+    assert "| a page | 2.50 | 2 | **no** |" in page(worse)
+
+
+def test_tables_are_put_between_the_markers_again_and_again() -> None:
+    document = f"# Title\n\n{BEGIN}\nold\n{END}\n\nwords\n"
+    expected = f"# Title\n\n{BEGIN}\n\nnew\n\n{END}\n\nwords\n"
+    assert put(document, "new") == expected
+    assert put(expected, "new") == expected
+
+
+@pytest.mark.parametrize("document", ["", BEGIN, f"{END}{BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
+def test_a_page_without_its_markers_is_left_alone(document: str) -> None:
+    with pytest.raises(ValueError, match="the page needs one line"):
+        put(document, "new")
+
+
+def test_a_table_is_markdown() -> None:
+    assert table(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_the_chart_is_a_picture(tmp_path: Path) -> None:
+    draw(report(size(OURS, WARM, PEER, BARE)), tmp_path / "chart.png")
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG\r\n")

@@ -1,0 +1,251 @@
+"""A full build: what it publishes, what it reports, and that nothing else happens."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.generations import is_generation
+from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.update import ChangeCounts
+from indexer.records.problems import LISTED, InvalidRecordsError
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.protocol import Sink
+from indexer.sources.ndjson import NdjsonCatalogue
+from tests.support.catalogues import (
+    build_into,
+    coupon,
+    offer,
+    program,
+    redirect,
+    shipping,
+    shop,
+    trust,
+    write_catalogue,
+    write_catalogue_directory,
+)
+
+NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
+CANARY: Final = "zqcanaryzq"
+Shops = Iterable[Mapping[str, Any]]
+
+
+@pytest.fixture(params=["memory", "embedded"])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
+    return MemorySink() if request.param == "memory" else EmbeddedSink(tmp_path / "index")
+
+
+def _build(
+    sink: Sink, folder: Path, shops: Shops, *, skip_invalid: bool = False, after: timedelta = timedelta()
+) -> BuildSummary:
+    source = NdjsonCatalogue(write_catalogue(folder / "shops.ndjson", shops))
+    return build(source, sink, options=BuildOptions(skip_invalid=skip_invalid), clock=lambda: NOON + after)
+
+
+def _world() -> list[dict[str, Any]]:
+    return [
+        shop("Shown", "shown.internal", id="s1", categories=[("books", "Books")], version=1),
+        shop("Older", "old.internal", id="s2", categories=[("books", "Zines")], version=1),
+        shop("Newer", "new.internal", id="s2", categories=[("books", "Books"), "garden"], version=2),
+        shop("Reviewed", "r.internal", id="s3", categories=["secret"], visibility="under_review"),
+        shop("Removed", "shown.internal", id="s4", popularity=9, visibility="removed"),
+        shop("Loser", "www.shown.internal", id="s5", categories=[("books", "Tomes")]),
+    ]
+
+
+@pytest.mark.rule("V1", "G1")
+def test_a_build_publishes_public_shops_that_won_their_domain_and_counts_the_others(sink: Sink, tmp_path: Path) -> None:
+    summary = _build(sink, tmp_path, _world())
+    assert is_generation(summary.stamp.generation)
+    assert summary == BuildSummary(
+        stamp=replace(
+            summary.stamp,
+            schema_version=SCHEMA_VERSION,
+            sequence=1,
+            built_at="2031-05-06T12:00:00Z",
+            source_position=None,
+            counts={"shops": 2, "categories": 2, "coupons": 0, "offers": 0, "facts": 2},
+        ),
+        published=True,
+        read={"shops": 6},
+        left_out={},
+        not_public=2,
+        superseded=1,
+        lost_domain=1,
+        disputed_categories=0,
+        changes=ChangeCounts(0, 0, 0),
+        notes=("shops.ndjson:6: left out, its domain belongs to the shop of line 1",),
+        problems=summary.problems,
+        removed=(),
+        restarts=0,
+        seconds=summary.seconds,
+    )
+    assert (summary.problems.count, sink.live()) == (0, summary.stamp)
+
+
+@pytest.mark.rule("V1", "V1.silent")
+def test_what_is_published_is_the_public_shops_and_their_categories_alone(tmp_path: Path) -> None:
+    sink = MemorySink()
+    _build(sink, tmp_path, _world())
+    assert {kind: [document.id for document in found] for kind, found in sink.documents.items()} == {
+        "shops": ["s1", "s2"],
+        "categories": ["books", "garden"],
+        "coupons": [],
+        "offers": [],
+        "facts": ["s1", "s2"],
+    }
+    assert [found.name for found in sink.documents["shops"]] == ["Shown", "Newer"]
+
+
+def test_a_category_of_several_names_is_noted(sink: Sink, tmp_path: Path) -> None:
+    worlds = [shop(f"S{number}", categories=[("books", name)]) for number, name in enumerate(("A", "B", "B"))]
+    summary = _build(sink, tmp_path, worlds)
+    assert (summary.disputed_categories, summary.notes) == (
+        1,
+        ("category books has more than one display name; the most frequent is shown",),
+    )
+
+
+@pytest.mark.rule("G1")
+def test_a_catalogue_without_a_public_shop_is_published_empty_where_that_is_allowed(sink: Sink, tmp_path: Path) -> None:
+    path = write_catalogue(tmp_path / "catalogue", [shop("A", visibility="removed")])
+    summary = build_into(sink, path)
+    nothing = {"shops": 0, "categories": 0, "coupons": 0, "offers": 0, "facts": 0}
+    assert (dict(summary.stamp.counts), summary.not_public) == (nothing, 1)
+
+
+@pytest.mark.rule("V1.dependents")
+def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink: Sink, tmp_path: Path) -> None:
+    path = write_catalogue_directory(
+        tmp_path / "catalogue",
+        shops=_world(),
+        coupons=[coupon("A", "s1"), coupon("B", "s3"), coupon("C", "s5"), coupon("D", "unknown")],
+        offers=[offer("o1", "s2"), offer("o2", "s4")],
+        shipping=[shipping("s1"), shipping("s3")],
+        trust=[trust("s4", "registrar", "R")],
+        affiliate_programs=[program("s5", "Net")],
+        redirects=[
+            redirect("shown.internal", "new.internal"),
+            redirect("shown.internal", "r.internal"),
+            redirect("shown.internal", "www.shown.internal"),
+        ],
+        resource_accounts=[{"provider": "P", "account": "a"}],
+        categories=[{"slug": "books"}, {"slug": "secret"}],
+    )
+    summary = build_into(sink, path)
+    assert summary.read == {
+        "shops": 6, "coupons": 4, "offers": 2, "shipping": 2, "trust": 1, "affiliate_programs": 1, "redirects": 3,
+        "resource_accounts": 1, "categories": 2,
+    }  # fmt: skip
+    assert summary.left_out == {
+        "coupons": 3, "offers": 1, "shipping": 1, "trust": 1, "affiliate_programs": 1, "redirects": 2,
+        "resource_accounts": 0, "categories": 1,
+    }  # fmt: skip
+    assert summary.stamp.counts == {"shops": 2, "categories": 2, "coupons": 1, "offers": 1, "facts": 2}
+
+
+@pytest.mark.rule("V1.silent")
+def test_bad_records_stop_the_build_after_the_first_hundred_are_listed_without_a_value(
+    sink: Sink, tmp_path: Path
+) -> None:
+    bad = [shop(f"{CANARY}\x07", "a.internal", id=f"{CANARY}{number}") for number in range(LISTED + 50)]
+    with pytest.raises(InvalidRecordsError, match="150 bad records: mend them, or build without them") as error:
+        _build(sink, tmp_path, [shop("Shown"), *bad])
+    problems = error.value.problems
+    assert (problems.count, problems.records) == (150, 150)
+    assert [str(problem) for problem in problems.listed] == [
+        f"shops.ndjson:{line}: name holds a control character" for line in range(2, LISTED + 2)
+    ]
+    assert sink.live() is None
+
+
+def test_bad_records_can_be_passed_over_and_are_counted(sink: Sink, tmp_path: Path) -> None:
+    bad = shop("B", popularity=-1, source=7)
+    summary = _build(sink, tmp_path, [shop("A"), bad, shop("C")], skip_invalid=True)
+    problems = summary.problems
+    assert (dict(summary.read), summary.stamp.counts["shops"]) == ({"shops": 2}, 2)
+    assert (problems.records, problems.count) == (1, 2)
+
+
+def test_a_key_that_comes_twice_is_a_bad_record_reported_by_its_lines(sink: Sink, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRecordsError) as error:
+        _build(sink, tmp_path, [shop("A", id="s1"), shop("B", id="s1")])
+    assert [str(problem) for problem in error.value.problems.listed] == [
+        "shops.ndjson:2: id is already the key of line 1, and no version says which of them is newer"
+    ]
+
+
+@pytest.mark.rule("G1", "G2")
+@pytest.mark.parametrize(("pause", "removed"), [(59, 0), (60, 1)])
+def test_the_previous_generation_is_retained_and_older_ones_are_removed_a_minute_after_they_were_live(
+    tmp_path: Path, pause: int, removed: int
+) -> None:
+    root = tmp_path / "index"
+    sink = EmbeddedSink(root)
+    summaries = [_build(sink, tmp_path, [shop("A")], after=timedelta(seconds=pause) * turn) for turn in range(3)]
+    names = [summary.stamp.generation for summary in summaries]
+    assert [summary.removed for summary in summaries] == [(), (), tuple(names[:removed])]
+    assert sorted(path.name for path in (root / "generations").iterdir()) == names[removed:]
+    assert sink.live() == summaries[-1].stamp
+
+
+@pytest.mark.rule("G1")
+def test_the_remains_of_a_killed_build_are_removed_by_the_next_one(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    remains = root / "generations" / "20310101t000000000000-0a1b2c" / "shops"
+    remains.mkdir(parents=True)
+    (root / "generations" / "notes").mkdir()
+    summary = build_into(EmbeddedSink(root), write_catalogue(tmp_path / "shops.ndjson", [shop("A")]))
+    assert summary.removed == (remains.parent.name,)
+    assert sorted(path.name for path in (root / "generations").iterdir()) == [summary.stamp.generation, "notes"]
+
+
+@pytest.mark.rule("G1")
+def test_the_embedded_pointer_names_the_live_generation_and_nothing_half_written_is_left(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    first, second = (
+        _build(EmbeddedSink(root), tmp_path, [shop("A")], after=after).stamp.generation
+        for after in (timedelta(), timedelta(minutes=1))
+    )
+    assert (root / "live").read_text() == f"{second}\n{first}\n"
+    assert sorted(path.name for path in root.iterdir()) == ["generations", "indexer.lock", "live"]
+    kinds = ["categories", "coupons", "facts", "offers", "shops"]
+    inside = {path.name: sorted(part.name for part in path.iterdir()) for path in (root / "generations").iterdir()}
+    of_each = sorted([*kinds, "committed", "operations.json", "stamp.json", "typeahead"])
+    assert inside == {first: sorted([*of_each, "retired"]), second: of_each}
+
+
+@pytest.mark.rule("G1")
+def test_a_first_build_has_no_previous_generation_to_point_to(tmp_path: Path) -> None:
+    live = _build(EmbeddedSink(tmp_path / "index"), tmp_path, [shop("A")]).stamp
+    assert (tmp_path / "index" / "live").read_text() == f"{live.generation}\n"
+
+
+@pytest.mark.rule("G1")
+def test_a_damaged_stamp_stops_the_build_before_anything_is_written(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    live = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp
+    stamp = root / "generations" / live.generation / "stamp.json"
+    stamp.write_text("{}")
+    with pytest.raises(SinkError, match="cannot be read: not a stamp document"):
+        _build(EmbeddedSink(root), tmp_path, [shop("B")], after=timedelta(minutes=1))
+    assert [path.name for path in (root / "generations").iterdir()] == [live.generation]
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("text", ["", "live\n", "\n", "{first}\n{first}\n{first}\n"])
+def test_a_damaged_pointer_stops_the_build_before_anything_is_written(tmp_path: Path, text: str) -> None:
+    root = tmp_path / "index"
+    live = _build(EmbeddedSink(root), tmp_path, [shop("A")]).stamp
+    damaged = text.format(first=live.generation)
+    (root / "live").write_text(damaged)
+    with pytest.raises(SinkError, match=r"what is live in .* cannot be read: names no generation"):
+        _build(EmbeddedSink(root), tmp_path, [shop("B")], after=timedelta(minutes=1))
+    assert [path.name for path in (root / "generations").iterdir()] == [live.generation]
+    assert (root / "live").read_text() == damaged

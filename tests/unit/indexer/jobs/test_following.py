@@ -1,0 +1,227 @@
+"""The following loop: it waits for other jobs, tries again what fails, goes with what is live, and can be stopped."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.jobs.build import build
+from indexer.jobs.following import Following, FollowOptions
+from indexer.jobs.update import ChangeCounts
+from indexer.records.problems import CatalogueError
+from indexer.sinks.failures import SinkError
+from indexer.sinks.lease import holding
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sources.changes.file import ChangeFile
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import ChangeBatch
+from indexer.state.state import StateError
+from indexer.state.states import States
+from tests.support.catalogues import shop, write_catalogue_directory
+
+_BOUND_S = 20.0
+
+
+class World:
+    """A published catalogue of one shop, and its changes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "catalogue"
+        self.sink = MemorySink()
+        self.states = States(folder / "state", self.sink.location)
+        write_catalogue_directory(self.folder, shops=[shop("Lamp", id="lamp")])
+        self.build()
+
+    def build(self) -> str:
+        return build(NdjsonCatalogue(self.folder), self.sink, self.states).stamp.generation
+
+    def add(self, name: str, version: int) -> None:
+        line = {"op": "upsert", "type": "shops", "record": shop(name, id=name.lower()), "version": version}
+        with (self.folder / "changes.ndjson").open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(line)}\n")
+
+    def changes(self) -> ChangeFile:
+        return ChangeFile(self.folder / "changes.ndjson")
+
+    def following(self, report: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
+        chosen = FollowOptions(**{"interval": 0.01, **options})
+        return Following(self.sink, self.states, self.changes(), chosen, on_batch=report)
+
+    def names(self) -> list[str]:
+        return sorted(found.name for found in self.sink.documents["shops"])
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+class Running:
+    """Following in a thread; `wait_for` bounds every wait."""
+
+    def __init__(self, following: Following) -> None:
+        self.stop = threading.Event()
+        self.ended: list[object] = []
+        self._thread = threading.Thread(target=self._run, args=(following,), daemon=True)
+        self._thread.start()
+
+    def _run(self, following: Following) -> None:
+        try:
+            self.ended.append(following.run(self.stop))
+        except Exception as error:  # noqa: BLE001 - what ends it is what is asserted
+            self.ended.append(error)
+
+    def end(self) -> object:
+        self.stop.set()
+        self._thread.join(_BOUND_S)
+        assert len(self.ended) == 1
+        return self.ended[0]
+
+
+def _until(what: Callable[[], bool]) -> None:
+    ticks = threading.Event()
+    for _ in range(int(_BOUND_S / 0.01)):
+        if what():
+            return
+        ticks.wait(0.01)
+    raise AssertionError("it did not happen in time")
+
+
+@pytest.mark.rule("G3")
+def test_once_applies_all_that_is_there_in_micro_batches_and_ends(world: World) -> None:
+    for number in range(7):
+        world.add(f"Shop{number}", number)
+    reported: list[ChangeCounts] = []
+    summary = world.following(reported.append, once=True, micro_batch=3).run(threading.Event())
+    live = world.sink.live()
+    assert live is not None
+    assert (summary.generation, summary.changes.applied, summary.changes.updates, summary.failures) == (
+        live.generation, 7, 3, 0,
+    )  # fmt: skip
+    assert [done.applied for done in reported] == [3, 3, 1]
+    assert (world.names(), live.sequence) == (["Lamp", *(f"Shop{number}" for number in range(7))], 4)
+
+
+@pytest.mark.rule("G3")
+def test_changes_are_applied_as_they_come_until_it_is_stopped(world: World) -> None:
+    running = Running(world.following())
+    for number in range(3):
+        world.add(f"Shop{number}", number)
+        _until(lambda number=number: f"Shop{number}" in world.names())  # type: ignore[misc]
+    summary = running.end()
+    assert getattr(summary, "changes", None) == ChangeCounts(3, 0, 0, written=9, updates=3)
+
+
+@pytest.mark.rule("G4")
+def test_it_waits_while_another_job_has_the_lease_and_goes_on_afterwards(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    with holding(world.sink.lease(), "prune", 0):
+        running = Running(world.following())
+        world.add("Book", 1)
+        _until(lambda: "waiting: another job has the lease: " in caplog.text)
+        assert world.names() == ["Lamp"]
+    _until(lambda: world.names() == ["Book", "Lamp"])
+    running.end()
+    assert caplog.text.count("waiting: ") == 1
+
+
+@pytest.mark.rule("G3", "G4")
+def test_after_another_build_it_follows_the_new_generation(world: World) -> None:
+    running = Running(world.following())
+    world.add("Book", 1)
+    _until(lambda: "Book" in world.names())
+    fresh = world.build()
+    assert world.names() == ["Book", "Lamp"]
+    world.add("Vase", 2)
+    _until(lambda: "Vase" in world.names())
+    assert getattr(running.end(), "generation", None) == fresh
+
+
+class Troubled:
+    """A source of changes that fails a few times before it answers."""
+
+    name = "troubled"
+    kind = "file"
+    ended = False
+
+    def __init__(self, inner: ChangeFile, failures: int) -> None:
+        self._inner = inner
+        self._failures = failures
+
+    def read(self, position: str | None, most: int) -> ChangeBatch:
+        self._failures -= 1
+        if self._failures >= 0:
+            raise CatalogueError("the disk is away")
+        return self._inner.read(position, most)
+
+    def describe_position(self, position: str | None) -> str | None:
+        return self._inner.describe_position(position)
+
+    def backlog(self, position: str | None) -> int | None:
+        return self._inner.backlog(position)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.mark.rule("G3")
+def test_what_fails_is_tried_again_and_counted(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.add("Book", 1)
+    troubled = Troubled(world.changes(), 3)
+    running = Running(Following(world.sink, world.states, troubled, FollowOptions(interval=0.01)))
+    _until(lambda: world.names() == ["Book", "Lamp"])
+    assert getattr(running.end(), "failures", None) == 3
+    assert caplog.text.count("following failed and is retried in ") == 3
+
+
+def test_once_raises_what_fails(world: World) -> None:
+    following = Following(world.sink, world.states, Troubled(world.changes(), 1), FollowOptions(once=True))
+    with pytest.raises(CatalogueError, match="the disk is away"):
+        following.run(threading.Event())
+
+
+@pytest.mark.rule("G3")
+def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
+    live = world.sink.live()
+    assert live is not None
+    world.states.drop(live.generation)
+    with pytest.raises(StateError, match=r"the state of the live generation is lost .*: build again"):
+        world.following().run(threading.Event())
+    world.build()
+    world.add("Book", 1)
+    world.following(once=True).run(threading.Event())
+    assert world.names() == ["Book", "Lamp"]
+
+
+def test_nothing_published_is_nothing_to_follow(tmp_path: Path) -> None:
+    sink = MemorySink()
+    following = Following(sink, States(tmp_path / "state", sink.location), None, FollowOptions(once=True))
+    with pytest.raises(StateError, match="no generation is live: build one first"):
+        following.run(threading.Event())
+
+
+class Refusing(MemorySink):
+    """An engine that shows nothing until it is released."""
+
+    is_away = True
+
+    def live(self) -> Any:  # noqa: ANN401 - as the sink's
+        if self.is_away and self.stamp is not None:
+            raise SinkError("the cluster does not answer")
+        return super().live()
+
+
+@pytest.mark.rule("G3")
+def test_an_engine_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    refusing = Refusing()
+    refusing.stamp, refusing.documents = world.sink.stamp, world.sink.documents
+    running = Running(Following(refusing, world.states, world.changes(), FollowOptions(interval=0.01)))
+    world.add("Book", 1)
+    refusing.is_away = False
+    _until(lambda: "Book" in {found.name for found in refusing.documents["shops"]})
+    running.end()

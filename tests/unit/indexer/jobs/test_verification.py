@@ -1,0 +1,146 @@
+"""What an engine loses, alters or adds is found before publishing: the live generation stays what it was (G1).
+
+The sinks here are whole engines in memory with one defect each, as a broken disk or a stale index would have it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from index_mappings.documents import CouponDocument, ShopDocument
+from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.sink import MemorySink, MemoryWriter
+from tests.support.catalogues import build_into, coupon, offer, shop, write_catalogue_directory
+
+Defect = Callable[[str, list[object]], list[object]]
+PUBLIC: Final = 400
+HIDDEN: Final = "s_hidden"
+
+
+class DefectiveSink(MemorySink):
+    """Stores other documents than it was given, and says that it stored all."""
+
+    def __init__(self, defect: Defect) -> None:
+        super().__init__()
+        self.defect: Defect = lambda _, given: given
+        self._later = defect
+        self.discarded: list[str] = []
+
+    def break_down(self) -> None:
+        """From now on the defect shows."""
+        self.defect = self._later
+
+    def begin(self, generation: str) -> "DefectiveWriter":
+        writer = DefectiveWriter(self, generation)
+        self._unpublished[generation] = writer
+        return writer
+
+
+class DefectiveWriter(MemoryWriter):
+    """Writes what the defect makes of the documents."""
+
+    def __init__(self, sink: DefectiveSink, generation: str) -> None:
+        super().__init__(sink, generation)
+        self._defective = sink
+        self._name = generation
+
+    def add(self, kind: str, documents: Iterable[object]) -> int:
+        given = list(documents)
+        super().add(kind, self._defective.defect(kind, given))
+        return len(given)
+
+    def discard(self) -> None:
+        super().discard()
+        self._defective.discarded.append(self._name)
+
+
+def _loses_a_shop(kind: str, given: list[object]) -> list[object]:
+    return given[:-1] if kind == "shops" else given
+
+
+def _loses_a_category(kind: str, given: list[object]) -> list[object]:
+    return given[1:] if kind == "categories" else given
+
+
+def _keeps_one_too_many(kind: str, given: list[object]) -> list[object]:
+    return [*given, given[0]] if kind == "shops" else given
+
+
+def _alters_a_name(kind: str, given: list[object]) -> list[object]:
+    match given:
+        case [ShopDocument() as first, *others] if kind == "shops":
+            return [replace(first, name="Other"), *others]
+    return given
+
+
+def _holds_a_hidden_shop(kind: str, given: list[object]) -> list[object]:
+    # In the position of a shop that the sample passes over, so that counts and sample are right.
+    match given:
+        case [first, ShopDocument() as second, *others] if kind == "shops":
+            return [first, replace(second, id=HIDDEN), *others]
+    return given
+
+
+def _loses_one(of: str) -> Defect:
+    return lambda kind, given: given[1:] if kind == of else given
+
+
+def _alters_the_coupons(kind: str, given: list[object]) -> list[object]:
+    del kind
+    return [replace(found, view={}) if isinstance(found, CouponDocument) else found for found in given]
+
+
+def _holds_a_coupon_of_a_hidden_shop(kind: str, given: list[object]) -> list[object]:
+    match given:
+        case [first, CouponDocument() as second, *others] if kind == "coupons":
+            return [first, replace(second, id=HIDDEN), *others]
+    return given
+
+
+def _catalogue(folder: Path) -> Path:
+    shops: list[Mapping[str, Any]] = [shop(f"Shop {n}", f"s{n}.internal", id=f"s{n:03}") for n in range(PUBLIC)]
+    return write_catalogue_directory(
+        folder / "catalogue",
+        shops=[*shops, shop("Hidden", id=HIDDEN, visibility="under_review")],
+        coupons=[coupon("A", HIDDEN), *(coupon("A", f"s{n:03}") for n in range(PUBLIC))],
+        offers=[offer("o1", "s001"), offer("o2", HIDDEN)],
+    )
+
+
+@pytest.mark.rule("G1.verified", "G1")
+@pytest.mark.parametrize(
+    ("defect", "message"),
+    [
+        (_loses_a_shop, "holds 399 shops, 400 were written"),
+        (_loses_a_category, "holds 0 categories, 1 were written"),
+        (_keeps_one_too_many, "holds 401 shops, 400 were written"),
+        (_alters_a_name, "shops read back from the new generation differ from what was written"),
+        (_holds_a_hidden_shop, "the new generation holds shops that may not be public"),
+        (_loses_one("coupons"), "holds 399 coupons, 400 were written"),
+        (_loses_one("offers"), "holds 0 offers, 1 were written"),
+        (_loses_one("facts"), "holds 399 facts, 400 were written"),
+        (_alters_the_coupons, "coupons read back from the new generation differ from what was written"),
+        (_holds_a_coupon_of_a_hidden_shop, "the new generation holds coupons that may not be public"),
+    ],
+)
+def test_a_generation_that_is_not_what_was_written_is_never_published(
+    tmp_path: Path, defect: Defect, message: str
+) -> None:
+    sink, path = DefectiveSink(defect), _catalogue(tmp_path)
+    live, documents = build_into(sink, path).stamp, sink.documents
+    sink.break_down()
+    with pytest.raises(SinkError, match=message):
+        build_into(sink, path)
+    assert (sink.live(), sink.documents, len(sink.discarded)) == (live, documents, 1)
+
+
+@pytest.mark.rule("G1.verified", "V1.silent")
+def test_messages_about_a_hidden_shop_do_not_name_it(tmp_path: Path) -> None:
+    sink = DefectiveSink(_holds_a_hidden_shop)
+    sink.break_down()
+    with pytest.raises(SinkError) as error:
+        build_into(sink, _catalogue(tmp_path))
+    assert HIDDEN not in str(error.value)

@@ -1,0 +1,260 @@
+"""A file of changes that grows, is cut short, is replaced: nothing is lost and nothing comes twice."""
+
+import json
+import logging
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.records.problems import CatalogueError
+from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes.records import read_change
+from indexer.sources.lines import BEGINNING, MAX_LINE
+from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
+from tests.support.catalogues import shop
+
+TOO_LONG = f"the line is longer than {MAX_LINE} bytes"
+
+
+def _delete(key: str, version: int = 1) -> bytes:
+    return json.dumps({"op": "delete", "type": "shops", "key": key, "version": version}).encode() + b"\n"
+
+
+def _append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)
+
+
+def _keys(batch: ChangeBatch) -> list[tuple[str, str]]:
+    """Locations and keys of the changes."""
+    return [(change.location.rpartition(":")[2], change.key) for change in batch.changes]
+
+
+def _read(path: Path, position: str | None = None, most: int = 100) -> tuple[list[tuple[str, str]], str | None, bool]:
+    """Reads as a new process would, where nothing is refused."""
+    batch = ChangeFile(path).read(position, most)
+    assert batch.refused == ()
+    return _keys(batch), batch.position, batch.more
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "changes.ndjson"
+
+
+@pytest.mark.rule("G3")
+def test_reading_goes_on_where_it_stopped_and_a_line_without_its_end_stays_for_later(path: Path) -> None:
+    source: ChangeSource = ChangeFile(path)
+    path.write_bytes(_delete("a") + _delete("b") + _delete("c")[:-20])
+    first = source.read(None, 100)
+    assert (_keys(first), first.refused, first.more) == ([("1", "a"), ("2", "b")], (), False)
+    assert _read(path, first.position) == ([], first.position, False)
+    _append(path, _delete("c")[-20:-1])
+    assert _read(path, first.position) == ([], first.position, False)
+    _append(path, b"\n")
+    changes, position, more = _read(path, first.position)
+    assert (changes, more) == ([("3", "c")], False)
+    assert _read(path, position) == ([], position, False)
+    assert (source.name, source.ended) == ("changes.ndjson", False)
+    source.close()
+    assert _keys(source.read(None, 100)) == [("1", "a"), ("2", "b"), ("3", "c")]
+
+
+def test_no_more_than_was_asked_for_is_consumed_and_whether_more_is_there_is_reported(path: Path) -> None:
+    path.write_bytes(_delete("a") + b"\n" + _delete("b") + _delete("c") + _delete("d")[:-1])
+    changes, position, more = _read(path, most=2)
+    assert (changes, more) == ([("1", "a")], True)
+    changes, position, more = _read(path, position, most=1)
+    assert (changes, more) == ([("3", "b")], True)
+    assert _read(path, position, most=0) == ([], position, True)
+    changes, position, more = _read(path, position, most=1)
+    assert (changes, more) == ([("4", "c")], False)
+
+
+def test_a_file_that_is_not_there_yet_is_empty_and_leaves_the_position(path: Path) -> None:
+    assert _read(path) == ([], None, False)
+    assert _read(path, "any") == ([], "any", False)
+    path.touch()
+    assert _read(path) == ([], None, False)
+    path.write_bytes(_delete("a"))
+    changes, position, _ = _read(path)
+    path.rename(path.with_name("changes.ndjson.1"))
+    assert (changes, _read(path, position)) == ([("1", "a")], ([], position, False))
+
+
+def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_no_problem(path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbf" + _delete("a") + b"\n  \r\n" + _delete("b")[:-1] + b"\r\n")
+    assert _read(path)[0] == [("1", "a"), ("4", "b")]
+    path.write_bytes(b"\xef\xbb\xbf\n" + _delete("a"))
+    assert _read(path)[0] == [("2", "a")]
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [
+        b"",
+        _delete("x"),
+        _delete("x") * 3,
+        _delete("a", version=2) + _delete("b") + _delete("c"),
+        _delete("a") + _delete("b", version=2) + _delete("c"),
+        _delete("x") * 50,
+    ],
+)
+@pytest.mark.rule("G3")
+def test_a_file_that_was_replaced_or_cut_short_is_read_from_its_beginning_and_this_is_logged_once(
+    path: Path, caplog: pytest.LogCaptureFixture, replacement: bytes
+) -> None:
+    path.write_bytes(_delete("a") + _delete("b"))
+    before = _read(path)[1]
+    path.write_bytes(replacement)
+    source = ChangeFile(path)
+    with caplog.at_level(logging.INFO):
+        again = [source.read(before, 100) for _ in range(2)]
+        after = source.read(again[0].position, 100)
+    whole = ChangeFile(path).read(None, 100)
+    assert [batch.changes for batch in again] == [whole.changes] * 2
+    assert (after.changes, after.position) == ((), again[0].position)
+    assert caplog.messages == ["changes.ndjson is not the file that was read before: it is read from its beginning"]
+
+
+def test_a_longer_file_with_the_same_first_kibibytes_but_other_lines_is_noticed(path: Path) -> None:
+    beginning = [_delete(f"a{number}") for number in range(100)]
+    path.write_bytes(b"".join(beginning) + _delete("b"))
+    position = _read(path, most=101)[1]
+    path.write_bytes(b"".join(beginning) + _delete("c") + _delete("d"))
+    assert _read(path, position, most=200)[0][-2:] == [("101", "c"), ("102", "d")]
+    assert len(_read(path, position, most=200)[0]) == 102
+
+
+@pytest.mark.parametrize("position", ["", "x", "{}", "\ud800", '{"after": 5}', '{"offset":-1,"line":0}', "OFFSET"])
+def test_a_position_of_another_source_means_the_beginning(path: Path, position: str) -> None:
+    path.write_bytes(_delete("a") + _delete("b"))
+    whole = _read(path)
+    beyond = json.dumps({**json.loads(whole[1] or ""), "offset": 10**30})
+    assert _read(path, beyond if position == "OFFSET" else position) == whole
+
+
+def test_half_written_lines_of_a_producer_that_crashed_cost_one_line(path: Path) -> None:
+    torn = b'{"op": "up' + _delete("b")
+    nulls = b"\0" * 500 + _delete("d")
+    path.write_bytes(_delete("a") + torn + _delete("c") + nulls + _delete("e"))
+    batch = ChangeFile(path).read(None, 100)
+    assert _keys(batch) == [("1", "a"), ("3", "c"), ("5", "e")]
+    assert batch.refused == tuple(
+        RefusedChange(f"changes.ndjson:{line}", ("the line is not valid JSON",), text.decode()[:-1])
+        for line, text in ((2, torn), (4, nulls))
+    )
+
+
+def test_a_line_beyond_a_mebibyte_is_refused_at_once_and_its_rest_passed_over_as_it_comes(path: Path) -> None:
+    path.write_bytes(_delete("a") + b"x" * MAX_LINE)
+    assert _read(path)[0] == [("1", "a")]
+    _append(path, b"x")
+    batch = ChangeFile(path).read(None, 100)
+    refused = RefusedChange("changes.ndjson:2", (TOO_LONG,), "x" * BEGINNING)
+    assert (_keys(batch), batch.refused, batch.more) == ([("1", "a")], (refused,), False)
+    _append(path, b"x" * 3 * MAX_LINE)
+    assert batch.position is not None
+    changes, position, more = _read(path, batch.position)
+    assert (changes, more) == ([], False)
+    _append(path, b"x\n" + _delete("b"))
+    assert _read(path, position)[0] == [("3", "b")]
+
+
+def test_lines_at_the_limit_are_read_and_a_batch_is_bounded_by_its_bytes_as_well(path: Path) -> None:
+    frame = len(json.dumps({"op": "upsert", "type": "shops", "version": 1, "record": shop("Oak"), "x": ""}))
+    line = {"op": "upsert", "type": "shops", "version": 1, "record": shop("Oak"), "x": "x" * (MAX_LINE - frame)}
+    text = json.dumps(line).encode() + b"\n"
+    assert len(text) == MAX_LINE + 1
+    path.write_bytes(text * 9)
+    source, position, sizes, more = ChangeFile(path, lenient=True), None, list[int](), True
+    while more:
+        batch = source.read(position, 100)
+        position, more = batch.position, batch.more
+        sizes.append(len(batch.changes))
+        assert batch.refused == ()
+    assert (sum(sizes), max(sizes) <= 4) == (9, True)
+
+
+def test_more_is_true_only_for_a_whole_line_behind_a_full_block(path: Path) -> None:
+    blank = b" " * (MAX_LINE - 1) + b"\n"
+    path.write_bytes(3 * blank + blank[10:] + _delete("a")[:-1])
+    changes, position, more = _read(path)
+    assert (changes, more) == ([], False)
+    _append(path, b"\n")
+    assert _read(path) == ([], position, True)
+    assert _read(path, position)[0] == [("5", "a")]
+
+
+def test_unknown_fields_are_passed_over_where_that_was_asked_for(path: Path) -> None:
+    path.write_bytes(_delete("a")[:-2] + b', "colour": "red"}\n')
+    assert _keys(ChangeFile(path, lenient=True).read(None, 9)) == [("1", "a")]
+    assert len(ChangeFile(path).read(None, 9).refused) == 1
+
+
+def test_what_is_no_file_to_follow_is_reported_and_never_waited_for(path: Path) -> None:
+    with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):
+        ChangeFile(path.with_name("changes.ndjson.gz"))
+    os.mkfifo(path)
+    with pytest.raises(CatalogueError, match=r"changes\.ndjson is no regular file"):
+        ChangeFile(path).read(None, 1)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(CatalogueError, match=r"changes\.ndjson is no regular file"):
+        ChangeFile(path).read(None, 1)
+    path.rmdir()
+    path.symlink_to(path)
+    with pytest.raises(CatalogueError, match=r"changes\.ndjson cannot be read: Too many levels"):
+        ChangeFile(path).read(None, 1)
+
+
+LINES = st.lists(
+    st.one_of(
+        st.builds(lambda key: _delete(f"k{key}"), st.integers(0, 5)),
+        st.sampled_from(
+            [
+                b"\n",
+                b" \r\n",
+                b'{"op": "up\n',
+                b"\0\0\n",
+                _delete("k1")[:-1] + b"\r\n",
+                json.dumps(
+                    {"op": "upsert", "type": "shops", "version": 1, "record": shop("Źdźbło")}, ensure_ascii=False
+                ).encode()
+                + b"\n",
+            ]
+        ),
+    ),
+    max_size=20,
+)
+
+
+@pytest.mark.rule("G3")
+@given(lines=LINES, data=st.data())
+def test_however_it_is_written_and_read_each_change_comes_exactly_once_and_in_order(
+    lines: list[bytes], data: st.DataObject
+) -> None:
+    read = [read_change(text[:-1], f"changes.ndjson:{at}") for at, text in enumerate(lines, start=1) if text.strip()]
+    content = b"".join(lines)
+    changes, refused, position, taken, more = list[Change](), list[RefusedChange](), None, 0, True
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "changes.ndjson"
+        source = ChangeFile(path)
+        while taken < len(content) or more:
+            if taken < len(content):
+                end = data.draw(st.integers(taken + 1, len(content)))
+                _append(path, content[taken:end])
+                taken = end
+            for _ in range(data.draw(st.integers(0, 3)) if taken < len(content) else 1):
+                source = data.draw(st.sampled_from([source, ChangeFile(path)]))
+                most = data.draw(st.integers(1, 5))
+                batch = source.read(position, most)
+                assert len(batch.changes) + len(batch.refused) <= most
+                changes, refused = [*changes, *batch.changes], [*refused, *batch.refused]
+                position, more = batch.position, batch.more
+    assert changes == [change for change in read if isinstance(change, Change)]
+    assert refused == [change for change in read if isinstance(change, RefusedChange)]

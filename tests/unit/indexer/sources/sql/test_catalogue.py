@@ -1,0 +1,232 @@
+"""A catalogue in a SQLite file: what fits, what is refused as a whole, and what is reported of single rows."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from indexer.records.problems import CatalogueError, ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import Record
+from indexer.sources.sql.catalogue import SqlCatalogue
+from indexer.sources.sql.database import open_engine, reading
+from indexer.sources.sql.mapping import TableMapping
+from tests.support.catalogues import shop
+
+SHOPS = "CREATE TABLE shops (id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT"
+TABLE = (
+    'CREATE TABLE "Our Merchants" (number INTEGER, "Display Name" TEXT, domain TEXT, categories JSON, "select" TEXT)'
+)
+CATEGORIES = json.dumps([{"slug": "a", "name": "A"}])
+
+
+def _file(tmp_path: Path, *statements: str | tuple[str, tuple[object, ...]]) -> str:
+    path = tmp_path / "catalogue.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            if isinstance(statement, str):
+                connection.execute(statement)
+            else:
+                connection.execute(*statement)
+    return f"sqlite:///{path}"
+
+
+def _shop_row(shop_id: object, name: object = "A", **more: object) -> tuple[str, tuple[object, ...]]:
+    fields = {"id": shop_id, "name": name, "domain": f"{shop_id!s:.5}.internal", "categories": CATEGORIES}
+    fields = {**fields, "visibility": "public", **more}
+    marks = ", ".join("?" * len(fields))
+    return f"INSERT INTO shops ({', '.join(fields)}) VALUES ({marks})", tuple(fields.values())  # noqa: S608 - names of this file
+
+
+def _read(
+    url: str,
+    mapping: Mapping[str, TableMapping] | None = None,
+    kind: str = "shops",
+    **how: Any,  # noqa: ANN401
+) -> tuple[list[tuple[int, Record]], list[str]]:
+    log = ProblemLog()
+    source = SqlCatalogue(url, mapping, **how)
+    read = [(one.line, one.record) for one in source.records(kind, RECORDS[kind], log, lambda _: None)]
+    return read, [str(problem) for problem in log.listed]
+
+
+def _refusal(url: str, mapping: Mapping[str, TableMapping] | None = None) -> str:
+    with pytest.raises(CatalogueError) as refused:
+        SqlCatalogue(url, mapping)
+    return str(refused.value)
+
+
+def test_shops_alone_are_a_catalogue_and_null_is_absence(tmp_path: Path) -> None:
+    url = _file(tmp_path, f"{SHOPS}, aliases TEXT, popularity REAL, source TEXT)", _shop_row("s2"), _shop_row("s1"))
+    source = SqlCatalogue(url)
+    assert (source.kinds(), source.name("shops"), source.size("shops"), source.unit()) == (
+        ("shops",),
+        "shops",
+        2,
+        "rows",
+    )
+    assert (source.open_snapshot(), source.changes()) == (None, None)
+    source.close_snapshot()
+    read, problems = _read(url)
+    plain = {"name": "A", "categories": [{"slug": "a", "name": "A"}], "visibility": "public"}
+    model = RECORDS["shops"]
+    assert read == [
+        (number, model.model_validate({**plain, "id": f"s{number}", "domain": f"s{number}.internal"}))
+        for number in (1, 2)
+    ]
+    assert problems == []
+
+
+def test_a_mapping_names_tables_and_columns_and_only_its_types_are_read(tmp_path: Path) -> None:
+    url = _file(
+        tmp_path,
+        TABLE,
+        ("INSERT INTO \"Our Merchants\" VALUES (7, 'Kiosk', 'kiosk.internal', ?, 'public')", (CATEGORIES,)),
+        "CREATE TABLE offers (whatever TEXT)",
+    )
+    columns = {"id": "number", "name": "Display Name", "visibility": "select"}
+    mapping = {"shops": TableMapping(table="Our Merchants", columns=columns)}
+    ((number, record),), problems = _read(url, mapping)
+    fields = {**shop("Kiosk", "kiosk.internal", id="7"), "categories": json.loads(CATEGORIES)}
+    del fields["source"]
+    assert (number, record, problems) == (1, RECORDS["shops"].model_validate(fields), [])
+    assert SqlCatalogue(url, mapping).kinds() == ("shops",)
+
+
+def test_a_table_of_another_schema_is_found(tmp_path: Path) -> None:
+    url = _file(tmp_path, f"{SHOPS})", _shop_row("s1"))
+    read, problems = _read(url, {"shops": TableMapping(table="main.shops")})
+    assert ([number for number, _ in read], problems) == ([1], [])
+
+
+def test_tables_and_columns_that_do_not_fit_are_all_reported_by_name(tmp_path: Path) -> None:
+    url = _file(
+        tmp_path,
+        "CREATE TABLE shops (id TEXT, name TEXT, domain TEXT, categories TEXT, colour TEXT, gone TEXT, label TEXT)",
+        "CREATE TABLE coupons (id TEXT)",
+    )
+    mapping = {
+        "shops": TableMapping(columns={"name": "title"}, deleted="gone", version="counter"),
+        "offers": TableMapping(table="articles"),
+    }
+    assert _refusal(url, mapping) == (
+        "the catalogue's database does not fit: table shops has no column counter; table shops has no column title; "
+        "table shops has no column for visibility; table shops has columns that are no fields (colour, label, name): "
+        "map them, or use --lenient; table shops has a column gone of another type than a boolean, a number or a time; "
+        "there is no table articles"
+    )
+    assert "table coupons has no column for shop_id; table coupons has no column for code;" in _refusal(url)
+
+
+def test_a_version_column_that_is_neither_a_number_nor_a_time_is_refused(tmp_path: Path) -> None:
+    url = _file(tmp_path, f"{SHOPS}, mark BLOB)")
+    assert _refusal(url, {"shops": TableMapping(version="mark")}) == (
+        "the version column mark of the catalogue's database is neither a whole number nor a time"
+    )
+
+
+def test_unknown_columns_and_unknown_fields_within_json_are_passed_over_when_lenient(tmp_path: Path) -> None:
+    odd = json.dumps([{"slug": "a", "name": "A", "parent": "b"}])
+    url = _file(tmp_path, f"{SHOPS}, colour TEXT)", _shop_row("s1", categories=odd, colour="red"))
+    assert "columns that are no fields (colour)" in _refusal(url)
+    read, problems = _read(url, lenient=True)
+    assert ([number for number, _ in read], problems) == ([1], [])
+
+
+@pytest.mark.rule("V1.silent")
+def test_bad_rows_are_reported_by_row_and_field_in_the_words_of_ndjson_and_without_values(tmp_path: Path) -> None:
+    url = _file(
+        tmp_path,
+        f"{SHOPS}, popularity REAL, updated_at TEXT)",
+        _shop_row("s1", "zqcanaryzq\u202e"),
+        _shop_row("s2"),
+        _shop_row("s3", None, categories="zqcanaryzq"),
+        _shop_row("s4", popularity=-1.0, visibility="zqcanaryzq"),
+        _shop_row("s5", popularity="zqcanaryzq", updated_at="zqcanaryzq"),
+        (
+            "INSERT INTO shops VALUES ('s6', CAST(x'7a71ff' AS TEXT), 'b.internal', ?, 'public', 9e999, NULL)",
+            (CATEGORIES,),
+        ),
+        _shop_row("s7", name=b"zqcanaryzq"),
+    )
+    read, problems = _read(url)
+    assert [number for number, _ in read] == [2]
+    assert problems == [
+        "shops:1: name holds a bidirectional override or isolate",
+        "shops:3: categories is not valid JSON",
+        "shops:4: popularity must be at least 0",
+        "shops:4: visibility must be one of 'public', 'under_review' or 'removed'",
+        "shops:5: updated_at must be a date and time as in RFC 3339",
+        "shops:5: popularity must be a number or null",
+        "shops:6: name holds characters that are not valid Unicode",
+        "shops:6: popularity must be a finite number",
+        "shops:7: name must be a string",
+    ]
+
+
+def test_rows_that_say_that_their_record_is_gone_are_passed_over(tmp_path: Path) -> None:
+    url = _file(
+        tmp_path,
+        f"{SHOPS}, gone BOOLEAN)",
+        *(_shop_row(f"s{number}", gone=gone) for number, gone in enumerate((None, 0, 1, "maybe"), 1)),
+    )
+    read, problems = _read(url, {"shops": TableMapping(deleted="gone")})
+    assert ([number for number, _ in read], problems) == (
+        [1, 2],
+        ["shops:4: the column of deletions holds neither true nor false"],
+    )
+
+
+def test_versions_and_times_are_not_mixed_in_one_table(tmp_path: Path) -> None:
+    url = _file(
+        tmp_path,
+        f"{SHOPS}, version INTEGER, updated_at TEXT)",
+        _shop_row("s1", version=1),
+        _shop_row("s2", updated_at="2031-05-06T07:08:09Z"),
+    )
+    read, problems = _read(url)
+    assert ([number for number, _ in read], problems) == (
+        [1],
+        ["shops:2: updated_at must not be mixed with version in one table"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("zqsecretzq", "the catalogue's database URL is invalid: write scheme://user@host/database"),
+        ("nosuch://u:zqsecretzq@h/d", "no driver is installed for the scheme of the catalogue's database URL"),
+        ("mysql://u:zqsecretzq@h/d", "no driver is installed for the scheme of the catalogue's database URL"),
+        ("sqlite://", "a SQLite catalogue is a file: write sqlite:///path/to/file"),
+        (
+            "postgresql://reader:zqsecretzq@127.0.0.1:1/shops?connect_timeout=2",
+            "the catalogue's database cannot be reached: nothing listens on that port",
+        ),
+        (
+            "postgresql://reader:zqsecretzq@host.invalid/shops",
+            "the catalogue's database cannot be reached: the host's name is not known",
+        ),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_reported_without_its_password(url: str, reason: str) -> None:
+    assert _refusal(url) == reason
+
+
+def test_a_missing_sqlite_file_is_not_made_and_a_file_that_is_none_is_reported(tmp_path: Path) -> None:
+    assert _refusal(f"sqlite:///{tmp_path}/gone") == f"there is no SQLite file at {tmp_path}/gone"
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "text").write_text("no database" * 100)
+    assert _refusal(f"sqlite:///{tmp_path}/text").endswith("cannot be read: SQLITE_NOTADB")
+
+
+def test_the_catalogue_is_opened_for_reading_only(tmp_path: Path) -> None:
+    engine = open_engine(_file(tmp_path, f"{SHOPS})", _shop_row("s1")))
+    with reading(engine) as connection:
+        with pytest.raises(OperationalError, match="readonly"):
+            connection.exec_driver_sql("DELETE FROM shops")
+        assert connection.exec_driver_sql("SELECT id FROM shops").all() == [("s1",)]

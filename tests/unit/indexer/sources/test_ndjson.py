@@ -1,0 +1,222 @@
+"""The catalogue on disk: what is read, what is passed over and reported, and what makes it unusable."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.records.related import RECORDS
+from indexer.records.shop import ShopRecord
+from indexer.sources.changes.file import ChangeFile
+from indexer.sources.lines import MAX_LINE
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import VERSION, Change, ChangeBatch, NumberedRecord, Order, Source
+from tests.support.catalogues import shop
+
+UNKNOWN = "is not a known field (--lenient passes over unknown fields)"
+
+
+def _line(name: str, **fields: Any) -> bytes:  # noqa: ANN401 - JSON values
+    return json.dumps(shop(name, **fields), ensure_ascii=False).encode() + b"\n"
+
+
+def _read(path: Path, *, lenient: bool = False) -> tuple[list[tuple[int, str]], list[Problem], int]:
+    """Lines and names of the shops, the problems, and the bytes gone through."""
+    log, steps = ProblemLog(), list[int]()
+    source = NdjsonCatalogue(path, lenient=lenient)
+    shops = [(read.line, read.record.name) for read in source.records("shops", ShopRecord, log, steps.append)]
+    assert log.count == len(log.listed)
+    return shops, log.listed, sum(steps)
+
+
+def _problems(content: bytes, path: Path, *, lenient: bool = False) -> tuple[list[str], list[str]]:
+    path.write_bytes(content)
+    shops, problems, _ = _read(path, lenient=lenient)
+    return [name for _, name in shops], [str(problem) for problem in problems]
+
+
+def test_a_single_file_is_a_catalogue_of_shops_whatever_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_bytes(_line("A") + _line("B"))
+    assert _read(path) == ([(1, "A"), (2, "B")], [], path.stat().st_size)
+    assert NdjsonCatalogue(path).name("shops") == "mine.json"
+    assert NdjsonCatalogue(path).size("shops") == path.stat().st_size
+
+
+def test_a_zipped_file_is_read_and_progress_is_reported_in_its_own_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "mine.ndjson.gz"
+    path.write_bytes(gzip.compress(_line("A") + _line("緑")))
+    assert _read(path) == ([(1, "A"), (2, "緑")], [], path.stat().st_size)
+
+
+@pytest.mark.parametrize("name", ["shops.ndjson", "shops.ndjson.gz"])
+def test_a_directory_needs_shops_only_and_may_hold_every_type_and_other_files(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(_line("A")) if name.endswith(".gz") else _line("A"))
+    for kind in (*list(RECORDS)[1:], "changes"):
+        (tmp_path / f"{kind}.ndjson").write_bytes(b"")
+    (tmp_path / "README.md").write_text("Our shops.")
+    (tmp_path / "old.ndjson").mkdir()
+    assert _read(tmp_path)[:2] == ([(1, "A")], [])
+    assert NdjsonCatalogue(tmp_path).name("shops") == name
+    assert NdjsonCatalogue(tmp_path).kinds() == (
+        "shops", "coupons", "offers", "shipping", "trust", "affiliate_programs", "redirects", "resource_accounts",
+        "categories",
+    )  # fmt: skip
+
+
+def test_a_file_of_no_known_type_is_refused_unless_lenient(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_bytes(_line("A"))
+    (tmp_path / "cupons.ndjson").write_bytes(b"")
+    with pytest.raises(CatalogueError, match=r"cupons\.ndjson is no known type \(shops, coupons, .*--lenient"):
+        NdjsonCatalogue(tmp_path)
+    assert _read(tmp_path, lenient=True)[0] == [(1, "A")]
+
+
+def test_a_type_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_bytes(_line("A"))
+    (tmp_path / "shops.ndjson.gz").write_bytes(gzip.compress(_line("B")))
+    with pytest.raises(CatalogueError, match=r"shops\.ndjson and shops\.ndjson\.gz hold the same type"):
+        NdjsonCatalogue(tmp_path)
+
+
+def test_a_directory_without_shops_and_no_directory_at_all_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match=r"holds no shops\.ndjson or shops\.ndjson\.gz"):
+        NdjsonCatalogue(tmp_path)
+    with pytest.raises(CatalogueError, match=r"there is no catalogue at .*gone"):
+        NdjsonCatalogue(tmp_path / "gone")
+
+
+def test_a_byte_order_mark_and_blank_lines_are_no_problem_and_lines_are_numbered_as_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "shops.ndjson"
+    path.write_bytes(b"\xef\xbb\xbf" + _line("A") + b"\n  \r\n" + _line("B").rstrip(b"\n") + b"\r\n" + _line("C")[:-1])
+    assert _read(path)[:2] == ([(1, "A"), (4, "B"), (5, "C")], [])
+    path.write_bytes(b"\xef\xbb\xbf\n" + _line("A"))
+    assert _read(path)[:2] == ([(2, "A")], [])
+
+
+def test_a_line_beyond_a_mebibyte_is_reported_and_passed_over_and_the_next_one_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "shops.ndjson"
+    frame = len(_line("B", source="")) - 1
+    at_the_limit, beyond = (_line("B", source="s" * (MAX_LINE - frame + more)) for more in (0, 1))
+    far_beyond = b"[" * (3 * MAX_LINE + 5) + b"\n"
+    path.write_bytes(_line("A") + beyond + far_beyond + _line("C"))
+    assert len(beyond) == MAX_LINE + 2
+    assert _read(path) == (
+        [(1, "A"), (4, "C")],
+        [Problem("shops.ndjson", line, None, f"the line is longer than {MAX_LINE} bytes") for line in (2, 3)],
+        path.stat().st_size,
+    )
+    path.write_bytes(at_the_limit + b"x" * (MAX_LINE + 1))
+    assert _problems(path.read_bytes(), path)[1] == [
+        "shops.ndjson:1: source is longer than 2048 characters",
+        f"shops.ndjson:2: the line is longer than {MAX_LINE} bytes",
+    ]
+
+
+def test_a_zipped_file_that_ends_in_the_middle_is_no_catalogue(tmp_path: Path) -> None:
+    path = tmp_path / "shops.ndjson.gz"
+    whole = gzip.compress(b"".join(_line(f"Shop {number}") for number in range(200)))
+    for damaged in (whole[:-20], whole[: len(whole) // 2], whole[:-8] + b"\0" * 8, b"no zip at all"):
+        path.write_bytes(damaged)
+        with pytest.raises(CatalogueError, match=r"shops\.ndjson\.gz is damaged or truncated after line"):
+            _read(path)
+
+
+@pytest.mark.rule("V1.silent")
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": "zqcanaryzq', "is not valid JSON"),
+        (b'{"id": "zqcanaryzq", "id": "s2"}', "has the same key twice in one object"),
+        (b'{"name": "zqcanaryzq\xff"}', "is not UTF-8"),
+        (b'{"name": "zqcanaryzq", "popularity": NaN}', "holds NaN or Infinity, which JSON does not have"),
+        (b'{"name": "zqcanaryzq", "popularity": 1e999}', "holds a number that is too large"),
+        (b'{"name": "zqcanaryzq\\ud800"}', "holds half of a surrogate pair"),
+        (b"[" * 40 + b"]" * 40, "is nested more than 32 levels deep"),
+        (b'{"popularity": ' + b"1" * 5_000 + b"}", "holds a number with too many digits"),
+        (b'{"id": "s1"} {"id": "zqcanaryzq"}', "is not valid JSON"),
+    ],
+)
+def test_a_line_that_is_not_strict_json_is_reported_without_its_text(tmp_path: Path, line: bytes, reason: str) -> None:
+    content = _line("A") + line + b"\n" + _line("C")
+    assert _problems(content, tmp_path / "shops.ndjson") == (["A", "C"], [f"shops.ndjson:2: the line {reason}"])
+
+
+def test_versions_and_times_are_not_mixed_in_one_file(tmp_path: Path) -> None:
+    content = _line("A") + _line("B", version=1) + _line("C", updated_at="2031-05-06T07:08:09Z") + _line("D", version=2)
+    assert _problems(content, tmp_path / "shops.ndjson") == (
+        ["A", "B", "D"],
+        ["shops.ndjson:3: updated_at must not be mixed with version in one file"],
+    )
+
+
+def test_unknown_fields_are_problems_unless_lenient_at_every_depth(tmp_path: Path) -> None:
+    line = {**shop("A"), "colour": "red", "categories": [{"slug": "a", "name": "A", "parent": "b"}]}
+    content = json.dumps(line).encode()
+    path = tmp_path / "shops.ndjson"
+    assert _problems(content, path) == (
+        [],
+        [f"shops.ndjson:1: categories.0.parent {UNKNOWN}", f"shops.ndjson:1: colour {UNKNOWN}"],
+    )
+    assert _problems(content, path, lenient=True) == (["A"], [])
+
+
+def test_being_lenient_excuses_no_wrong_value(tmp_path: Path) -> None:
+    reported = _problems(_line("A", popularity=-1, colour="red"), tmp_path / "shops.ndjson", lenient=True)
+    assert reported == ([], ["shops.ndjson:1: popularity must be at least 0"])
+
+
+def test_records_with_several_problems_count_once(tmp_path: Path) -> None:
+    path, log = tmp_path / "shops.ndjson", ProblemLog()
+    path.write_bytes(_line("A", popularity=-1, source=5) + _line("B"))
+    (read,) = NdjsonCatalogue(path).records("shops", ShopRecord, log, lambda _: None)
+    assert isinstance(read, NumberedRecord)
+    assert (read.line, log.count, log.records) == (2, 2, 1)
+
+
+def test_a_file_that_cannot_be_read_is_reported_with_its_location(tmp_path: Path) -> None:
+    path = tmp_path / "shops.ndjson"
+    path.write_bytes(_line("A"))
+    source = NdjsonCatalogue(path)
+    path.unlink()
+    with pytest.raises(CatalogueError, match=r"shops\.ndjson cannot be read: No such file"):
+        list(source.records("shops", ShopRecord, ProblemLog(), lambda _: None))
+
+
+@pytest.mark.rule("G3")
+def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_bytes(_line("A"))
+    source: Source = NdjsonCatalogue(tmp_path, lenient=True)
+    changes = source.changes()
+    assert changes is not None
+    assert (source.unit(), source.open_snapshot(), changes.name) == ("bytes", None, "changes.ndjson")
+    assert changes.read(None, 9) == ChangeBatch((), (), None, more=False)
+    line = {"op": "delete", "type": "shops", "key": "a", "version": 1, "unknown": 1}
+    (tmp_path / "changes.ndjson").write_text(json.dumps(line) + "\n")
+    deleted = Change("shops", "a", Order(VERSION, 1), None, "changes.ndjson:1")
+    assert changes.read(None, 9).changes == (deleted,)
+    (refused,) = ChangeFile(tmp_path / "changes.ndjson").read(None, 9).refused
+    assert refused.reasons == (f"unknown {UNKNOWN}",)
+    source.close_snapshot()
+    assert [read.line for read in source.records("shops", ShopRecord, ProblemLog(), lambda _: None)] == [1]
+
+
+def test_a_single_file_of_shops_has_no_changes(tmp_path: Path) -> None:
+    path = tmp_path / "shops.ndjson"
+    path.write_bytes(_line("A"))
+    (tmp_path / "changes.ndjson").write_bytes(b"")
+    assert NdjsonCatalogue(path).changes() is None
+
+
+def test_gzipped_changes_are_refused_when_they_are_to_be_read(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_bytes(_line("A"))
+    (tmp_path / "changes.ndjson.gz").write_bytes(b"")
+    with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):
+        NdjsonCatalogue(tmp_path).changes()
+
+
+def test_the_key_of_a_shop_is_its_id() -> None:
+    assert ShopRecord.model_validate(shop("A", id="s1")).key == "s1"

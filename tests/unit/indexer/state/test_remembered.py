@@ -1,0 +1,271 @@
+"""What a build takes over from the former state: an old catalogue does not undo newer changes (G3)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from indexer.records.related import RECORDS
+from indexer.sources.protocol import Change, order_of
+from indexer.state.changing import Applied, apply_changes
+from indexer.state.remembered import take_over
+from indexer.state.schema import Presence
+from indexer.state.state import State
+from tests.support.catalogues import coupon, offer, shop
+
+pytestmark = pytest.mark.rule("G3")
+
+TIME: Final = "2031-05-06T07:08:09Z"
+LATER: Final = "2031-05-06T07:08:10Z"
+
+# What a record says of its age: a version, a time, or nothing.
+Age = int | str | None
+Lines = Mapping[str, list[dict[str, Any]]]
+
+
+def _aged(age: Age) -> dict[str, Any]:
+    match age:
+        case int():
+            return {"version": age}
+        case str():
+            return {"updated_at": age}
+    return {}
+
+
+def _shop(name: str, age: Age, shop_id: str = "s1") -> dict[str, Any]:
+    return shop(name, f"{shop_id}.internal", id=shop_id, **_aged(age))
+
+
+def _upsert(kind: str, fields: Mapping[str, Any]) -> Change:
+    record = RECORDS[kind].model_validate(fields)
+    return Change(kind, record.key, order_of(record), record, "changes:1")
+
+
+def _delete(kind: str, key: str, age: Age) -> Change:
+    aged = RECORDS["shops"].model_validate(_shop("A", age))
+    return Change(kind, key, order_of(aged), None, "changes:1")
+
+
+def _put(state: State, lines: Lines) -> None:
+    for kind, records in lines.items():
+        for line, fields in enumerate(records, start=1):
+            record: Any = RECORDS[kind].model_validate(fields)
+            if kind == "shops":
+                state.shops.put(record, line)
+            else:
+                state.related_records.put(kind, record, line)
+
+
+def _former(folder: Path, lines: Lines, *changes: Change) -> Path:
+    """The sealed state of a catalogue that some changes came after."""
+    path = folder / "former.sqlite"
+    with State.create(path) as state:
+        _put(state, lines)
+        state.index()
+        state.shops.settle()
+        state.seal()
+    with State.open(path) as state, state.transaction():
+        assert apply_changes(state, changes) == Applied(len(changes), 0)
+    return path
+
+
+def _fresh(folder: Path, former: Path, lines: Lines) -> State:
+    """A later catalogue's state that has taken over from the former one."""
+    state = State.create(folder / "fresh.sqlite")
+    _put(state, lines)
+    take_over(state.connection, former)
+    state.index()
+    state.shops.settle()
+    return state
+
+
+def _known(state: State, shop_id: str = "s1") -> tuple[Presence, str | None] | None:
+    """What is known of a shop: whether it is there, and its name."""
+    row = state.shops.row(shop_id)
+    return None if row is None else (row.presence, None if row.record is None else row.record.name)
+
+
+@pytest.mark.parametrize(("before", "changed"), [(1, 5), (TIME, LATER), (TIME, 5), (None, 5), (None, TIME)])
+def test_an_older_catalogue_does_not_undo_a_newer_change(tmp_path: Path, before: Age, changed: Age) -> None:
+    old = {"shops": [_shop("Old", before)]}
+    former = _former(tmp_path, old, _upsert("shops", _shop("Changed", changed)))
+    with _fresh(tmp_path, former, old) as state:
+        assert _known(state) == (Presence.THERE, "Changed")
+        assert [found.name for found in state.shops.winners()] == ["Changed"]
+
+
+@pytest.mark.parametrize(("changed", "catalogue"), [(5, 6), (TIME, LATER), (TIME, 0)])
+def test_a_newer_catalogue_stands(tmp_path: Path, changed: Age, catalogue: Age) -> None:
+    former = _former(tmp_path, {"shops": []}, _upsert("shops", _shop("Changed", changed)))
+    with _fresh(tmp_path, former, {"shops": [_shop("Catalogue", catalogue)]}) as state:
+        assert _known(state) == (Presence.THERE, "Catalogue")
+
+
+@pytest.mark.parametrize(("newer", "older"), [(5, 4), (LATER, TIME)])
+def test_an_older_catalogue_does_not_undo_a_newer_catalogue(tmp_path: Path, newer: Age, older: Age) -> None:
+    former = _former(tmp_path, {"shops": [_shop("Newer", newer)]})
+    with _fresh(tmp_path, former, {"shops": [_shop("Older", older)]}) as state:
+        assert _known(state) == (Presence.THERE, "Newer")
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize(("catalogue", "public"), [(1, []), (2, []), (3, ["s1"])])
+def test_a_shop_that_a_change_hid_is_shown_again_by_a_newer_record_alone(
+    tmp_path: Path, catalogue: int, public: list[str]
+) -> None:
+    hidden = {**_shop("A", 2), "visibility": "under_review"}
+    former = _former(tmp_path, {"shops": [_shop("A", 1)]}, _upsert("shops", hidden))
+    with _fresh(tmp_path, former, {"shops": [_shop("A", catalogue)]}) as state:
+        assert [found.id for found in state.shops.winners()] == public
+
+
+@pytest.mark.parametrize(("catalogue", "known"), [(1, Presence.DELETED), (2, Presence.DELETED), (3, Presence.THERE)])
+def test_a_deleted_shop_comes_back_by_a_newer_record_alone(tmp_path: Path, catalogue: int, known: Presence) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", 1)]}, _delete("shops", "s1", 2))
+    with _fresh(tmp_path, former, {"shops": [_shop("A", catalogue)]}) as state:
+        assert _known(state) == (known, "A" if known is Presence.THERE else None)
+        assert state.shops.count() == int(known is Presence.THERE)
+
+
+def test_the_tombstone_of_a_shop_that_no_catalogue_has_stays_through_many_builds(tmp_path: Path) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", 1)]}, _delete("shops", "s1", 2))
+    for turn in range(3):
+        folder = tmp_path / str(turn)
+        with _fresh(folder, former, {"shops": [_shop("B", 9, "s2")]}) as state:
+            assert _known(state) == (Presence.DELETED, None)
+            assert apply_changes(state, [_upsert("shops", _shop("Late", 1))]) == Applied(0, 1)
+            state.seal()
+        former = folder / "fresh.sqlite"
+
+
+@pytest.mark.parametrize(("late", "known"), [(4, None), (5, "Late"), (6, "Late")])
+def test_a_shop_that_the_catalogue_has_no_more_is_not_brought_back_by_an_older_change(
+    tmp_path: Path, late: int, known: str | None
+) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", 5), _shop("B", 1, "s2")]})
+    with _fresh(tmp_path, former, {"shops": [_shop("B", 1, "s2")]}) as state:
+        assert _known(state) == (Presence.MISSING, None)
+        assert [found.id for found in state.shops.winners()] == ["s2"]
+        apply_changes(state, [_upsert("shops", _shop("Late", late))])
+        assert _known(state) == ((Presence.MISSING, None) if known is None else (Presence.THERE, known))
+
+
+@pytest.mark.parametrize(("again", "known"), [(4, Presence.MISSING), (5, Presence.THERE), (6, Presence.THERE)])
+def test_a_shop_that_a_catalogue_lacked_comes_back_with_the_next_catalogue_unless_that_is_older(
+    tmp_path: Path, again: int, known: Presence
+) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", 5)]})
+    with _fresh(tmp_path / "lacking", former, {"shops": []}) as state:
+        assert _known(state) == (Presence.MISSING, None)
+        state.seal()
+    with _fresh(tmp_path / "again", tmp_path / "lacking" / "fresh.sqlite", {"shops": [_shop("A", again)]}) as state:
+        assert _known(state) == (known, "A" if known is Presence.THERE else None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "newest", "stays"),
+    [
+        (7, 6, True),
+        (6, 6, False),
+        (5, 6, False),
+        (LATER, TIME, True),
+        (TIME, TIME, False),
+        (TIME, 0, False),
+        (0, TIME, True),
+        (1, None, True),
+    ],
+)
+def test_a_shop_that_a_change_brought_stays_while_it_is_newer_than_all_that_the_catalogue_has(
+    tmp_path: Path,
+    changed: Age,
+    newest: Age,
+    stays: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    former = _former(tmp_path, {"shops": []}, _upsert("shops", _shop("Brought", changed)))
+    with _fresh(tmp_path, former, {"shops": [_shop("B", newest, "s2")]}) as state:
+        assert _known(state) == ((Presence.THERE, "Brought") if stays else (Presence.MISSING, None))
+        assert sorted(state.shops.public_ids()) == (["s1", "s2"] if stays else ["s2"])
+
+
+def test_a_shop_of_the_former_catalogue_goes_however_new_it_was(tmp_path: Path) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", 99)]})
+    with _fresh(tmp_path, former, {"shops": [_shop("B", 1, "s2")]}) as state:
+        assert _known(state) == (Presence.MISSING, None)
+
+
+def test_nothing_is_remembered_of_a_record_that_said_nothing_of_its_age(tmp_path: Path) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", None), _shop("B", None, "s2")]})
+    with _fresh(tmp_path, former, {"shops": [_shop("Renamed", None, "s2")]}) as state:
+        assert (_known(state), _known(state, "s2")) == (None, (Presence.THERE, "Renamed"))
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 1), (None, TIME), (LATER, 0), (5, TIME), (5, None), (TIME, None)])
+def test_an_operator_may_begin_or_cease_to_state_versions_in_the_catalogue(
+    tmp_path: Path, before: Age, after: Age
+) -> None:
+    former = _former(tmp_path, {"shops": [_shop("Before", before)]})
+    with _fresh(tmp_path, former, {"shops": [_shop("After", after)]}) as state:
+        assert _known(state) == (Presence.THERE, "After")
+
+
+def test_related_records_are_remembered_type_by_type(tmp_path: Path) -> None:
+    former = _former(
+        tmp_path,
+        {
+            "shops": [_shop("A", 1)],
+            "coupons": [coupon("OLD", "s1", id="x", version=1), coupon("GONE", "s1", id="gone", version=3)],
+            "offers": [offer("x", "s1", version=1)],
+        },
+        _upsert("coupons", coupon("NEW", "s1", id="x", version=50)),
+        _upsert("coupons", coupon("BROUGHT", "s1", id="brought", version=11)),
+        _delete("offers", "x", 2),
+    )
+    lines: Lines = {
+        "shops": [_shop("A", 1)],
+        "coupons": [coupon("OLD", "s1", id="x", version=10)],
+        "offers": [offer("x", "s1", version=1), offer("brought", "s1", version=99)],
+    }
+    with _fresh(tmp_path, former, lines) as state:
+        rows = {
+            (kind, key): row.presence if (row := state.related_records.row(kind, key)) else None
+            for kind in ("coupons", "offers")
+            for key in ("x", "gone", "brought")
+        }
+        assert rows == {
+            ("coupons", "x"): Presence.THERE,
+            ("coupons", "gone"): Presence.MISSING,
+            ("coupons", "brought"): Presence.THERE,
+            ("offers", "x"): Presence.DELETED,
+            ("offers", "gone"): None,
+            ("offers", "brought"): Presence.THERE,
+        }
+        assert sorted(found.code for found, _ in state.related_records.coupons()) == ["BROUGHT", "NEW"]
+        assert [found.id for found, _, _ in state.related_records.offers()] == ["brought"]
+
+
+def test_a_type_that_the_catalogue_has_no_more_leaves_tombstones(tmp_path: Path) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", 1)], "coupons": [coupon("A", "s1", id="c1", version=4)]})
+    with _fresh(tmp_path, former, {"shops": [_shop("A", 1)]}) as state:
+        row = state.related_records.row("coupons", "c1")
+        assert (row is not None and row.presence, state.related_records.count("coupons")) == (Presence.MISSING, 0)
+        assert apply_changes(state, [_upsert("coupons", coupon("A", "s1", id="c1", version=3))]) == Applied(0, 1)
+
+
+def test_the_former_state_is_only_read(tmp_path: Path) -> None:
+    old = {"shops": [_shop("A", 1)], "coupons": [coupon("A", "s1", id="c1", version=4)]}
+    former = _former(tmp_path, old, _delete("shops", "s1", 2))
+    before = former.read_bytes()
+    with _fresh(tmp_path, former, old):
+        assert former.read_bytes() == before
+    with State.open(former) as state:
+        assert _known(state) == (Presence.DELETED, None)
+
+
+def test_what_the_former_states_follower_has_written_lately_is_taken_over(tmp_path: Path) -> None:
+    former = _former(tmp_path, {"shops": [_shop("A", 1)]})
+    with State.open(former) as following:
+        with following.transaction():
+            apply_changes(following, [_delete("shops", "s1", 2)])
+        with _fresh(tmp_path, former, {"shops": [_shop("A", 1)]}) as state:
+            assert _known(state) == (Presence.DELETED, None)

@@ -1,0 +1,208 @@
+"""The shops of the state: the newest record of a key counts in any order of arrival, and a domain has one shop."""
+
+from collections.abc import Iterable, Iterator
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.records.related import CategoryNamesRecord
+from indexer.records.shop import ShopRecord, is_public
+from indexer.state.schema import DuplicateKeyError
+from indexer.state.shops import CarriedCategory, StateShops
+from indexer.state.state import State
+from tests.support.catalogues import shop
+
+
+def _shop(name: str, domain: str | None = None, /, **fields: Any) -> ShopRecord:  # noqa: ANN401 - JSON values
+    return ShopRecord.model_validate(shop(name, domain, **fields))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    with State.create(tmp_path / "state" / "new.sqlite") as created:
+        created.index()
+        yield created
+
+
+@pytest.fixture
+def shops(state: State) -> StateShops:
+    return state.shops
+
+
+def _put(shops: StateShops, records: Iterable[ShopRecord]) -> list[bool]:
+    return [shops.put(record, line) for line, record in enumerate(records, start=1)]
+
+
+def _settled(shops: StateShops) -> list[ShopRecord]:
+    """The public shops, each of which is found by its id and by its domain too."""
+    shops.settle()
+    winners = list(shops.winners())
+    assert shops.count() == len(winners)
+    assert list(shops.public_ids()) == sorted(winner.id for winner in winners)
+    assert [shops.public(winner.id) for winner in winners] == winners
+    assert [shops.domain_holder(winner.domain) for winner in winners] == [winner.id for winner in winners]
+    return winners
+
+
+@pytest.mark.rule("V1")
+def test_the_gate_lets_public_shops_through_and_no_other() -> None:
+    stated = {seen: is_public(_shop("A", visibility=seen)) for seen in ("public", "under_review", "removed")}
+    assert stated == {"public": True, "under_review": False, "removed": False}
+
+
+@pytest.mark.rule("G3")
+@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
+def test_the_newest_version_wins_in_any_order_of_arrival(shops: StateShops, order: tuple[int, ...]) -> None:
+    new = _put(shops, (_shop(f"Name {version}", id="s1", version=version) for version in order))
+    assert new == [True, False, False]
+    assert [(found.name, found.version) for found in _settled(shops)] == [("Name 3", 3)]
+
+
+def test_the_latest_time_wins_whatever_its_zone(shops: StateShops) -> None:
+    times = ("2031-05-06T09:00:00+02:00", "2031-05-06T07:30:00Z", "2031-05-06T09:15:00+02:00")
+    _put(shops, (_shop(f"Name {number}", id="s1", updated_at=time) for number, time in enumerate(times)))
+    assert [found.name for found in _settled(shops)] == ["Name 1"]
+
+
+@pytest.mark.rule("G3")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_record_with_a_version_is_newer_than_one_with_a_time_alone(shops: StateShops, order: tuple[int, int]) -> None:
+    records = (_shop("Timed", id="s1", updated_at="2099-01-01T00:00:00Z"), _shop("Versioned", id="s1", version=0))
+    assert _put(shops, (records[position] for position in order)) == [True, False]
+    assert [found.name for found in _settled(shops)] == ["Versioned"]
+
+
+@pytest.mark.parametrize(("first", "second"), [(None, None), (5, 5), (5, None), (None, 5)])
+def test_a_key_that_comes_twice_without_a_newer_version_is_an_error(
+    shops: StateShops, first: int | None, second: int | None
+) -> None:
+    shops.put(_shop("One", id="zqcanaryzq", version=first), 3)
+    with pytest.raises(DuplicateKeyError) as error:
+        shops.put(_shop("Other", id="zqcanaryzq", version=second), 9)
+    assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize("seen", [("public", "removed"), ("under_review", "public"), ("public", "removed", "public")])
+def test_of_two_records_that_no_version_orders_a_hidden_one_hides_the_shop(
+    shops: StateShops, seen: tuple[str, ...]
+) -> None:
+    shops.put(_shop("A", id="s1", visibility=seen[0]), 1)
+    for line, visibility in enumerate(seen[1:], start=2):
+        with pytest.raises(DuplicateKeyError):
+            shops.put(_shop("A", id="s1", visibility=visibility), line)
+    assert (_settled(shops), shops.public("s1")) == ([], None)
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize("hidden", ["under_review", "removed"])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
+    shops: StateShops, hidden: str, order: tuple[int, int]
+) -> None:
+    records = (_shop("Old", id="s1", version=1), _shop("New", id="s1", version=2, visibility=hidden))
+    _put(shops, (records[position] for position in order))
+    assert (_settled(shops), shops.public("s1"), shops.domain_holder(records[0].domain)) == ([], None, None)
+    assert (list(shops.categories()), shops.category("things")) == ([], None)
+
+
+@pytest.mark.rule("V1")
+def test_a_newer_public_record_shows_a_shop_that_was_hidden(shops: StateShops) -> None:
+    _put(shops, (_shop("New", id="s1", version=2), _shop("Old", id="s1", version=1, visibility="removed")))
+    assert [found.name for found in _settled(shops)] == ["New"]
+
+
+@pytest.mark.rule("V1", "M1")
+def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_reported_by_line(
+    shops: StateShops,
+) -> None:
+    _put(
+        shops,
+        [
+            _shop("Less", "https://www.A.internal/", id="s1", popularity=0.2),
+            _shop("Later", "b.internal", id="s3"),
+            _shop("More", "a.internal", id="s9", popularity=0.3),
+            _shop("Earlier", "B.internal.", id="s2", popularity=0),
+            _shop("Hidden", "a.internal", id="s0", popularity=9, visibility="under_review"),
+            _shop("Alone", "c.internal", id="S1"),
+        ],
+    )
+    assert [(found.id, found.domain) for found in _settled(shops)] == [
+        ("s9", "a.internal"),
+        ("S1", "c.internal"),
+        ("s2", "b.internal"),
+    ]
+    assert shops.lost_domains(9) == (((1, 3), (2, 4)), 2)
+    assert shops.lost_domains(1) == (((1, 3),), 2)
+    assert list(shops.public_ids()) == ["S1", "s2", "s9"]
+    assert [shops.public(shop_id) for shop_id in ("s0", "s1", "s3", "unknown")] == [None] * 4
+
+
+@pytest.mark.rule("R1")
+def test_a_domain_is_stored_as_it_is_read_back(shops: StateShops) -> None:
+    _put(shops, (_shop("A", "www.www.a.internal", id="s1"), _shop("B", "a.internal..", id="s2")))
+    assert [(found.id, found.domain) for found in _settled(shops)] == [("s1", "a.internal")]
+
+
+@pytest.mark.rule("V1")
+def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_public_shops_only(
+    shops: StateShops,
+) -> None:
+    _put(
+        shops,
+        [
+            _shop("A", id="s1", categories=[("books", "Zines"), ("garden", "Garden")]),
+            _shop("B", id="s2", categories=[("books", "Books"), ("garden", "Allotment")]),
+            _shop("C", id="s3", categories=[("books", "Zines")]),
+            _shop("D", id="s4", categories=[("garden", "Hidden")], visibility="removed"),
+            _shop("E", id="s5", categories=[("garden", "Hidden")], visibility="under_review"),
+            _shop("F", id="s6", categories=[("secret", "Secret")], visibility="under_review"),
+        ],
+    )
+    shops.settle()
+    carried = [CarriedCategory("books", "Zines", 3, 2), CarriedCategory("garden", "Allotment", 2, 2)]
+    assert list(shops.categories()) == carried
+    assert [shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
+
+
+def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> None:
+    _put(
+        state.shops,
+        [
+            _shop("A", id="s1", categories=[("books", "Zines"), ("garden", "Garden")]),
+            _shop("B", id="s2", categories=[("books", "Books"), ("garden", "Allotment")]),
+            _shop("C", id="s3", categories=[("secret", "Secret")], visibility="under_review"),
+        ],
+    )
+    for line, named in enumerate(
+        (
+            {
+                "slug": "books",
+                "name": "Books & Zines",
+                "names": {"de": "Bücher", "fr": "Livres"},
+                "synonyms": ["Hefte"],
+            },
+            {"slug": "garden", "synonyms": ["lawn"]},
+            {"slug": "secret", "synonyms": ["hush"]},
+        )
+    ):
+        state.related_records.put("categories", CategoryNamesRecord.model_validate(named), line)
+    state.shops.settle()
+    carried = [
+        CarriedCategory("books", "Books & Zines", 2, 1, ("Bücher", "Livres", "Hefte")),
+        CarriedCategory("garden", "Allotment", 2, 2, ("lawn",)),
+    ]
+    assert list(state.shops.categories()) == carried
+    assert [state.shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
+    assert state.related_records.left_out("categories") == 1
+
+
+@pytest.mark.rule("V1")
+def test_settling_again_decides_again(shops: StateShops) -> None:
+    _put(shops, (_shop("A", "a.internal", id="s1", version=1), _shop("B", "a.internal", id="s2")))
+    assert [found.id for found in _settled(shops)] == ["s1"]
+    shops.put(_shop("A", "a.internal", id="s1", version=2, visibility="removed"), 3)
+    assert [found.id for found in _settled(shops)] == ["s2"]
+    assert list(shops.categories()) == [CarriedCategory("things", "Things", 1, 1)]

@@ -1,0 +1,166 @@
+"""A full disk is not taken for damage: exit code 3, advice to free space, and nothing is to be forgotten or rebuilt.
+
+SQLite's own limit of a file's pages is as real as a full disk: the same write fails with the same code.
+"""
+
+import errno
+import json
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from typer.testing import CliRunner
+
+from indexer.__main__ import index
+from indexer.disk_space import ADVICE, DiskFullError, is_disk_full
+from indexer.jobs.build import build
+from indexer.jobs.following import Following, FollowOptions
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sources.changes.file import ChangeFile
+from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.state import state as state_module
+from indexer.state.remembered import take_over
+from indexer.state.schema import SCHEMA
+from indexer.state.state import State, StateError
+from indexer.state.states import States
+from tests.support.catalogues import shop, write_catalogue, write_catalogue_directory
+
+MANY: Final = [shop(f"Shop {number}", id=f"s{number}", source="x" * 2_000) for number in range(100)]
+_ENOUGH: Final = 1_000_000
+
+
+def _limit(state: State, pages: int) -> None:
+    """Leave the state no more than so many pages; those that it has stay."""
+    state.connection.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def _system_error() -> OSError:
+    with pytest.raises(OSError, match="No space left") as raised, Path("/dev/full").open("wb", buffering=0) as full:
+        full.write(b"x")
+    return raised.value
+
+
+def _sqlite_error() -> sqlite3.Error:
+    database = sqlite3.connect(":memory:")
+    database.execute("PRAGMA max_page_count = 2")
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        database.execute("CREATE TABLE a AS SELECT randomblob(100000) AS b")
+    database.close()
+    return raised.value
+
+
+def _caused_by(cause: Exception) -> SinkError:
+    error = SinkError("the shops could not be written")
+    error.__cause__ = cause
+    return error
+
+
+def test_a_full_disk_is_known_from_the_system_from_sqlite_and_from_an_engines_text() -> None:
+    text = ValueError("An IO error occurred: 'No space left on device (os error 28)'")
+    for error in (_system_error(), _sqlite_error(), text, OSError(errno.EDQUOT, "Disk quota exceeded")):
+        assert is_disk_full(error)
+        assert is_disk_full(_caused_by(error))
+    damage = sqlite3.DatabaseError("file is not a database")
+    for other in (damage, FileNotFoundError(errno.ENOENT, "No such file"), ValueError("os error 2"), StateError("x")):
+        assert not is_disk_full(other)
+        assert not is_disk_full(_caused_by(other))
+
+
+@pytest.mark.rule("G3")
+def test_taking_over_a_former_state_without_space_advises_to_free_some_not_to_forget_it(tmp_path: Path) -> None:
+    sink = MemorySink()
+    states = States(tmp_path / "state", sink.location)
+    catalogue = write_catalogue_directory(tmp_path / "catalogue", shops=[shop("Shop", id="s")])
+    changes = [{"op": "upsert", "type": "shops", "record": record, "version": 5} for record in MANY]
+    write_catalogue(catalogue / "changes.ndjson", changes)
+    live = build(NdjsonCatalogue(catalogue), sink, states).stamp.generation
+    with State.create(tmp_path / "fresh.sqlite") as fresh:
+        _limit(fresh, 20)
+        with pytest.raises(DiskFullError) as full:
+            take_over(fresh.connection, states.path(live))
+    assert str(full.value) == ADVICE
+
+
+@pytest.mark.rule("G2", "G3")
+def test_a_build_without_space_is_exit_code_3_in_one_sentence_and_leaves_the_live_generation_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_catalogue(tmp_path / "shops.ndjson", MANY)
+    command = ["build", "--data-dir", str(tmp_path / "index"), "--catalogue", str(path)]
+    environment = dict.fromkeys(("SHOP_DIRECTORY_ENGINE", "SHOP_DIRECTORY_STATE_DIR", "SHOP_DIRECTORY_DATA_DIR"))
+    assert CliRunner().invoke(index, command, env=environment).exit_code == 0
+    live = EmbeddedSink(tmp_path / "index").live()
+    states = sorted(tmp_path.rglob("*.sqlite"))
+    with monkeypatch.context() as limited:
+        limited.setattr(state_module, "SCHEMA", f"{SCHEMA} PRAGMA max_page_count = 30;")
+        done = CliRunner().invoke(index, command, env=environment)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr.splitlines()[-1] == (
+        "Nothing was published: a disk is full: free space where the index and the state are stored, and try again."
+    )
+    assert EmbeddedSink(tmp_path / "index").live() == live
+    assert sorted(tmp_path.rglob("*.sqlite")) == states
+    assert CliRunner().invoke(index, command, env=environment).exit_code == 0
+
+
+class _Filling(States):
+    """States that are opened without space for more."""
+
+    opened: State | None = None
+
+    def open(self, generation: str) -> State:
+        self.opened = super().open(generation)
+        _limit(self.opened, 1)
+        return self.opened
+
+
+class _FreeingStop(threading.Event):
+    """Frees the space at the first pause, and ends the following at the next one."""
+
+    def __init__(self, states: _Filling) -> None:
+        super().__init__()
+        self.states = states
+        self.freed = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert self.states.opened is not None
+        if self.freed:
+            self.set()
+        _limit(self.states.opened, _ENOUGH)
+        self.freed = True
+        return super().wait(0 if timeout is None else min(timeout, 0.01))
+
+
+def _followed(tmp_path: Path, **options: Any) -> tuple[Following, _Filling, MemorySink]:  # noqa: ANN401 - options
+    sink = MemorySink()
+    states = _Filling(tmp_path / "state", sink.location)
+    build(NdjsonCatalogue(write_catalogue(tmp_path / "shops.ndjson", MANY)), sink, states)
+    changes = tmp_path / "changes.ndjson"
+    renamed = [{**record, "name": record["name"] + " renamed" + "x" * 200} for record in MANY]
+    lines = [{"op": "upsert", "type": "shops", "record": record, "version": 5} for record in renamed]
+    changes.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return Following(sink, states, ChangeFile(changes), FollowOptions(interval=0.01, **options)), states, sink
+
+
+@pytest.mark.rule("G3")
+def test_following_without_space_tries_again_and_loses_no_change(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    following, states, sink = _followed(tmp_path)
+    summary = following.run(_FreeingStop(states))
+    assert (summary.failures, summary.changes.applied) == (1, len(MANY))
+    assert {found.name.partition("x")[0][-8:] for found in sink.documents["shops"]} == {" renamed"}
+    assert [record.getMessage() for record in caplog.records if "retried" in record.getMessage()] == [
+        f"following failed and is retried in 0 s: {ADVICE}"
+    ]
+
+
+@pytest.mark.rule("G3")
+def test_following_once_without_space_ends_with_the_advice(tmp_path: Path) -> None:
+    following, _, _ = _followed(tmp_path, once=True)
+    with pytest.raises(DiskFullError, match=f"^{ADVICE}$"):
+        following.run(threading.Event())

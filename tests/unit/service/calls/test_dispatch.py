@@ -1,0 +1,158 @@
+"""The dispatch of one call: order, deadline, retry, and what is logged."""
+
+import asyncio
+import json
+import logging
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from service.auth.sqlite import SqliteTokenStore
+from service.auth.verifier import TokenVerifier
+from service.calls.admission import Admission
+from service.calls.dispatch import CallEnvironment, Dispatcher
+from service.calls.live_data import LiveData
+from service.errors import UnsupportedMediaTypeError
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import QuotaPolicy
+from service.reports.sqlite import SqliteReports
+from service.runtime.caller import Caller, Channel, new_request_id
+from service.runtime.request_context import bind_request, new_request_context
+from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.protocol import FindQuery, Found
+from service.search.reference.backend import ReferenceBackend
+from service.tools.registry import REGISTRY
+from tests.support.worlds import BOOKS_VIEW, SHOPS, reference_world
+
+CALLER = Caller(Channel.REST, new_request_id())
+
+
+class Replaced(ReferenceBackend):
+    """A world whose generation is gone a number of times, each time until it is asked for again."""
+
+    def __init__(self, world: ReferenceBackend, times: int) -> None:
+        super().__init__(world.stamp, {})
+        self._world = world
+        self._times = times
+        self.refreshed = 0
+
+    async def snapshot(self) -> ReferenceBackend:
+        self._times -= 1
+        raise GenerationGone("gone")
+
+    def current(self) -> None:
+        """Nothing is available."""
+
+    async def refresh(self) -> ReferenceBackend:
+        self.refreshed += 1
+        if self._times > 0:
+            raise GenerationGone("gone again")
+        return self._world
+
+
+class Slow(ReferenceBackend):
+    """A world whose searches never end."""
+
+    async def find(self, query: FindQuery) -> Found:
+        await asyncio.sleep(60)
+        raise BackendUnavailable(f"no caller waits that long for {query.text}")
+
+
+def _dispatcher(live: LiveData) -> Dispatcher:
+    """Every tool on live data; these calls bring no token and no report, so neither store is ever opened."""
+    admission = Admission(TokenVerifier(SqliteTokenStore(Path("no-tokens"))), MemoryLimiter(), QuotaPolicy())
+    return Dispatcher(REGISTRY, live, admission, CallEnvironment(SqliteReports(Path("no-reports")), {}))
+
+
+async def _given(arguments: object) -> object:
+    return arguments
+
+
+async def test_the_answer_is_a_document_and_its_bytes(tmp_path: Path) -> None:
+    world = reference_world(tmp_path)
+    dispatcher = _dispatcher(LiveData(world, 5.0))
+    outcome = await dispatcher.call("get_shop", lambda: _given({"shop_domain": "shop_books"}), CALLER)
+    assert (json.loads(outcome.body), outcome.error, outcome.stamp) == (BOOKS_VIEW, None, world.stamp)
+    assert json.loads(json.dumps(outcome.document)) == BOOKS_VIEW
+
+
+@pytest.mark.rule("R5")
+async def test_an_unknown_tool_is_refused_before_the_body_is_read(tmp_path: Path) -> None:
+    read: list[str] = []
+
+    async def arguments() -> object:
+        read.append("body")
+        raise UnsupportedMediaTypeError
+
+    dispatcher = _dispatcher(LiveData(reference_world(tmp_path), 5.0))
+    unknown = await dispatcher.call("nothing", arguments, CALLER)
+    assert (unknown.document["code"], read) == ("not_found", [])
+    known = await dispatcher.call("find_shop", arguments, CALLER)
+    assert (known.document["code"], read) == ("unsupported_media_type", ["body"])
+
+
+@pytest.mark.rule("C2.one_generation", "E3")
+@pytest.mark.parametrize(("times", "code"), [(1, None), (2, "backend_unavailable")])
+async def test_a_generation_that_is_gone_is_asked_for_again_once_and_not_twice(
+    tmp_path: Path, times: int, code: str | None
+) -> None:
+    backend = Replaced(reference_world(tmp_path), times)
+    outcome = await _dispatcher(LiveData(backend, 5.0)).call("list_categories", lambda: _given({}), CALLER)
+    assert (outcome.document.get("code"), backend.refreshed) == (code, 1)
+
+
+@pytest.mark.rule("E3")
+async def test_a_call_ends_at_its_deadline(tmp_path: Path) -> None:
+    world = reference_world(tmp_path)
+    dispatcher = _dispatcher(LiveData(Slow(world.stamp, {}), 0.05))
+    outcome = await dispatcher.call("find_shop", lambda: _given({"query": "x"}), CALLER)
+    assert (outcome.document["code"], outcome.stamp) == ("backend_unavailable", None)
+
+
+@pytest.mark.rule("E4")
+async def test_a_category_is_checked_before_anything_is_searched(tmp_path: Path) -> None:
+    world = reference_world(tmp_path)
+    dispatcher = _dispatcher(LiveData(Slow(world.stamp, {}), 5.0))
+    outcome = await dispatcher.call("find_shop", lambda: _given({"query": "", "category": "x"}), CALLER)
+    assert outcome.document["detail"] == (
+        "No shop carries this category. Call list_categories for the slugs that exist."
+    )
+
+
+@pytest.mark.rule("E5", "E5.request_id")
+async def test_the_transport_learns_tool_and_outcome_and_nothing_of_the_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dispatcher = _dispatcher(LiveData(reference_world(tmp_path), 5.0))
+    outcomes: list[tuple[str | None, str | None]] = []
+    with caplog.at_level(logging.DEBUG, "service"):
+        for name, given in (
+            ("find_shop", {"query": "hunter2"}),
+            ("get_shop", {"shop_domain": "hunter2.example"}),
+            ("hunter2", {}),
+        ):
+            with bind_request(new_request_context(CALLER.request_id)) as request:
+                await dispatcher.call(name, partial(_given, given), CALLER)
+            outcomes.append((request.tool, request.outcome))
+    assert outcomes == [("find_shop", "ok"), ("get_shop", "shop_not_found"), (None, "not_found")]
+    assert caplog.messages == []
+
+
+@pytest.mark.rule("A1.size", "A1")
+async def test_a_page_of_fifty_full_shops_is_small_enough_for_a_model(tmp_path: Path) -> None:
+    shops = [
+        {
+            **SHOPS[0],
+            "id": f"shop_{number}",
+            "name": f"A Shop With A Fairly Long Name {number}",
+            "domain": f"a-shop-with-a-fairly-long-name-{number}.example",
+            "aliases": [f"Another Name {number}", f"A Third Name Of It {number}"],
+            "countries": ["DE", "AT", "CH", "FR", "GB", "NL", "BE", "IT", "ES", "PL"],
+        }
+        for number in range(60)
+    ]
+    dispatcher = _dispatcher(LiveData(reference_world(tmp_path, shops), 5.0))
+    outcome = await dispatcher.call("find_shop", lambda: _given({"query": ""}), CALLER)
+    # A token is three characters or more of such text.
+    assert (len(outcome.document["results"]), len(outcome.body) / 3 < 20_000) == (50, True)

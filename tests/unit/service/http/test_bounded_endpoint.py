@@ -1,0 +1,148 @@
+"""The bounds around an endpoint: bodies wait outside, answers leave outside, and a caller who leaves stops the work."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from service.errors import MAX_BODY_BYTES
+from service.http.bounded_endpoint import BoundedEndpoint
+from service.http.responses import request_context_of
+from service.runtime.overload import Gate
+
+BODY: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
+
+
+class Caller:
+    """One request by hand: sends a given body, and reads when the test says so."""
+
+    def __init__(self, method: str = "POST", headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self.scope: Scope = {"type": "http", "method": method, "path": "/", "headers": list(headers)}
+        self.sending: asyncio.Queue[Message] = asyncio.Queue()
+        self.reads = asyncio.Event()
+        self.received: list[Message] = []
+
+    async def receive(self) -> Message:
+        """What the caller sends."""
+        return await self.sending.get()
+
+    async def send(self, message: Message) -> None:
+        """What the caller reads, once it does."""
+        await self.reads.wait()
+        self.received.append(message)
+
+
+async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+    """An endpoint that answers with what it was sent."""
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(5):
+        while not holds():
+            await asyncio.sleep(0)
+
+
+async def test_a_caller_who_sends_slowly_takes_no_slot() -> None:
+    gate = Gate(1)
+    gated = BoundedEndpoint(answering, gate, 1.0)
+    slow, quick = Caller(), Caller()
+    slow.reads.set()
+    quick.reads.set()
+    slow_call = asyncio.create_task(gated(slow.scope, slow.receive, slow.send))
+    await asyncio.sleep(0)
+    quick.sending.put_nowait(BODY)
+    await gated(quick.scope, quick.receive, quick.send)
+    assert (quick.received[0]["status"], gate.in_flight, slow.received) == (200, 0, [])
+    slow.sending.put_nowait(BODY)
+    await slow_call
+    assert slow.received[1]["body"] == b"{}"
+
+
+async def test_a_caller_who_reads_slowly_takes_no_slot() -> None:
+    gate = Gate(1)
+    gated = BoundedEndpoint(answering, gate, 1.0)
+    slow, quick = Caller(), Caller()
+    quick.reads.set()
+    for caller in (slow, quick):
+        caller.sending.put_nowait(BODY)
+    slow_call = asyncio.create_task(gated(slow.scope, slow.receive, slow.send))
+    await until(slow.sending.empty)
+    await until(lambda: gate.in_flight == 0)
+    await gated(quick.scope, quick.receive, quick.send)
+    assert [message.get("status") for message in quick.received] == [200, None]
+    slow.reads.set()
+    await slow_call
+    assert [message.get("status") for message in slow.received] == [200, None]
+
+
+async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+    """An endpoint that breaks before it answers, or as its answer says, behind that."""
+    if scope["path"] == "/late":
+        await answering(scope, receive, send)
+    raise KeyError
+
+
+@pytest.mark.parametrize("path", ["/", "/late"])
+async def test_a_slot_comes_back_once_whatever_became_of_the_work(path: str) -> None:
+    gate = Gate(1)
+    caller = Caller()
+    caller.scope["path"] = path
+    caller.reads.set()
+    caller.sending.put_nowait(BODY)
+    with pytest.raises(KeyError):
+        await BoundedEndpoint(failing, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    assert (gate.in_flight, len(caller.received)) == (0, 2 if path == "/late" else 0)
+
+
+async def test_a_request_beyond_the_bound_is_refused_before_its_body_is_read() -> None:
+    gate = Gate(1)
+    caller = Caller()
+    caller.reads.set()
+    gate.enter()
+    await BoundedEndpoint(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    start, body = caller.received
+    assert (start["status"], json.loads(body["body"])["code"]) == (503, "overloaded")
+    assert (b"retry-after", b"1") in start["headers"]
+    assert request_context_of(caller.scope).outcome == "overloaded"
+
+
+@pytest.mark.parametrize("pieces", [[b"x" * (MAX_BODY_BYTES + 1)], [b"x" * 60_000, b"x" * 60_000, b"x"]])
+async def test_of_an_endless_body_only_a_bounded_part_is_buffered_and_all_of_it_is_passed_on(
+    pieces: list[bytes],
+) -> None:
+    got: list[Any] = []
+
+    async def taking(scope: Scope, receive: Receive, send: Send) -> None:
+        got.extend([(await receive())["body"] for _ in pieces])
+
+    caller = Caller()
+    for piece in pieces:
+        caller.sending.put_nowait({"type": "http.request", "body": piece, "more_body": True})
+    await BoundedEndpoint(taking, Gate(1), 1.0)(caller.scope, caller.receive, caller.send)
+    assert got == pieces
+
+
+async def test_work_ends_when_its_caller_has_left_and_its_slot_is_free() -> None:
+    gate = Gate(1)
+    ended: list[str] = []
+
+    async def working(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    caller = Caller("GET")
+    call = asyncio.create_task(BoundedEndpoint(working, gate, 60.0)(caller.scope, caller.receive, caller.send))
+    await until(lambda: gate.in_flight == 1)
+    request_context_of(caller.scope).caller_left()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (ended, gate.in_flight) == (["ended"], 0)

@@ -1,0 +1,110 @@
+"""Lines of calls: all of them, each once, in order, also with other writers and after an event loop has ended."""
+
+import asyncio
+import io
+import json
+import logging
+import threading
+
+import pytest
+
+from service.observability.json_lines import JsonStream
+
+
+def written(stream: io.StringIO) -> list[str]:
+    """The events of all lines; each is an object with a timestamp."""
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert all(line["timestamp"].endswith("Z") for line in lines if "timestamp" in line)
+    return [line["event"] for line in lines]
+
+
+def warn(handler: JsonStream, words: str) -> None:
+    """Log any other line."""
+    handler.setFormatter(logging.Formatter('{"event":"%(message)s"}'))
+    handler.handle(logging.makeLogRecord({"msg": words, "levelno": logging.WARNING}))
+
+
+async def test_lines_of_calls_are_written_soon_and_together() -> None:
+    stream = io.StringIO()
+    handler = JsonStream(stream)
+    for number in range(3):
+        handler.call_lines(logging.INFO, "calls", [{"event": f"call {number}", "status": 200}])
+    assert written(stream) == []
+    await asyncio.sleep(0.1)
+    assert written(stream) == ["call 0", "call 1", "call 2"]
+    first = json.loads(stream.getvalue().splitlines()[0])
+    assert {name: value for name, value in first.items() if name != "timestamp"} == {
+        "event": "call 0", "status": 200, "level": "info", "logger": "calls",
+    }  # fmt: skip
+
+
+async def test_a_hundred_lines_are_not_held_back_and_none_of_them_comes_twice() -> None:
+    stream = io.StringIO()
+    handler = JsonStream(stream)
+    for number in range(250):
+        handler.call_lines(logging.INFO, "calls", [{"event": str(number)}])
+    # Nothing else has had a turn meanwhile.
+    assert written(stream) == [str(number) for number in range(200)]
+    await asyncio.sleep(0.1)
+    assert written(stream) == [str(number) for number in range(250)]
+
+
+async def test_another_line_comes_behind_those_that_wait() -> None:
+    stream = io.StringIO()
+    handler = JsonStream(stream)
+    handler.call_lines(logging.INFO, "calls", [{"event": "first"}])
+    warn(handler, "second")
+    handler.call_lines(logging.INFO, "calls", [{"event": "third"}])
+    await asyncio.sleep(0.1)
+    assert written(stream) == ["first", "second", "third"]
+
+
+def test_without_an_event_loop_a_line_is_written_at_once() -> None:
+    stream = io.StringIO()
+    JsonStream(stream).call_lines(logging.INFO, "calls", [{"event": "first"}])
+    assert written(stream) == ["first"]
+
+
+def test_a_loop_that_ended_holds_nothing_back() -> None:
+    stream = io.StringIO()
+    handler = JsonStream(stream)
+
+    async def call(name: str, wait: float) -> None:
+        handler.call_lines(logging.INFO, "calls", [{"event": name}])
+        await asyncio.sleep(wait)
+
+    asyncio.run(call("first", 0))
+    assert written(stream) == []
+    asyncio.run(asyncio.wait_for(call("second", 0.1), 1))
+    asyncio.run(call("third", 0.1))
+    assert written(stream) == ["first", "second", "third"]
+
+
+async def test_no_line_is_lost_or_doubled_between_threads() -> None:
+    stream = io.StringIO()
+    handler = JsonStream(stream)
+
+    def others() -> None:
+        for number in range(2_000):
+            warn(handler, f"other {number}")
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    for number in range(2_000):
+        handler.call_lines(logging.INFO, "calls", [{"event": f"call {number}"}])
+        if not number % 100:
+            await asyncio.sleep(0)
+    thread.join()
+    await asyncio.sleep(0.1)
+    found = written(stream)
+    assert [event for event in found if event.startswith("call")] == [f"call {number}" for number in range(2_000)]
+    assert len(found) == 4_000
+
+
+async def test_a_stream_that_fails_ends_no_call(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    handler = JsonStream(stream)
+    stream.close()
+    handler.call_lines(logging.INFO, "calls", [{"event": "first"}])
+    await asyncio.sleep(0.1)
+    assert "call lines could not be written" in capsys.readouterr().err

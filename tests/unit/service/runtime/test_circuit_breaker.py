@@ -1,0 +1,146 @@
+"""The circuit breaker: open when half of enough recent calls failed, one probe a second, closed by the first answer."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.metrics import Metrics
+
+
+class Away(Exception):  # noqa: N818
+    """The part does not answer."""
+
+
+class NoSuchThing(Exception):  # noqa: N818
+    """An answer, if not a welcome one."""
+
+
+class States(Metrics):
+    """Records the states of circuits."""
+
+    def __init__(self) -> None:
+        self.recorded: list[tuple[str, str]] = []
+
+    def circuit(self, part: str, state: str) -> None:
+        """Record it."""
+        self.recorded.append((part, state))
+
+
+class Clock:
+    """Stands still until it is set on."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+ENOUGH: Final = 10
+
+
+class World:
+    """A circuit, its part and its clock."""
+
+    def __init__(self) -> None:
+        self.clock, self.states = Clock(), States()
+        self.circuit = CircuitBreaker("part", (Away,), self.states, self.clock)
+        self.asked = 0
+
+    def part(self, outcome: Exception | None = None) -> Callable[[], Awaitable[str]]:
+        """What asks the part, which answers or fails."""
+
+        async def ask() -> str:
+            self.asked += 1
+            if outcome is not None:
+                raise outcome
+            return "answer"
+
+        return ask
+
+    async def call(self, outcome: Exception | None = None) -> str:
+        """One call's end, in a word."""
+        try:
+            return await self.circuit.call(self.part(outcome))
+        except CircuitOpen:
+            return "open"
+        except (Away, NoSuchThing) as error:
+            return type(error).__name__
+
+
+async def opened() -> World:
+    world = World()
+    for _ in range(ENOUGH):
+        assert await world.call(Away()) == "Away"
+    return world
+
+
+async def test_answers_and_refusals_of_a_part_that_works_leave_the_circuit_closed() -> None:
+    world = World()
+    results = [await world.call(NoSuchThing() if turn % 2 else None) for turn in range(100)]
+    assert set(results) == {"answer", "NoSuchThing"}
+    assert (world.asked, world.states.recorded) == (100, [])
+
+
+async def test_a_few_failures_open_no_breaker() -> None:
+    world = World()
+    assert [await world.call(Away()) for _ in range(ENOUGH - 1)] == ["Away"] * (ENOUGH - 1)
+    assert not world.circuit.is_open
+
+
+async def test_fewer_failures_than_answers_open_no_breaker() -> None:
+    world = World()
+    for _ in range(50):
+        await world.call(Away())
+        await world.call()
+        await world.call()
+        world.clock.now += 0.001
+    assert not world.circuit.is_open
+    assert world.asked == 150
+
+
+async def test_an_open_breaker_lets_no_call_through() -> None:
+    world = await opened()
+    assert [await world.call() for _ in range(5)] == ["open"] * 5
+    assert (world.asked, world.states.recorded) == (ENOUGH, [("part", "open")])
+
+
+async def test_after_a_second_one_call_tries_and_the_others_do_not_wait_for_it() -> None:
+    world = await opened()
+    world.clock.now += 1.0
+    results: list[str] = []
+
+    async def probing() -> str:
+        results.append(await world.call())
+        raise Away
+
+    with pytest.raises(Away):
+        await world.circuit.call(probing)
+    assert results == ["open"]
+    assert world.states.recorded == [("part", "open"), ("part", "half_open"), ("part", "open")]
+    assert await world.call() == "open"
+
+
+async def test_a_probe_that_is_answered_closes_it() -> None:
+    world = await opened()
+    world.clock.now += 1.0
+    assert [await world.call() for _ in range(3)] == ["answer"] * 3
+    assert world.states.recorded[-1] == ("part", "closed")
+
+
+async def test_a_probe_that_is_refused_closes_it_too_as_the_part_works() -> None:
+    world = await opened()
+    world.clock.now += 1.0
+    assert await world.call(NoSuchThing()) == "NoSuchThing"
+    assert not world.circuit.is_open
+
+
+async def test_what_failed_long_ago_is_forgotten() -> None:
+    world = World()
+    for _ in range(ENOUGH - 1):
+        await world.call(Away())
+    world.clock.now += 6.0
+    assert await world.call(Away()) == "Away"
+    assert not world.circuit.is_open

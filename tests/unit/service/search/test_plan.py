@@ -1,0 +1,58 @@
+"""The plan of find_shop says what the decision's sentences say, and no tier of it is superfluous (M3, M4)."""
+
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index_mappings.forms import query_forms, shop_forms
+from index_mappings.tiers import FindTier
+from service.search.clauses import Below, meets
+from service.search.plan import find_plan
+from tests.rules.backends.strategies import SLUGS, domains, names
+
+Fields = dict[str, tuple[str, ...]]
+
+
+@st.composite
+def _shops(draw: st.DrawFn) -> Fields:
+    forms = shop_forms(draw(names), draw(st.lists(names, max_size=2)), draw(domains))
+    return {**asdict(forms), "categories": tuple(draw(st.lists(st.sampled_from(SLUGS), max_size=2)))}
+
+
+@pytest.mark.rule("M3", "M4")
+@given(_shops(), st.one_of(names, st.sampled_from(["uk de", "a uk", "co"])), st.integers(1, 12), st.data())
+def test_what_matches_is_exactly_what_has_a_tier(shop: Fields, text: str, length: int, data: st.DataObject) -> None:
+    query = query_forms(text[:length])
+    slugs = {word: tuple(data.draw(st.lists(st.sampled_from(SLUGS), max_size=2))) for word in query.words}
+    plan = find_plan(query, slugs, ())
+    assert meets(shop, plan.matching) is any(meets(shop, clause) for _, clause in plan.tiers)
+
+
+@pytest.mark.rule("M4")
+@pytest.mark.parametrize(
+    ("text", "category", "tiers"),
+    [
+        ("", False, "CATEGORY"),
+        ("???", False, ""),
+        ("z", False, ""),
+        ("z", True, "CATEGORY"),
+        ("garden", False, "INFIX"),
+        ("garden", True, "INFIX CATEGORY"),
+        ("a b", False, "WORDS LABELS"),
+        ("garden garden", False, "WORDS INFIX"),
+        ("garden b", False, "WORDS INFIX LABELS"),
+        ("garden b", True, "WORDS INFIX LABELS CATEGORY"),
+    ],
+)
+def test_a_plan_has_the_tiers_that_can_hold_a_shop(text: str, category: bool, tiers: str) -> None:  # noqa: FBT001
+    query = query_forms(text)
+    plan = find_plan(query, dict.fromkeys(query.words, ("garden",) if category else ()), ())
+    by_forms = [FindTier.EQUALS_FULL, FindTier.BEGINS_FULL, FindTier.BEGINS_KEY] if text else []
+    assert [tier for tier, _ in plan.tiers] == [*by_forms, *(FindTier[tier] for tier in tiers.split())]
+
+
+def test_a_bound_of_a_whole_number_says_nothing_of_texts() -> None:
+    with pytest.raises(TypeError, match="bound"):
+        meets({}, Below("valid_until_us", 1))

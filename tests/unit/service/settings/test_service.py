@@ -1,0 +1,67 @@
+"""Settings: where they come from, and how a wrong one is reported."""
+
+from pathlib import Path
+
+import pytest
+
+from service.settings.service import Settings, SettingsError, load_settings
+
+
+def test_the_defaults_serve_this_machine_from_an_embedded_index() -> None:
+    settings = load_settings()
+    assert (settings.engine, settings.data_dir, settings.host) == ("embedded", Path("var/index"), "127.0.0.1")
+    assert (settings.cors_origins, settings.mcp_allowed_hosts[0], settings.category_cap) == ((), "127.0.0.1:*", 50)
+    assert (settings.commit, settings.built_at, settings.request_timeout) == (None, None, 1.8)
+
+
+def test_the_environment_sets_and_the_command_line_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_DIRECTORY_PORT", "9001")
+    monkeypatch.setenv("SHOP_DIRECTORY_HOST", "0.0.0.0")
+    monkeypatch.setenv("SHOP_DIRECTORY_COMMIT", "")
+    monkeypatch.setenv("SHOP_DIRECTORY_CORS_ORIGINS", "https://a.example, https://b.example,")
+    settings = load_settings(host="127.0.0.2", port=None)
+    assert (settings.port, settings.host, settings.commit) == (9001, "127.0.0.2", None)
+    assert settings.cors_origins == ("https://a.example", "https://b.example")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("PORT", "eighty", "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535."),
+        ("ENGINE", "elastic", "SHOP_DIRECTORY_ENGINE is wrong: it must be embedded or opensearch."),
+        ("REQUEST_TIMEOUT", "0", "SHOP_DIRECTORY_REQUEST_TIMEOUT is wrong: it must be seconds, over 0 and up to 60."),
+        ("REQUEST_TIMEOUT", "nan", "SHOP_DIRECTORY_REQUEST_TIMEOUT is wrong: it must be seconds, over 0 and up to 60."),
+        (
+            "OPENSEARCH_URLS",
+            ",",
+            (
+                "SHOP_DIRECTORY_OPENSEARCH_URLS is wrong: it must be the nodes' http:// or https:// URLs without user "
+                "or password, separated by commas."
+            ),
+        ),
+        ("LOG_LEVEL", "loud", "SHOP_DIRECTORY_LOG_LEVEL is wrong: it must be debug, info, warning or error."),
+        *(
+            (
+                "COMMIT",
+                wrong,
+                "SHOP_DIRECTORY_COMMIT is wrong: it must be the build's commit, 40 hexadecimal digits in lower case.",
+            )
+            for wrong in ("abc", "a" * 39, "A" * 40, "g" * 40, "a" * 41)
+        ),
+        *(
+            ("BUILT_AT", wrong, "SHOP_DIRECTORY_BUILT_AT is wrong: it must be the build's time, RFC 3339 in UTC.")
+            for wrong in ("2026-11-21", "2026-11-21T09:30:00+01:00", "2026-13-21T09:30:00Z", "now")
+        ),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_it_must_be(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(f"SHOP_DIRECTORY_{name}", value)
+    with pytest.raises(SettingsError) as raised:
+        load_settings()
+    assert (str(raised.value), raised.value.__cause__) == (message, None)
+
+
+def test_every_setting_says_what_it_must_be() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []

@@ -1,0 +1,14 @@
+"""What callers of get_trust can read besides the signals."""
+
+import pytest
+
+from service.tools.get_trust import GET_TRUST
+from service.tools.schema import response_schema
+
+
+@pytest.mark.rule("I35")
+def test_callers_can_read_that_coverage_is_not_for_ranking_or_filtering() -> None:
+    coverage = response_schema(GET_TRUST.response)["properties"]["signal_coverage"]["description"]
+    for text in (GET_TRUST.description, coverage):
+        assert "never rank or filter" in text
+        assert "data" in text

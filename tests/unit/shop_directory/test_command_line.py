@@ -1,0 +1,156 @@
+"""The one command: its subcommands come from the entry points that are installed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Final
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import shop_directory.command_line as program
+from tests.support.worlds import embedded_world
+
+REPOSITORY: Final = Path(__file__).parents[3]
+COMMANDS: Final = {
+    "serve": "service.__main__:serve",
+    "mcp": "service.__main__:mcp",
+    "index": "indexer.__main__:index",
+}
+
+
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+    """The command as an installation has it, and with a part whose library is missing."""
+    named = {**COMMANDS, "broken": "service.no_such_module:command"}
+    found = [EntryPoint(name, value, program.GROUP) for name, value in named.items()]
+    monkeypatch.setattr(program, "entry_points", lambda group: found if group == program.GROUP else [])
+    return program.command_line()
+
+
+def test_help_lists_every_subcommand(command_line: typer.Typer) -> None:
+    shown = CliRunner().invoke(command_line, ["--help"])
+    assert shown.exit_code == 0
+    assert [name for name in ("serve", "mcp", "index", "broken") if name not in shown.output] == []
+
+
+def test_a_subcommand_of_a_group_is_reached(command_line: typer.Typer) -> None:
+    shown = CliRunner().invoke(command_line, ["index", "build", "--help"])
+    assert (shown.exit_code, "catalogue" in shown.output) == (0, True)
+
+
+def test_a_part_that_is_not_installed_names_itself_and_leaves_the_others_usable(command_line: typer.Typer) -> None:
+    result = CliRunner().invoke(command_line, ["broken"])
+    assert result.exit_code == 1
+    assert result.output == "shop-directory broken: Not usable: service.no_such_module is not installed.\n"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "192.0.2.7", "::ffff:192.0.2.7", "directory.internal", "localhost.internal"]
+)
+def test_listening_beyond_this_machine_without_an_operations_key_is_refused_with_both_ways_out(
+    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, host: str, workers: int
+) -> None:
+    shared = {"SHOP_DIRECTORY_LIMITER": "redis", "SHOP_DIRECTORY_REPORTS": "redis"} if workers > 1 else {}
+    for name, value in shared.items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(command_line, ["serve", "--host", host, "--port", "0", "--workers", str(workers)])
+    assert result.exit_code == 2
+    assert result.output == (
+        f"SHOP_DIRECTORY_HOST is {host}, so other machines would read /metrics, /metrics/resources and /api/ops/state: "
+        "set a key for them in SHOP_DIRECTORY_OPS_KEY, or SHOP_DIRECTORY_OPEN_OPERATIONS=true if that is meant.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "environment"),
+    [
+        ("127.0.0.1", {}),
+        ("localhost", {}),
+        ("0.0.0.0", {"SHOP_DIRECTORY_OPS_KEY": "a-key-of-sixteen-and-more"}),
+        ("0.0.0.0", {"SHOP_DIRECTORY_OPEN_OPERATIONS": "true"}),
+    ],
+)
+def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operations_are_meant(
+    tmp_path: Path, host: str, environment: dict[str, str]
+) -> None:
+    given = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SHOP_DIRECTORY_DATA_DIR": str(tmp_path), **environment}
+    command = [sys.executable, "-m", "service", "serve", "--host", host, "--port", "0"]
+    with subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        result = server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+    assert result.startswith("Shop Directory serves at http://")
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_wrong_setting_stops_the_start_in_one_line(
+    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("SHOP_DIRECTORY_PORT", "x")
+    result = CliRunner().invoke(command_line, [command])
+    assert result.exit_code == 2
+    assert result.output == "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_wrong_option_is_named_as_it_was_typed(command_line: typer.Typer, command: str) -> None:
+    result = CliRunner().invoke(command_line, [command, "--engine", "elastic"])
+    assert (result.exit_code, result.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
+
+
+@pytest.mark.parametrize(
+    ("variables", "choose"),
+    [({}, "--port"), ({"RUN_BY_MAKE": "1"}, "PORT= (--port)")],
+    ids=["by option", "by make"],
+)
+def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(
+    tmp_path: Path, variables: dict[str, str], choose: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [sys.executable, "-m", "service", "serve", "--port", str(port), "--data-dir", str(tmp_path)],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **variables},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.splitlines()[-1] == (
+        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by {choose}; "
+        "0 takes a free one."
+    )
+
+
+def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: Path) -> None:
+    index = embedded_world(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "service", "serve", "--port", "0", "--data-dir", str(index), "--hints"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            first = process.stdout.readline().decode()
+            url = first.rpartition(" ")[2].strip()
+            with urllib.request.urlopen(f"{url}/ready", timeout=10) as answer:  # noqa: S310 - our own address
+                assert answer.status == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            rest = process.stdout.read()
+    assert first == f"Shop Directory serves at {url}\n"
+    assert [line for line in rest.decode().splitlines() if line] == [
+        "Things to try:",
+        f"  {url}/ in a browser: type lumn, or look at {url}/docs",
+        f"  curl '{url}/suggest?q=lumn'",
+        f"  curl {url}/tool/list_categories -H 'content-type: application/json' -d '{{}}'",
+        f"  an MCP client at {url}/mcp",
+    ]
