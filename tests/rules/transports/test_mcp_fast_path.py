@@ -22,7 +22,7 @@ ECHOES: Final = st.builds(
     lambda version, said, fails, message_id: plain(version, "echo", {"said": said, "fails": fails}, id=message_id),
     st.sampled_from(VERSIONS),
     SAID,
-    st.sampled_from([None, None, "told"]),
+    st.sampled_from([None, None, "refused"]),
     IDS,
 )
 SPECIAL: Final = '\x7f\x00\x1f\t\u2028\U0001f6d2"\\/é'
