@@ -15,6 +15,8 @@ from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.observability.logs import LogFormat, configure_logging
 from service.runtime.request_context import bind_request, new_request_context
+from service.search.failures import BackendUnavailable
+from service.search.protocol import Generations
 from service.settings.service import Settings
 from tests.rules.operations.worlds import serving, settings_of
 from tests.rules.transports.test_probes_and_headers import FailingBackend
@@ -287,8 +289,15 @@ def test_the_format_goes_by_the_setting_and_by_who_reads(
     assert (text.count("\n") == 1) == is_json
 
 
+class _Waiting(FailingBackend):
+    """A search engine that never answers, and has no generations for the metrics."""
+
+    async def generations(self) -> Generations:
+        raise BackendUnavailable(CANARY)
+
+
 def test_a_caller_who_leaves_is_logged_as_that(log: Log) -> None:
-    with served(create_app(Settings(request_timeout=20.0), search=FailingBackend(None))) as base:
+    with served(create_app(Settings(request_timeout=20.0), search=_Waiting(None))) as base:
         written = log("info")
         with connect(base) as connection:
             connection.sendall(b"GET /suggest?q=a HTTP/1.1\r\nhost: localhost\r\n\r\n")

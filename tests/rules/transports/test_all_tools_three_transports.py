@@ -3,6 +3,7 @@
 `SHOP_DIRECTORY_DOOR_CALLS` says how many calls; CI takes a few of them.
 """
 
+import asyncio
 import json
 import os
 from collections import Counter
@@ -127,8 +128,8 @@ async def _assert_alike(
     # The bytes are the canonical ones: nothing is lost in reading them and writing them again.
     assert reply.content == encode(document), (at, tool, arguments)
     ids = {reply.headers["x-request-id"]}
-    for name, client in transports.items():
-        answer = await over_mcp(client, tool, arguments)
+    answers = await asyncio.gather(*(over_mcp(client, tool, arguments) for client in transports.values()))
+    for name, answer in zip(transports, answers, strict=True):
         assert answer.text == reply.text, (at, name, tool, arguments)
         assert (answer.failed, answer.structured) == (failed, None if failed else document), (at, name, tool, arguments)
         assert answer.stamp == tuple(reply.headers.get(key) for key in STAMP_KEYS), (at, name, tool, arguments)
