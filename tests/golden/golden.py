@@ -1,6 +1,6 @@
 """Golden files: a value must be what its file says, and a change of it is made on purpose and seen in review.
 
-`SHOP_DIRECTORY_RENEW_GOLDEN=1 pytest tests/golden` writes the files anew.
+`SHOP_DIRECTORY_RENEW_GOLDEN=1 pytest tests/golden` renews the files.
 """
 
 import json

@@ -81,6 +81,6 @@ def test_the_schema_version_belongs_to_this_fingerprint_of_the_contract() -> Non
     fingerprint = sha256(json.dumps(contract, sort_keys=True).encode()).hexdigest()
     derived = {"schema_version": SCHEMA_VERSION, "fingerprint": fingerprint}
     known = json.loads((DIRECTORY / "schema.json").read_text(encoding="utf-8"))
-    # One version is one contract: its fingerprint can't be written anew, which is what the golden files are for else.
+    # One version is one contract: unlike other golden files, its fingerprint can't be renewed.
     assert known == derived or known["schema_version"] < SCHEMA_VERSION, REMINDER
     assert_golden("schema.json", derived, reminder=REMINDER)

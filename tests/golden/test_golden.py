@@ -7,7 +7,7 @@ import pytest
 from tests.golden.golden import RENEW, assert_golden
 
 
-def test_a_change_is_told_with_the_way_to_renew_and_the_reminder(
+def test_a_change_fails_with_the_command_that_renews_and_the_reminder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(RENEW, raising=False)

@@ -1,4 +1,4 @@
-"""What MCP lists beside the tools, as files: a change of a name or an argument is a decision."""
+"""What MCP lists in addition to the tools, as files: a change of a name or an argument is a decision."""
 
 from typing import Any
 

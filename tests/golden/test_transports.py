@@ -88,9 +88,9 @@ def test_every_reference_of_the_openapi_document_leads_somewhere() -> None:
     references = list(_references(document))
     assert references
     for reference in references:
-        place: Any = document
+        part_of: Any = document
         for part in reference.removeprefix("#/").split("/"):
-            place = place[part]
+            part_of = part_of[part]
 
 
 def _references(value: Any) -> Any:  # noqa: ANN401 - any part of the document

@@ -20,12 +20,12 @@ class MarkedTest:
     """A test and the rules that it claims.
 
     Attributes:
-        place: "file:line name".
+        location: "file:line name".
         rules: ids, by any of the ways of marking.
         asserts: whether something in it can fail by design: an assertion, `pytest.raises` or a call of `assert_...`.
     """
 
-    place: str
+    location: str
     rules: frozenset[str]
     asserts: bool
 
@@ -35,11 +35,11 @@ class Mention:
     """One mark, on a test or not.
 
     Attributes:
-        place: "file:line".
+        location: "file:line".
         rule: the id; None when it is not written out and so can't be read.
     """
 
-    place: str
+    location: str
     rule: str | None
 
 

@@ -13,7 +13,7 @@ def unknown_rules(rules: Sequence[Rule], marks: Marks) -> str:
     """The marks that name no rule of the manifest, or that can't be read, a line each; "" when there is none."""
     known = {rule.id for rule in rules}
     return "\n".join(
-        f"{mention.place}: "
+        f"{mention.location}: "
         + ("a rule id must be written out as a string" if mention.rule is None else f"there is no rule {mention.rule}")
         for mention in marks.mentions
         if mention.rule not in known
@@ -59,6 +59,6 @@ def disorder(rules: Sequence[Rule], letters: str) -> Iterator[str]:
 
 
 def _line(rule: Rule, marks: Marks) -> str:
-    idle = [test.place for test in marks.tests if rule.id in test.rules]
+    idle = [test.location for test in marks.tests if rule.id in test.rules]
     remark = f" [named without an assertion by {', '.join(idle)}]" if idle else ""
     return f"  {rule.id:<18} {rule.statement}{remark}"

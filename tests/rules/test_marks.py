@@ -20,7 +20,7 @@ def _rules(*ids: str, scope: int = 1) -> list[Rule]:
     return [Rule(rule_id, scope, f"Says {rule_id}.") for rule_id in ids]
 
 
-def test_a_marked_function_is_read_with_its_place_and_every_id() -> None:
+def test_a_marked_function_is_read_with_its_location_and_every_id() -> None:
     marks = _read("""
         @pytest.mark.rule("M6", "I14")
         def test_a():
@@ -102,7 +102,7 @@ def test_what_pytest_does_not_run_proves_nothing_but_must_name_rules_that_exist(
     assert unknown_rules(_rules("M7"), marks) == f"{file}:1: there is no rule M6"
 
 
-def test_an_unknown_rule_is_reported_with_its_place() -> None:
+def test_an_unknown_rule_is_reported_with_its_location() -> None:
     marks = _read('@pytest.mark.rule("M6", "M66")\ndef test_a(): assert found')
     assert unknown_rules(_rules("M6"), marks) == f"{FILE}:1: there is no rule M66"
 

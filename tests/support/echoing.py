@@ -31,7 +31,7 @@ class EchoRequest(ToolRequest):
     """What to say."""
 
     said: Annotated[Text, Field(description="Hexadecimal of UTF-8, so that any character may come.")]
-    fails: Annotated[Text | None, Field(description="`told` or `unforeseen`.")] = None
+    fails: Annotated[Text | None, Field(description="`refused` or `unforeseen`.")] = None
 
 
 class Echo(ToolResponse):
@@ -45,7 +45,7 @@ class Echo(ToolResponse):
 
 async def _echo(request: EchoRequest, _: ToolContext) -> Echo:
     text = bytes.fromhex(request.said).decode()
-    if request.fails == "told":
+    if request.fails == "refused":
         raise InvalidInputError(text, [FieldError("said", text)])
     return Echo(text=text, words=tuple(text.split()) or None, length=len(text), empty=not text)
 

@@ -11,7 +11,7 @@ from service.app import create_app
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from service.settings.service import Settings
-from tests.rules.reports.stores import MOMENT, exported
+from tests.rules.reports.stores import REPORTED_AT, exported
 from tests.support.callers import Issued, issue
 from tests.support.catalogues import coupon
 from tests.support.served import Reply, post, served
@@ -42,7 +42,7 @@ class Reporting:
         """Report over REST."""
         return post(self.base, f"/tool/{tool}", arguments, x_api_token=(token or self.token).text)
 
-    def kept(self) -> tuple[list[Report], int]:
+    def stored(self) -> tuple[list[Report], int]:
         """The rows, without their times, and how many re-checks wait."""
 
         async def read() -> tuple[list[Report], int]:
@@ -53,11 +53,11 @@ class Reporting:
                 await queue.close()
 
         reports, depth = asyncio.run(read())
-        return [replace(one, reported_at=MOMENT) for one in reports], depth
+        return [replace(one, reported_at=REPORTED_AT) for one in reports], depth
 
     def row(self, kind: Any, reason: str, code: str | None = None, *, by: Issued | None = None) -> Report:  # noqa: ANN401 - a kind
         """A row about the bookshop."""
-        return Report((by or self.token).id, kind, "shop_books", code, reason, MOMENT)
+        return Report((by or self.token).id, kind, "shop_books", code, reason, REPORTED_AT)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class Reply:
         return json.loads(self.body)
 
     @property
-    def told(self) -> tuple[int, str | None, Any]:
+    def summary(self) -> tuple[int, str | None, Any]:
         """Status, media type and document."""
         return self.status, self.headers.get("content-type"), self.json
 

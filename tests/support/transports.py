@@ -21,7 +21,7 @@ MODES: Final = ("2026-07-28", "legacy")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolAnswer:
     """The answer of a transport to a call."""
 
     text: str
@@ -73,10 +73,10 @@ async def mcp_transports(
         yield transports
 
 
-def over_rest(base: str, tool: str, arguments: Mapping[str, Any], **headers: str) -> Told:
+def over_rest(base: str, tool: str, arguments: Mapping[str, Any], **headers: str) -> ToolAnswer:
     """By POST /tool/<name>; header names with _ for -."""
     reply = post(base, f"/tool/{tool}", arguments, **headers)
-    return Told(
+    return ToolAnswer(
         text=reply.body.decode(),
         structured=None,
         failed=reply.status != 200,
@@ -85,13 +85,13 @@ def over_rest(base: str, tool: str, arguments: Mapping[str, Any], **headers: str
     )
 
 
-async def over_mcp(client: Client, tool: str, arguments: dict[str, Any]) -> Told:
+async def over_mcp(client: Client, tool: str, arguments: dict[str, Any]) -> ToolAnswer:
     """By tools/call."""
     result = await client.call_tool(tool, arguments)
     meta = dict(result.meta or {})
     (block,) = result.content
     assert block.type == "text"
-    return Told(
+    return ToolAnswer(
         text=block.text,
         structured=result.structured_content,
         failed=bool(result.is_error),

@@ -36,7 +36,7 @@ SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
 SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
     "engine": (tests.rules.backends.conftest.opener, "{}", frozenset({"reference", "kernel"})),
     "engine with its sink": (tests.engines.integration.conftest.engine, "{}_engine", frozenset()),
-    "token_store": (tests.rules.auth.conftest.place, "{}", frozenset({"cluster"})),
+    "token_store": (tests.rules.auth.conftest.location, "{}", frozenset({"cluster"})),
     "reports": (tests.rules.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),
     "limiter": (tests.rules.limits.conftest.make_limiter, "{}", frozenset()),
 }

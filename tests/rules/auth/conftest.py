@@ -9,7 +9,7 @@ import pytest
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import TokenStore
 from service.redis.access import DEFAULT_REDIS, RedisAccess
-from tests.rules.auth.watched import World
+from tests.rules.auth.watched import StoreLocation, World
 
 
 @pytest.fixture(
@@ -19,7 +19,7 @@ from tests.rules.auth.watched import World
         pytest.param("cluster", marks=pytest.mark.redis_cluster),
     ]
 )
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[TokenStoreKind, Path, RedisAccess, str]:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> StoreLocation:
     """Where a store of its own is; opened twice it is the same store."""
     prefix = f"test-{secrets.token_hex(6)}"
     path = tmp_path / "private" / "tokens.sqlite"
@@ -32,9 +32,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[TokenStoreKin
 
 
 @pytest.fixture
-async def tokens(place: tuple[TokenStoreKind, Path, RedisAccess, str]) -> AsyncIterator[TokenStore]:
+async def tokens(location: StoreLocation) -> AsyncIterator[TokenStore]:
     """An empty store; emptied at the end."""
-    store = open_tokens(*place)
+    store = open_tokens(*location)
     try:
         yield store
         for left in await store.all():

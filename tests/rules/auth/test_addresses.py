@@ -1,4 +1,4 @@
-"""Whose address counts: headers of configured proxies are believed, what anybody else writes is not (Q3, A5)."""
+"""Whose address counts: headers of configured proxies are trusted, those of others are not (Q3, A5)."""
 
 from ipaddress import ip_address
 
@@ -33,8 +33,8 @@ def address(peer: str | None, trusted: Proxies, *values: str, name: bytes = b"x-
     ],
 )
 def test_who_is_no_configured_proxy_has_the_peers_address_whatever_the_headers_say(peer: str | None, own: str) -> None:
-    nobody = proxies([])
-    assert address(peer, nobody, "203.0.113.9") == own
+    none = proxies([])
+    assert address(peer, none, "203.0.113.9") == own
     assert address(peer, proxies(["10.0.0.0/8"]), "203.0.113.9") == own
 
 
@@ -134,7 +134,7 @@ def test_a_unix_socket_is_a_proxy_only_where_it_is_configured() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["10.0.0.1/8", "10.0.0.0/33", "edge.internal", "", "*"])
-def test_a_wrong_proxy_is_told_at_the_start(wrong: str) -> None:
+def test_a_wrong_proxy_stops_the_start(wrong: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         proxies([wrong])
 
@@ -161,13 +161,13 @@ def test_a_mapped_network_is_the_one_that_it_maps() -> None:
         ([], None),
     ],
 )
-def test_the_edge_tells_the_country_as_an_assigned_code(values: list[bytes], country: str | None) -> None:
+def test_the_edge_states_the_country_as_an_assigned_code(values: list[bytes], country: str | None) -> None:
     headers = [(b"x-edge-country", value) for value in values]
     assert origin_of(EDGE, headers, COUNTRY) == Origin(EDGE, country)
 
 
 @pytest.mark.rule("A5")
-def test_nobody_else_tells_the_country() -> None:
+def test_no_other_peer_states_the_country() -> None:
     headers = [(b"x-edge-country", b"DE"), (b"x-forwarded-for", b"203.0.113.9")]
     assert origin_of("192.0.2.7", headers, COUNTRY) == Origin("192.0.2.7", None)
     assert origin_of(EDGE, headers, CHAIN) == Origin("203.0.113.9", None)

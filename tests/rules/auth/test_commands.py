@@ -13,12 +13,11 @@ from service.auth.protocol import Token
 from service.auth.secrets import hash_of, is_token_text
 from service.commands.tokens import token
 from service.redis.access import DEFAULT_REDIS, RedisAccess
+from tests.rules.auth.watched import StoreLocation
 
-Place = tuple[TokenStoreKind, Path, RedisAccess, str]
 
-
-def _run(place: Place, *arguments: str) -> Result:
-    kind, path, redis, prefix = place
+def _run(location: StoreLocation, *arguments: str) -> Result:
+    kind, path, redis, prefix = location
     environment = {
         "SHOP_DIRECTORY_TOKEN_STORE": kind.value,
         "SHOP_DIRECTORY_TOKEN_FILE": str(path),
@@ -29,9 +28,9 @@ def _run(place: Place, *arguments: str) -> Result:
     return CliRunner().invoke(token, arguments, env=environment)
 
 
-def _find(place: Place, text: str) -> Token | None:
+def _find(location: StoreLocation, text: str) -> Token | None:
     async def find() -> Token | None:
-        store = open_tokens(*place)
+        store = open_tokens(*location)
         try:
             return await store.find(hash_of(text))
         finally:
@@ -41,15 +40,15 @@ def _find(place: Place, text: str) -> Token | None:
 
 
 @pytest.mark.rule("Q1")
-def test_a_new_token_is_shown_once_and_counts_from_then_on(place: Place) -> None:
-    made = _run(place, "new", "--name", "price widget", "--class", "gold", "--expires", "2099-01-31T00:00:00Z")
+def test_a_new_token_is_shown_once_and_counts_from_then_on(location: StoreLocation) -> None:
+    made = _run(location, "new", "--name", "price widget", "--class", "gold", "--expires", "2099-01-31T00:00:00Z")
     text = made.stdout.removesuffix("\n")
-    found = _find(place, text)
+    found = _find(location, text)
     assert (made.exit_code, is_token_text(text)) == (0, True)
     assert found is not None
     assert found == Token(found.id, "price widget", "gold", 4_073_500_800)
     assert made.stderr == f"Token {found.id}: its text is shown only once. Send it in the header x-api-token.\n"
-    listed = [_run(place, "list").output, _run(place, "list", "--json").output]
+    listed = [_run(location, "list").output, _run(location, "list", "--json").output]
     assert listed[0] == f"{found.id}  gold          2099-01-31T00:00:00Z      price widget\n"
     assert json.loads(listed[1]) == [
         {"id": found.id, "name": "price widget", "class": "gold", "expires_at": "2099-01-31T00:00:00Z"}
@@ -58,14 +57,14 @@ def test_a_new_token_is_shown_once_and_counts_from_then_on(place: Place) -> None
 
 
 @pytest.mark.rule("Q1")
-def test_json_is_the_only_thing_on_standard_output(place: Place) -> None:
-    made = json.loads(_run(place, "new", "--name", "Grüße", "--json").stdout)
-    found = _find(place, made["token"])
+def test_json_is_the_only_thing_on_standard_output(location: StoreLocation) -> None:
+    made = json.loads(_run(location, "new", "--name", "Grüße", "--json").stdout)
+    found = _find(location, made["token"])
     assert made == {
         "token": made["token"], "id": made["id"], "name": "Grüße", "class": "default", "expires_at": None,
     }  # fmt: skip
     assert found == Token(made["id"], "Grüße", "default", None)
-    revoked = [_run(place, "revoke", made["id"], "--json") for _ in range(2)]
+    revoked = [_run(location, "revoke", made["id"], "--json") for _ in range(2)]
     assert [(done.exit_code, json.loads(done.stdout)) for done in revoked] == [
         (0, {"revoked": True}),
         (1, {"revoked": False}),
@@ -73,27 +72,27 @@ def test_json_is_the_only_thing_on_standard_output(place: Place) -> None:
 
 
 @pytest.mark.rule("Q1")
-def test_a_revoked_token_is_gone_and_an_unknown_id_is_exit_code_1(place: Place) -> None:
-    made = json.loads(_run(place, "new", "--name", "a", "--json").stdout)
-    done, again = _run(place, "revoke", made["id"]), _run(place, "revoke", made["token"])
+def test_a_revoked_token_is_gone_and_an_unknown_id_is_exit_code_1(location: StoreLocation) -> None:
+    made = json.loads(_run(location, "new", "--name", "a", "--json").stdout)
+    done, again = _run(location, "revoke", made["id"]), _run(location, "revoke", made["token"])
     assert (done.exit_code, done.output) == (0, "Revoked. The token is refused within 2 seconds.\n")
     assert (again.exit_code, again.output) == (1, "There is no token with this id; `list` shows the ids.\n")
-    assert (_find(place, made["token"]), _run(place, "list").output) == (None, "")
+    assert (_find(location, made["token"]), _run(location, "list").output) == (None, "")
 
 
 @pytest.mark.parametrize(("span", "seconds"), [("90d", 90 * 86_400), ("12h", 12 * 3600)])
 def test_a_span_ends_that_long_from_now(tmp_path: Path, span: str, seconds: int) -> None:
-    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", DEFAULT_REDIS, "")
+    location = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", DEFAULT_REDIS, "")
     before = int(time.time())
-    made = json.loads(_run(place, "new", "--name", "a", "--expires", span, "--json").stdout)
-    found = _find(place, made["token"])
+    made = json.loads(_run(location, "new", "--name", "a", "--expires", span, "--json").stdout)
+    found = _find(location, made["token"])
     assert found is not None
     assert found.expires_at is not None
     assert before + seconds <= found.expires_at <= time.time() + seconds
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "error"),
     [
         (("--name", " "), "--name must be 1 to 100 printable characters.\n"),
         (("--name", "a\nb"), "--name must be 1 to 100 printable characters.\n"),
@@ -109,10 +108,10 @@ def test_a_span_ends_that_long_from_now(tmp_path: Path, span: str, seconds: int)
         ),
     ],
 )
-def test_wrong_usage_is_exit_code_2_and_issues_nothing(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
-    place = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", DEFAULT_REDIS, "")
-    done = _run(place, "new", *arguments)
-    assert (done.exit_code, done.stdout, done.stderr) == (2, "", told)
+def test_wrong_usage_is_exit_code_2_and_issues_nothing(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
+    location = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", DEFAULT_REDIS, "")
+    done = _run(location, "new", *arguments)
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", error)
     assert not (tmp_path / "tokens.sqlite").exists()
 
 

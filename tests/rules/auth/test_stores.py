@@ -1,4 +1,4 @@
-"""The token stores: both keep the same promises."""
+"""The token stores: all have the same behaviour."""
 
 import sqlite3
 import stat
@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.opening import open_tokens
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
 from service.redis.access import RedisAccess
+from tests.rules.auth.watched import StoreLocation
 from tests.rules.limits.relay import relay_to
-
-Place = tuple[TokenStoreKind, Path, RedisAccess, str]
 
 WIDGET = Token("a1", "Widget für Preise", "default", None)
 PARTNER = Token("b2", "partner", "gold", 1_900_000_000)
@@ -49,10 +48,12 @@ async def test_all_tokens_come_by_name_then_id(tokens: TokenStore) -> None:
 
 
 @pytest.mark.rule("Q1")
-async def test_what_one_process_issues_and_revokes_another_sees_at_once(tokens: TokenStore, place: Place) -> None:
+async def test_what_one_process_issues_and_revokes_another_sees_immediately(
+    tokens: TokenStore, location: StoreLocation
+) -> None:
     text = new_token_text()
     assert await tokens.find(hash_of(text)) is None
-    operator = open_tokens(*place)
+    operator = open_tokens(*location)
     await operator.issue(WIDGET, hash_of(text))
     seen = [await tokens.find(hash_of(text))]
     await operator.revoke("a1")
@@ -111,7 +112,7 @@ async def test_a_token_file_that_is_lost_is_a_store_away_until_it_is_back(tmp_pa
     await store.close()
 
 
-async def test_a_token_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+async def test_a_token_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "tokens.sqlite"
     text = new_token_text()
     store = SqliteTokenStore(path)

@@ -1,4 +1,4 @@
-"""Which tokens count: at once, after a revocation, after expiry; and what the verifier keeps."""
+"""Which tokens count: after issue, revocation and expiry; and what the verifier caches."""
 
 import asyncio
 import logging
@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from service.auth.opening import TokenStoreKind, open_tokens
+from service.auth.opening import open_tokens
 from service.auth.protocol import Token, TokenStore
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import Confirmed, Refused, TokenVerifier, Verdict
-from service.redis.access import RedisAccess
-from tests.rules.auth.watched import WIDGET, World
+from tests.rules.auth.watched import WIDGET, StoreLocation, World
 
 
 @pytest.mark.rule("Q1")
@@ -39,12 +38,12 @@ async def test_a_revoked_token_counts_no_longer_than_two_seconds(world: World) -
 
 @pytest.mark.rule("Q1")
 async def test_a_revocation_counts_within_two_seconds_by_the_real_clock(
-    tokens: TokenStore, place: tuple[TokenStoreKind, Path, RedisAccess, str]
+    tokens: TokenStore, location: StoreLocation
 ) -> None:
     text = new_token_text()
     await tokens.issue(WIDGET, hash_of(text))
     verifier = TokenVerifier(tokens)
-    operator = open_tokens(*place)
+    operator = open_tokens(*location)
     assert await verifier.verify(text) == Confirmed(WIDGET)
     await operator.revoke("a1")
     revoked = time.monotonic()
@@ -94,7 +93,7 @@ async def test_a_text_that_can_be_no_token_is_refused_without_asking(world: Worl
     assert world.store.asked == 0
 
 
-async def test_callers_at_once_share_one_look_up_and_one_who_leaves_spoils_nothing(world: World) -> None:
+async def test_concurrent_callers_share_one_look_up_and_one_who_leaves_spoils_nothing(world: World) -> None:
     text = await world.issue()
     world.store.gate.clear()
     callers = [asyncio.create_task(world.verifier.verify(text)) for _ in range(50)]
@@ -121,7 +120,7 @@ async def test_a_flood_of_invented_tokens_is_bounded_and_pushes_out_no_confirmed
     assert (len(world.verifier._refused), len(world.verifier._confirmed), world.verifier._look_ups) == (10, 1, {})
 
 
-async def test_closing_gives_up_the_look_ups_under_way(world: World) -> None:
+async def test_closing_cancels_the_look_ups_that_have_begun(world: World) -> None:
     world.store.gate.clear()
     caller = asyncio.create_task(world.verifier.verify(new_token_text()))
     await asyncio.sleep(0)

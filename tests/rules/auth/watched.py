@@ -1,12 +1,17 @@
 """A verifier on a real store that a test watches, under clocks that the test sets."""
 
 import asyncio
+from pathlib import Path
 
+from service.auth.opening import TokenStoreKind
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.verifier import Clock, TokenVerifier
+from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock
 
+# What `open_tokens` takes: opened twice it is the same store.
+StoreLocation = tuple[TokenStoreKind, Path, RedisAccess, str]
 WIDGET = Token("a1", "widget", "default", None)
 
 

@@ -27,10 +27,10 @@ async def call(
     most_coupons: int | None = None,
     **arguments: Any,  # noqa: ANN401 - JSON values
 ) -> dict[str, Any]:
-    """Call a tool as a door does; returns the answer before it is written as JSON.
+    """Call a tool as a transport does; returns the answer before it is written as JSON.
 
     Raises:
-        ServiceError: what the caller would be told.
+        ServiceError: what the caller would get.
     """
     context = ToolContext(
         search=directory,

@@ -88,7 +88,7 @@ async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncItera
 
 
 def opensearch_at(url: str) -> Opener:
-    """A real OpenSearch, under an index prefix that nobody else uses."""
+    """A real OpenSearch, under an index prefix of its own."""
 
     @asynccontextmanager
     async def opensearch(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:

@@ -114,6 +114,6 @@ def _case(language: str, row: _Row) -> Case:
 
 
 def _described(error: Mapping[str, Any]) -> str:
-    section, *place = error["loc"]
-    row = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in place)
+    section, *location = error["loc"]
+    row = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in location)
     return f"[{section}] {row}: {error['msg']}"

@@ -1,27 +1,23 @@
-"""The balance of coupons against the oracle: random coupons, random clocks, equal answers and nothing lost (A4 to A6).
-
-`SHOP_DIRECTORY_AGREEMENT=100x20` asks for another number of catalogues and of questions for each; 15x20 otherwise.
-"""
+"""The balance of coupons against the oracle: random coupons and clocks, equal answers and nothing lost (A4 to A6)."""
 
 import asyncio
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.timestamps import microseconds
 from service.search.related_records import CouponQuery
-from tests.rules.backends.backends import Opener, embedded, opensearch_at, reference
+from tests.rules.backends.agreement import MANY, OPENSEARCH, QUESTIONS
+from tests.rules.backends.backends import Opener, reference
 from tests.support.catalogues import shop
 
-_CATALOGUES, _QUESTIONS = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
 _TICK: Final = timedelta(microseconds=1)
-_MOMENTS: Final = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
+_TIMESTAMPS: Final = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
 _SHOPS: Final = [
     shop("Nord", "nord.internal", id="s1"),
     shop("Sud", "sud.test", id="s2"),
@@ -32,19 +28,19 @@ _REFERENCES: Final = (None, "s1", "nord.internal", "s2", "sud.test", "s3", "h", 
 
 pytestmark = pytest.mark.rule("A4", "A5", "A6", "I18", "I20", "I39", "I40", "I41", "M11.other_lists")
 
-_moments = st.one_of(st.none(), st.sampled_from(_MOMENTS).map(datetime.isoformat))
+_timestamps = st.one_of(st.none(), st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
 
 
 @st.composite
 def _lines(draw: st.DrawFn) -> dict[str, Any]:
     """One line of `coupons`, without its id."""
     status = draw(st.sampled_from(("verified_applied", "verified_rejected", "unverified", "unverified")))
-    verified = draw(_moments if status == "unverified" else st.sampled_from(_MOMENTS).map(datetime.isoformat))
+    verified = draw(_timestamps if status == "unverified" else st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
     return {
         "shop_id": draw(st.sampled_from(("s1", "s1", "s2", "s3", "h", "nobody"))),
         "code": draw(st.sampled_from(("A", "a", "SAVE", "5%"))),
-        "valid_from": draw(_moments),
-        "valid_until": draw(st.one_of(_moments, st.just("2031-05-06"))),
+        "valid_from": draw(_timestamps),
+        "valid_until": draw(st.one_of(_timestamps, st.just("2031-05-06"))),
         "verification_status": status,
         "last_verified_at": verified,
         "blocked_channels": draw(st.lists(st.sampled_from(("rest", "mcp", "stdio")), max_size=2, unique=True)),
@@ -57,8 +53,8 @@ _catalogues = st.lists(_lines(), max_size=40).map(
 )
 # On a bound, one microsecond before it and one after it.
 _clocks = st.builds(
-    lambda moment, ticks: microseconds(moment + ticks * _TICK),
-    st.sampled_from([*_MOMENTS, datetime(2031, 5, 6, 23, 59, 59, tzinfo=UTC)]),
+    lambda timestamp, ticks: microseconds(timestamp + ticks * _TICK),
+    st.sampled_from([*_TIMESTAMPS, datetime(2031, 5, 6, 23, 59, 59, tzinfo=UTC)]),
     st.integers(-1, 1),
 )
 _queries = st.builds(
@@ -105,41 +101,13 @@ async def _assert_balance(
                 assert len(found.views) == found.usable, query
 
 
-def _check(engine: Opener, catalogue: list[dict[str, Any]], data: st.DataObject) -> None:
-    asked = [data.draw(_queries) for _ in range(_QUESTIONS)]
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
+@MANY
+@given(catalogue=_catalogues, data=st.data())
+def test_the_balance_comes_to_every_coupon_once_on_every_engine(
+    opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    asked = [data.draw(_queries) for _ in range(QUESTIONS)]
     with TemporaryDirectory() as directory:
-        asyncio.run(_assert_balance(engine, catalogue, asked, Path(directory)))
-
-
-_MANY = settings(
-    max_examples=_CATALOGUES,
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
-)
-
-
-@_MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_the_references_own_balance_comes_to_every_coupon_once(
-    catalogue: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    _check(reference, catalogue, data)
-
-
-@pytest.mark.timeout(1_800)
-@_MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_the_embedded_engine_balances_like_the_reference(catalogue: list[dict[str, Any]], data: st.DataObject) -> None:
-    _check(embedded, catalogue, data)
-
-
-@pytest.mark.opensearch
-@pytest.mark.timeout(1_800)
-@_MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_opensearch_balances_like_the_reference(
-    opensearch_url: str, catalogue: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    _check(opensearch_at(opensearch_url), catalogue, data)
+        asyncio.run(_assert_balance(opener, catalogue, asked, Path(directory)))

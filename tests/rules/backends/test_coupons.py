@@ -17,7 +17,7 @@ APPLIED: Final = {"verification_status": "verified_applied", "last_verified_at":
 REJECTED: Final = {"verification_status": "verified_rejected", "last_verified_at": "2031-05-01T00:00:00Z"}
 PAST: Final = "2031-05-05T00:00:00Z"
 FUTURE: Final = "2031-05-07T00:00:00Z"
-NOBODYS: Final = ("nobody", "nobody.internal", "hidden", "hidden.internal", "removed", "loser", "!", "a b.")
+ABSENT: Final = ("nobody", "nobody.internal", "hidden", "hidden.internal", "removed", "loser", "!", "a b.")
 MANY: Final = 1_203
 
 
@@ -160,7 +160,7 @@ async def test_a_code_that_has_not_begun_is_in_neither_number(directory: Directo
 
 @pytest.mark.rule("A4")
 @pytest.mark.parametrize(
-    ("until", "moment"),
+    ("until", "last_second"),
     [
         ("2031-05-06", "2031-05-06T23:59:59+00:00"),
         ("2031-05-06T12:00:00Z", "2031-05-06T12:00:00+00:00"),
@@ -168,10 +168,10 @@ async def test_a_code_that_has_not_begun_is_in_neither_number(directory: Directo
     ],
 )
 async def test_a_code_is_usable_at_its_last_microsecond_and_expired_one_later(
-    directory: Directory, until: str, moment: str
+    directory: Directory, until: str, last_second: str
 ) -> None:
     world = await directory([shop("Nord", id="s1")], coupons=[coupon("SAVE", "s1", valid_until=until)])
-    last = datetime.fromisoformat(moment)
+    last = datetime.fromisoformat(last_second)
     assert _numbers(await _list(world, shop_domain="s1", now=last)) == (1, 0, 0, 0, 0)
     assert _numbers(await _list(world, now=last + timedelta(microseconds=1))) == (0, 1, 0, 0, 0)
 
@@ -252,12 +252,12 @@ async def test_an_unknown_or_hidden_shop_is_not_found_and_its_codes_are_in_no_li
         ],
         coupons=[coupon("A", owner) for owner in ("hidden", "removed", "loser", "nobody")],
     )
-    told = set[str]()
-    for reference in NOBODYS:
+    problems = set[str]()
+    for reference in ABSENT:
         with pytest.raises(ShopNotFoundError) as error:
             await _list(world, shop_domain=reference)
-        told.add(repr(error.value.problem()))
-    assert len(told) == 1
+        problems.add(repr(error.value.problem()))
+    assert len(problems) == 1
     assert _numbers(await _list(world)) == _numbers(await _list(world, shop_domain="s1")) == (0, 0, 0, 0, 0)
 
 

@@ -14,7 +14,7 @@ from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shipping, shop, trust
 
 TIME: Final = "2031-05-06T07:08:09Z"
-NOBODYS: Final = ("nobody", "nobody.internal", "hidden", "hidden.internal", "removed", "loser", "!", "a b.", "x.")
+ABSENT: Final = ("nobody", "nobody.internal", "hidden", "hidden.internal", "removed", "loser", "!", "a b.", "x.")
 
 
 def _shops() -> list[dict[str, Any]]:
@@ -28,7 +28,7 @@ def _shops() -> list[dict[str, Any]]:
 
 
 @pytest.mark.rule("A7", "I25", "I26", "I28")
-async def test_a_shipping_statement_is_told_whole_and_ships_to_only_when_a_country_is_given(
+async def test_a_shipping_statement_is_shown_whole_and_ships_to_only_when_a_country_is_given(
     directory: Directory,
 ) -> None:
     world = await directory(
@@ -87,13 +87,13 @@ async def test_a_shop_without_a_statement_is_a_gap_and_unknown_for_every_country
 @pytest.mark.rule("A7", "V2", "I6", "V1.dependents")
 async def test_the_shipping_of_an_unknown_or_hidden_shop_is_not_found(directory: Directory) -> None:
     world = await directory(_shops(), shipping=[shipping(owner) for owner in ("hidden", "removed", "loser")])
-    for reference in NOBODYS:
+    for reference in ABSENT:
         with pytest.raises(ShopNotFoundError):
             await call(world, GET_SHIPPING_POLICY, shop_domain=reference, country="AT")
 
 
 @pytest.mark.rule("A8", "I29", "I30", "I31", "I33", "I34", "M11.other_lists")
-async def test_signals_are_told_in_one_order_with_what_is_missing_and_why(directory: Directory) -> None:
+async def test_signals_are_shown_in_one_order_with_what_is_missing_and_why(directory: Directory) -> None:
     world = await directory(
         _shops(),
         trust=[
@@ -138,8 +138,7 @@ async def test_unknown_hidden_and_unmeasured_are_the_same_answer_to_the_byte(dir
         ],
     )
     answers = {
-        json.dumps(await call(world, GET_TRUST, shop_domain=reference))
-        for reference in ("s2", "sud.internal", *NOBODYS)
+        json.dumps(await call(world, GET_TRUST, shop_domain=reference)) for reference in ("s2", "sud.internal", *ABSENT)
     }
     (only,) = map(json.loads, answers)
     assert only == {

@@ -77,16 +77,16 @@ async def test_a_name_without_its_article_is_a_whole_name(directory: Directory) 
 
 
 @pytest.mark.rule("X1", "M3", "M6.ignored")
-async def test_words_of_any_script_are_told_as_they_were_typed(directory: Directory) -> None:
+async def test_ignored_words_of_any_script_are_shown_as_they_were_typed(directory: Directory) -> None:
     world = await directory([shop("쿠팡 마켓"), shop("ねこ 本舗"), shop("کتاب ماه")])
-    told = {
+    expected = {
         "쿺 만나": (["쿠팡 마켓"], ("만나",)),
         "쿠팡 만-만": (["쿠팡 마켓"], ("ㅁㅏㄴ",)),
         "ネコ ぬぬ": (["ねこ 本舗"], ("ぬぬ",)),
         "كتاب\ufe0f ﻗﻖ": (["کتاب ماه"], ("ﻗﻖ",)),
     }
-    found = {query: await find(world, query) for query in told}
-    assert {query: (names(answer.shops), answer.ignored) for query, answer in found.items()} == told
+    found = {query: await find(world, query) for query in expected}
+    assert {query: (names(answer.shops), answer.ignored) for query, answer in found.items()} == expected
 
 
 @pytest.mark.rule("M3")
@@ -188,7 +188,7 @@ async def test_a_blank_query_browses_everything_in_one_order(directory: Director
 
 
 @pytest.mark.rule("M7", "I46")
-async def test_a_country_keeps_the_shops_that_do_not_rule_it_out(directory: Directory) -> None:
+async def test_a_country_leaves_the_shops_that_do_not_rule_it_out(directory: Directory) -> None:
     world = await directory(
         [
             shop("Lamp German", popularity=4, countries=["AT", "DE"]),

@@ -1,4 +1,4 @@
-"""Which words of a query are left out, and how that is told (M6)."""
+"""Which words of a query are left out, and how that is shown (M6)."""
 
 import pytest
 

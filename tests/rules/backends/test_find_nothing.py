@@ -30,7 +30,7 @@ async def test_what_was_misspelt_is_named_at_most_three_fewest_typos_first(direc
     assert await meant("xestrel") == ["k4", "k3", "k2"]
     assert await meant("xestrel", country="DE") == ["k4", "k1"]
     assert await meant("xestrel", country="FR") == ["k4", "k3", "k2"]
-    # Both of these are names, of shops that the filters keep out: their neighbours are what could be meant.
+    # Both of these are names, of shops that the filters exclude: their neighbours are what could be meant.
     assert await meant("kestrelo", category="toys") == ["k3"]
     assert await meant("kestrelia", country="DE") == ["k1"]
     # Too short to be misspelt, and further away than two typing errors.

@@ -31,7 +31,7 @@ def _candidates(answer: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.rule("A12", "I66")
-async def test_a_pair_is_told_with_both_shops_evidence_effects_and_verdict(directory: Directory) -> None:
+async def test_a_pair_is_shown_with_both_shops_evidence_effects_and_verdict(directory: Directory) -> None:
     world = await directory(
         [
             shop("Nord", "nord.de", id="s1", categories=["a", "b"], countries=["DE"], aliases=["Nordlicht"]),
@@ -108,7 +108,7 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_most_evid
 
 
 @pytest.mark.rule("A12")
-async def test_at_most_ten_candidates_are_told_the_best_of_all(directory: Directory) -> None:
+async def test_at_most_ten_candidates_are_shown_the_best_of_all(directory: Directory) -> None:
     twins = [shop("Nord", f"n{n}.internal", id=f"t{n:02}", popularity=n, categories=["b"]) for n in range(15)]
     best = shop("Nord", "nord.fr", id="best", categories=["b"])
     world = await directory([shop("Nord", "nord.de", id="s1", categories=["a"]), *twins, best])

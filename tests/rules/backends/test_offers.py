@@ -66,7 +66,7 @@ async def test_offers_of_one_time_or_none_are_in_the_order_of_their_ids_those_wi
 
 
 @pytest.mark.rule("A2", "A13")
-async def test_an_offer_is_told_without_its_url_and_with_null_for_what_is_not_stated(directory: Directory) -> None:
+async def test_an_offer_is_shown_without_its_url_and_with_null_for_what_is_not_stated(directory: Directory) -> None:
     world = await directory(
         [NORD, shop("Sud", id="s2")],
         offers=[
@@ -146,7 +146,7 @@ async def test_a_checkout_url_is_plain_unless_the_network_is_asked_for(directory
 
 
 @pytest.mark.rule("A11", "I64")
-async def test_a_monetised_offer_tells_its_programme_or_that_there_is_none(directory: Directory) -> None:
+async def test_a_monetised_offer_shows_its_programme_or_that_there_is_none(directory: Directory) -> None:
     world = await _checkout_world(directory)
     shop_key = {"id": "s1", "domain": "nord.internal"}
     assert await call(world, MONETIZE_OFFER, offer_id="paid") == {
@@ -194,9 +194,9 @@ async def test_an_offer_without_a_valid_url_has_none_through_the_network_either(
 @pytest.mark.parametrize("tool", [RESOLVE_CHECKOUT_URL, MONETIZE_OFFER], ids=lambda tool: tool.name)
 async def test_an_unknown_offer_and_a_hidden_shops_are_one_absence(directory: Directory, tool: Tool[Any]) -> None:
     world = await _checkout_world(directory)
-    told = set[str]()
+    problems = set[str]()
     for offer_id in ("nothing", "hidden", "lost", "orphan", "PAID", "paid ", "a" * 2_048, "s1"):
         with pytest.raises(OfferNotFoundError) as error:
             await call(world, tool, offer_id=offer_id)
-        told.add(repr(error.value.problem()))
-    assert len(told) == 1
+        problems.add(repr(error.value.problem()))
+    assert len(problems) == 1

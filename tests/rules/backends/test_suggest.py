@@ -152,7 +152,7 @@ async def test_one_edit_of_any_kind_is_forgiven_the_first_letter_included(direct
 
 @pytest.mark.rule("M9.typos")
 @pytest.mark.parametrize("name", ["kestrel", "aabbaabb", "совенок"])
-async def test_one_edit_is_forgiven_at_every_place_of_every_beginning(directory: Directory, name: str) -> None:
+async def test_one_edit_is_forgiven_at_every_position_of_every_beginning(directory: Directory, name: str) -> None:
     world = await directory([shop(name.title(), "q.internal")])
     beginnings = {form[:end] for form in query_forms(name).texts for end in range(1, len(form) + 1)}
     typed = {text for beginning in beginnings for text in _edited(beginning) if len(text) > 3} - beginnings
@@ -221,7 +221,7 @@ async def test_no_part_is_edited_twice(directory: Directory) -> None:
 def _edited(text: str) -> set[str]:
     """What one edit makes of a text, with letters that it has and one that it has not."""
     letters = {*text, "x"}
-    cuts = [(text[:place], text[place:]) for place in range(len(text) + 1)]
+    cuts = [(text[:position], text[position:]) for position in range(len(text) + 1)]
     return {
         *(before + after[1:] for before, after in cuts if after),
         *(before + after[1] + after[0] + after[2:] for before, after in cuts if len(after) > 1),
@@ -593,7 +593,7 @@ async def test_punctuation_alone_is_compared_as_it_is(directory: Directory) -> N
 
 
 @pytest.mark.rule("M9.part")
-async def test_a_name_with_something_beside_it_comes_before_shops_that_share_words(directory: Directory) -> None:
+async def test_a_name_with_something_next_to_it_comes_before_shops_that_share_words(directory: Directory) -> None:
     world = await directory([
         shop("Loft Linen", popularity=9),
         shop("Outlet", popularity=8),
@@ -615,7 +615,7 @@ async def test_a_name_with_something_beside_it_comes_before_shops_that_share_wor
 
 
 @pytest.mark.rule("M9.part")
-async def test_a_name_beside_much_else_is_only_a_word(directory: Directory) -> None:
+async def test_a_name_among_much_else_is_only_a_word(directory: Directory) -> None:
     world = await directory(
         [shop("Owl", popularity=9), shop("Kites of Troglo"), shop("Ab"), shop("D F H"), shop("D F H Zqxjkwvbpm")]
     )
@@ -655,7 +655,7 @@ async def test_a_name_without_its_article_is_a_name_but_one_word_of_it_is_none_i
         # The first words are a name, the other one says a category; what is one word is only a word of the shop.
         "body shop garden": [(5, "The Body Shop"), (0, "Body Shop Supplies")],
         "source garden": [(4, "The Source")],
-        # Words beside a name.
+        # Words next to a name.
         "body shop qqxx": [(2, "The Body Shop"), (0, "Body Shop Supplies")],
         "source qqxx": [(0, "The Source")],
         "source qqxxqqxx": [],
@@ -683,7 +683,7 @@ async def test_a_name_is_begun_by_what_is_typed_on_the_way_to_it(directory: Dire
 
 
 @pytest.mark.rule("X1", "X1.last_form")
-async def test_what_nobody_sees_is_no_evidence(directory: Directory) -> None:
+async def test_invisible_characters_are_no_evidence(directory: Directory) -> None:
     world = await directory([shop("✈\ufe0f"), shop("❤\ufe0f"), shop("Nordlicht")])
     found = {
         "❤": [(8, "❤\ufe0f")],

@@ -36,11 +36,11 @@ class Bad:
 
     Attributes:
         line: its bytes.
-        told: what is said of it after the file and the line: field and reason.
+        reported: what is said of it after the file and the line: field and reason.
     """
 
     line: bytes
-    told: tuple[str, ...]
+    reported: tuple[str, ...]
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

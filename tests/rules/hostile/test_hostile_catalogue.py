@@ -1,4 +1,4 @@
-"""A hostile catalogue: what is refused is told without its value, what is taken is data and nothing else."""
+"""A hostile catalogue: what is refused is reported without its value, what is taken is data and nothing else."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ from service.tools.registry import REGISTRY
 from service.tools.schema import response_schema
 from tests.rules.hostile import records
 from tests.rules.hostile.records import ALIASES, FAMILY, JOINERS, MARKUP, ORDER, REFUSED, SHOP, STACKED, TAKEN, Bad
-from tests.rules.indistinguishable.conftest import issued_token
+from tests.support.callers import issue
 from tests.support.catalogues import Lines
 from tests.support.served import Reply, get, post, served
 
@@ -86,7 +86,7 @@ def service(built: Built) -> Iterator[tuple[str, str]]:
         request_timeout=10.0,
     )
     with served(create_app(settings)) as base:
-        yield base, issued_token(built.directory)
+        yield base, issue(settings.token_file).text
 
 
 def _build(catalogue: Path, *options: str) -> Result:
@@ -94,13 +94,13 @@ def _build(catalogue: Path, *options: str) -> Result:
     return CliRunner().invoke(index, command)
 
 
-def _told() -> list[str]:
+def _reported() -> list[str]:
     """All that has to be said of the bad records, in the order of reading."""
     return [
-        f"{kind}.ndjson:{number}: {told}"
+        f"{kind}.ndjson:{number}: {reported}"
         for kind, (bad, _) in FILES.items()
         for number, one in enumerate(bad, start=1)
-        for told in one.told
+        for reported in one.reported
     ]
 
 
@@ -109,17 +109,17 @@ def _problems(done: Result) -> list[str]:
 
 
 @pytest.mark.rule("V1.silent", "E6")
-def test_bad_records_are_told_by_file_line_and_field_and_never_by_their_value(built: Built) -> None:
+def test_bad_records_are_reported_by_file_line_and_field_and_never_by_their_value(built: Built) -> None:
     assert built.done.exit_code == 0
-    assert _problems(built.done) == _told()
+    assert _problems(built.done) == _reported()
     assert REFUSED not in built.done.output
 
 
 @pytest.mark.rule("G1", "V1.silent")
-def test_without_skipping_them_nothing_is_built_and_the_same_is_told(catalogue: Path, tmp_path: Path) -> None:
+def test_without_skipping_them_nothing_is_built_and_the_same_is_reported(catalogue: Path, tmp_path: Path) -> None:
     command = ["build", "--catalogue", str(catalogue), "--data-dir", str(tmp_path / "index")]
     done = CliRunner().invoke(index, command)
-    assert (done.exit_code, _problems(done)) == (1, _told())
+    assert (done.exit_code, _problems(done)) == (1, _reported())
     assert not (tmp_path / "index" / "live").exists()
 
 
@@ -219,10 +219,10 @@ def test_every_answer_of_every_tool_fits_its_schema_or_is_a_problem_and_every_lo
 @pytest.mark.rule("I72", "M9")
 def test_suggestions_hold_hostile_names_as_data(service: tuple[str, str]) -> None:
     base, _ = service
-    told = get(base, f"/suggest?q={TAKEN}&limit=20").json
-    assert {suggested["name"] for suggested in told["shops"]} == {line["name"] for line in records.GOOD_SHOPS}
-    assert {suggested["id"] for suggested in told["shops"]} == set(_ids())
-    assert all(0 <= suggested["score"] <= 10 for suggested in told["shops"])
+    found = get(base, f"/suggest?q={TAKEN}&limit=20").json
+    assert {suggested["name"] for suggested in found["shops"]} == {line["name"] for line in records.GOOD_SHOPS}
+    assert {suggested["id"] for suggested in found["shops"]} == set(_ids())
+    assert all(0 <= suggested["score"] <= 10 for suggested in found["shops"])
 
 
 def _ids() -> list[str]:

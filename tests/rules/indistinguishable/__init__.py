@@ -1,1 +1,1 @@
-"""What callers could tell a hidden shop by, channel after channel: there is none (V2)."""
+"""No channel lets callers distinguish a hidden shop from an unknown one (V2)."""

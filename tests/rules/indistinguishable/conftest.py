@@ -1,6 +1,5 @@
 """The service on either engine, over generations that differ in nothing but the hidden shops that their source held."""
 
-import asyncio
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,14 +16,11 @@ from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.app import create_app
-from service.auth.opening import TokenStoreKind, open_tokens
-from service.auth.protocol import Token
-from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
-from service.redis.access import DEFAULT_REDIS
 from service.settings.service import Settings
 from tests.rules.indistinguishable.subjects import Records
 from tests.rules.indistinguishable.transports import Service
+from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
 from tests.support.served import served
@@ -49,19 +45,6 @@ def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
     sealed = writer.seal(stamp)
     writer.publish()
     return sealed
-
-
-def issued_token(directory: Path) -> str:
-    """A fresh token in the service's store."""
-
-    async def issue() -> str:
-        text = new_token_text()
-        store = open_tokens(TokenStoreKind.SQLITE, directory / "tokens.sqlite", DEFAULT_REDIS, "")
-        await store.issue(Token(new_token_id(), "test", "default", None), hash_of(text))
-        await store.close()
-        return text
-
-    return asyncio.run(issue())
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +88,7 @@ def _world(records: Records, directory: Path, opensearch_url: str | None) -> Ite
             request_timeout=10.0,
         )
         with served(create_app(settings)) as base:
-            yield World(Service(base, issued_token(directory)), directory, settings)
+            yield World(Service(base, issue(directory / "tokens.sqlite").text), directory, settings)
     finally:
         sink.close()
         if opensearch_url is not None:

@@ -1,12 +1,9 @@
-"""A shop under review, a removed one and an unknown one answer with the same bytes, at every door, on either engine."""
+"""A shop under review, a removed one and an unknown one answer with the same bytes on every transport and engine."""
 
 import json
 import logging
-import os
 import re
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,7 +14,7 @@ import pytest
 
 from service.runtime.call_log import CALL_FIELDS
 from service.tools.registry import REGISTRY
-from tests.rules.indistinguishable.conftest import Opener, World, issued_token, projected
+from tests.rules.indistinguishable.conftest import Opener, World, projected
 from tests.rules.indistinguishable.subjects import (
     EMPTY,
     HIDDEN,
@@ -32,8 +29,9 @@ from tests.rules.indistinguishable.subjects import (
     typed,
 )
 from tests.rules.indistinguishable.transports import Service, Whole, message, settled_text
+from tests.support.callers import issue
+from tests.support.stdio_lines import stdio_lines
 
-REPOSITORY: Final = Path(__file__).parents[3]
 NAMES_NO_SHOP: Final = {"list_categories"}
 _TIMES: Final = re.compile(r"request=[0-9a-f]{32}|\bms=[0-9.]+|\[status:200 request:[0-9.]+s\]")
 # The service writes neither of the first; pytest listens all the same. The stamp is looked up once a second.
@@ -46,7 +44,7 @@ _INITIALIZE: Final = {
 }
 
 Transport = Callable[[Service, str, Mapping[str, Any]], Whole]
-DOORS: Final = [Service.rest, Service.mcp_modern, Service.mcp_older]
+TRANSPORTS: Final = [Service.rest, Service.mcp_modern, Service.mcp_older]
 
 
 def _with_hidden() -> Records:
@@ -76,7 +74,7 @@ def test_the_calls_name_a_shop_or_an_offer_to_every_tool_that_takes_one() -> Non
 
 
 @pytest.mark.rule("V1", "V2", "V1.dependents", "I6", "I55", "I57", "I60", "A8", "A9", "A12", "E5")
-@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("hidden", HIDDEN, ids=lambda subject: subject.word)
 def test_a_hidden_shop_is_answered_with_the_bytes_of_an_unknown_one(
     world: World, transport: Transport, hidden: Subject
@@ -87,7 +85,7 @@ def test_a_hidden_shop_is_answered_with_the_bytes_of_an_unknown_one(
 
 
 @pytest.mark.rule("V2")
-@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_public_shop_is_answered_with_other_bytes_by_every_one_of_these_calls(
     world: World, transport: Transport
 ) -> None:
@@ -97,8 +95,8 @@ def test_a_public_shop_is_answered_with_other_bytes_by_every_one_of_these_calls(
 
 
 @pytest.mark.rule("I60", "A8", "V2", "I32")
-@pytest.mark.parametrize("transport", DOORS)
-def test_trust_of_a_public_shop_that_nobody_measured_has_the_bytes_of_an_unknown_one(
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_trust_of_a_public_shop_without_measurements_has_the_bytes_of_an_unknown_one(
     world: World, transport: Transport
 ) -> None:
     for reference, of_unknown in ((EMPTY.id, UNKNOWN.id), (EMPTY.domain, UNKNOWN.domain)):
@@ -118,28 +116,30 @@ def test_suggestions_for_a_hidden_name_have_the_bytes_of_those_for_an_unknown_on
         assert unknown.status == 200
         # The tag is made of what was typed; two catalogues are compared by it below.
         settled = [
-            told.settled(partial(_typed_blanked, asked)).without("etag")
-            for told, asked in ((answer, text), (unknown, of_unknown))
+            answer.settled(partial(_typed_blanked, asked)).without("etag")
+            for answer, asked in ((answer, text), (unknown, of_unknown))
         ]
         assert settled[0] == settled[1]
 
 
 @pytest.mark.rule("V2", "Q2")
 def test_a_hidden_shop_costs_as_much_of_the_quota_as_an_unknown_one(world: World) -> None:
-    service = Service(world.service.base, issued_token(world.directory))
+    service = Service(world.service.base, issue(world.settings.token_file).text)
     asked = [UNKNOWN, UNDER_REVIEW, REMOVED, UNKNOWN, UNDER_REVIEW]
-    told = [service.rest("get_trust", {"shop_domain": subject.id}).header("ratelimit") for subject in asked]
-    assert [value.partition(";t=")[0] for value in told] == [f'"reads";r={100_000 - 1 - n}' for n in range(len(asked))]
+    headers = [service.rest("get_trust", {"shop_domain": subject.id}).header("ratelimit") for subject in asked]
+    assert [value.partition(";t=")[0] for value in headers] == [
+        f'"reads";r={100_000 - 1 - n}' for n in range(len(asked))
+    ]
 
 
 def _extra(record: logging.LogRecord) -> str:
     """The fields of a call that its line holds, but those that differ from call to call."""
-    told = {name: getattr(record, name) for name in CALL_FIELDS if hasattr(record, name)}
-    return str({name: value for name, value in told.items() if name not in ("request_id", "ms", "engine_ms")})
+    fields = {name: getattr(record, name) for name in CALL_FIELDS if hasattr(record, name)}
+    return str({name: value for name, value in fields.items() if name not in ("request_id", "ms", "engine_ms")})
 
 
 @pytest.mark.rule("V1.silent", "V2", "E5.request_id")
-def test_the_log_tells_hidden_from_unknown_shops_by_nothing_and_names_neither(
+def test_the_log_does_not_distinguish_hidden_from_unknown_shops_and_names_neither(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -155,7 +155,7 @@ def test_the_log_tells_hidden_from_unknown_shops_by_nothing_and_names_neither(
         lines = [f"{record.levelname} {record.name} {record.getMessage()}{_extra(record)}" for record in caplog.records]
         return [_TIMES.sub("-", line) for line in lines if not _NO_CALL.search(line)]
 
-    for transport in DOORS:
+    for transport in TRANSPORTS:
         for of_unknown, of_review, of_removed in zip(calls(UNKNOWN), *map(calls, HIDDEN), strict=True):
             expected = said(transport, *of_unknown)
             assert [line for line in expected if f"'route': '{of_unknown[0]}'" in line]
@@ -184,8 +184,8 @@ def test_the_documents_are_the_same_with_and_without_hidden_shops(tmp_path: Path
 
 
 @pytest.mark.rule("V1", "V2", "I6", "I15", "M6", "M6.did_you_mean", "M10", "C1", "C2", "A12")
-@pytest.mark.parametrize("transport", DOORS)
-def test_no_total_list_or_tag_tells_whether_the_catalogue_holds_hidden_shops(
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_no_total_list_or_tag_shows_whether_the_catalogue_holds_hidden_shops(
     world: World, plain_world: World, transport: Transport
 ) -> None:
     asked: list[tuple[str, dict[str, Any]]] = [
@@ -208,7 +208,7 @@ def test_no_total_list_or_tag_tells_whether_the_catalogue_holds_hidden_shops(
 
 
 @pytest.mark.rule("V1", "V2", "M10", "C1", "C1.http")
-def test_no_suggestion_or_tag_tells_whether_the_catalogue_holds_hidden_shops(world: World, plain_world: World) -> None:
+def test_no_suggestion_or_tag_shows_whether_the_catalogue_holds_hidden_shops(world: World, plain_world: World) -> None:
     subjects = (PUBLIC, EMPTY, UNKNOWN, *HIDDEN)
     for text in ("", "g", "common house alias", *(text for subject in subjects for text in typed(subject))):
         with_hidden, without = world.service.suggest(text), plain_world.service.suggest(text)
@@ -240,8 +240,7 @@ def _typed_blanked(text: str, body: bytes) -> bytes:
 def _stdio(world: World, messages: list[dict[str, Any]]) -> list[bytes]:
     """Each message's answer line, in one session."""
     settings = world.settings
-    environment = {
-        **os.environ,
+    variables = {
         "SHOP_DIRECTORY_ENGINE": settings.engine,
         "SHOP_DIRECTORY_DATA_DIR": str(settings.data_dir),
         "SHOP_DIRECTORY_OPENSEARCH_URLS": ",".join(settings.opensearch_urls),
@@ -251,21 +250,6 @@ def _stdio(world: World, messages: list[dict[str, Any]]) -> list[bytes]:
         "SHOP_DIRECTORY_API_TOKEN": world.service.token,
         "SHOP_DIRECTORY_QUOTA_CLASSES": '{"default": {"reads": 100000, "suggest": 100000, "reports": 100000}}',
         "SHOP_DIRECTORY_LOG_LEVEL": "warning",
-        "PYTHONPATH": str(REPOSITORY),
     }
-    answers: list[bytes] = []
-    with subprocess.Popen(
-        [sys.executable, "-m", "service", "mcp"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for each in (_INITIALIZE, *messages):
-            process.stdin.write(json.dumps(each).encode() + b"\n")
-            process.stdin.flush()
-            answers.append(process.stdout.readline())
-        process.communicate(timeout=20)
-    return answers[1:]
+    with stdio_lines(variables) as process:
+        return [process.ask(json.dumps(each).encode()) for each in (_INITIALIZE, *messages)][1:]

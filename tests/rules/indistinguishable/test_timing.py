@@ -1,4 +1,4 @@
-"""Times tell a shop under review from an unknown one no more than chance does; a planted delay is found.
+"""Times distinguish a shop under review from an unknown one no better than chance; a planted delay is found.
 
 The short form of `python -m bench --timing`: with 600 calls of each side chance alone moves the AUC by 0.017 (one
 standard deviation), so the bounds are wide, and a machine with other work to do does not break them.
@@ -24,7 +24,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.mark.slow
 @pytest.mark.rule("V2")
-def test_times_do_not_tell_a_shop_under_review_from_an_unknown_one(world: World, tmp_path: Path) -> None:
+def test_times_do_not_distinguish_a_shop_under_review_from_an_unknown_one(world: World, tmp_path: Path) -> None:
     found = {timing.tool: timing.auc for timing in asyncio.run(measure(world, tmp_path, CALLS))}
     assert set(found) == set(TOOLS)
     assert {tool: value for tool, value in found.items() if abs(value - 0.5) > BOUND} == {}

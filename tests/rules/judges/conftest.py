@@ -1,15 +1,12 @@
 """The four-shop world, served by the embedded engine for all judges, with a token for the tools that need one."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 from service.app import create_app
-from service.auth.opening import open_tokens
-from service.auth.protocol import Token
-from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.settings.service import Settings
+from tests.support.callers import issue
 from tests.support.catalogues import coupon, offer
 from tests.support.served import served
 from tests.support.worlds import embedded_world
@@ -40,12 +37,4 @@ def base(settings: Settings) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def token(settings: Settings) -> str:
     """The text of an issued token."""
-    text = new_token_text()
-
-    async def issue() -> None:
-        store = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
-        await store.issue(Token(new_token_id(), "judges", "default", None), hash_of(text))
-        await store.close()
-
-    asyncio.run(issue())
-    return text
+    return issue(settings.token_file).text

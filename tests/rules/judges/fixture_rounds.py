@@ -1,6 +1,6 @@
 """The conformance suite's interactive tools: a result that asks the client for more, until all of it is there.
 
-State goes to the client and comes back signed, so that the server keeps none between the requests.
+State goes to the client and comes back signed, so that the server stores none between the requests.
 """
 
 import hmac
@@ -37,7 +37,7 @@ class Interaction:
 
     Attributes:
         steps: the requests of each step by their keys.
-        signed: whether the place reached travels as state.
+        signed: whether the step reached travels as state.
         partial: whether what the client can't answer is left out, instead of refused.
     """
 
@@ -119,8 +119,8 @@ def advance(
     if interaction.steps[step].keys() <= answers.keys():
         step += 1
     if step == len(interaction.steps):
-        told = {key: answer.model_dump(mode="json") for key, answer in answers.items()}
-        return f"state-ok, answered: {json.dumps(told)}"
+        shown = {key: answer.model_dump(mode="json") for key, answer in answers.items()}
+        return f"state-ok, answered: {json.dumps(shown)}"
     requests = _answerable(interaction, interaction.steps[step], able or ClientCapabilities())
     return InputRequiredResult(
         input_requests=requests, request_state=_signed(name, step) if interaction.signed else None

@@ -81,16 +81,16 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> CallToo
     if name in content.CONTENT:
         return CallToolResult(content=content.CONTENT[name])
     if name == "test_error_handling":
-        return _told("This tool intentionally returns an error for testing", is_error=True)
+        return _text_result("This tool intentionally returns an error for testing", is_error=True)
     if name in _STREAMING:
-        return _told(await _STREAMING[name](context))
+        return _text_result(await _STREAMING[name](context))
     if name in rounds.TOOLS:
         reached = rounds.advance(name, rounds.TOOLS[name], params, context.session.client_capabilities)
-        return _told(reached) if isinstance(reached, str) else reached
+        return _text_result(reached) if isinstance(reached, str) else reached
     raise MCPError(code=INVALID_PARAMS, message="There is no such tool.")
 
 
-def _told(text: str, *, is_error: bool = False) -> CallToolResult:
+def _text_result(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
 
 

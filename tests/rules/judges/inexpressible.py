@@ -61,7 +61,7 @@ def is_too_large(status: int, sent: object) -> bool:
 
 @schemathesis.hook
 def filter_failure(_: HookContext, failure: Failure, __: Case[Any], response: Response) -> bool:
-    """Keep every failure but the refusal of valid input for a reason of the list, and of any for its size."""
+    """Report every failure but the refusal of valid input for a reason of the list, and of any for its size."""
     if not isinstance(failure, RejectedPositiveData | AcceptedNegativeData):
         return True
     if is_too_large(response.status_code, response.request.body):

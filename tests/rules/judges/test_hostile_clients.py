@@ -13,10 +13,10 @@ import pytest
 from service.server.http_server import HttpProtocol
 from service.tools.registry import REGISTRY
 from tests.rules.judges.hostile_bytes import BEGUN, BROKEN_HEADS, HOSTILE_BODIES, IMPOSSIBLE_LENGTHS, STALLED
-from tests.rules.judges.wire import connect, exchange
 from tests.support.served import Reply, get, post
+from tests.support.wire import connect, exchange
 
-DOORS: Final = (*(f"/tool/{tool.name}" for tool in REGISTRY), "/mcp")
+TARGETS: Final = (*(f"/tool/{tool.name}" for tool in REGISTRY), "/mcp")
 PROBLEM: Final = "application/problem+json"
 # What is not HTTP at all gets the same words whatever it is.
 NOT_HTTP: Final = (400, PROBLEM, "invalid_input")
@@ -30,7 +30,7 @@ TOKEN_ONLY: Final = frozenset(f"/tool/{tool.name}" for tool in REGISTRY if tool.
 def _served_as_ever(base: str, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     started = time.monotonic()
-    assert get(base, "/health").told == (200, "application/json", {"status": "ok"})
+    assert get(base, "/health").summary == (200, "application/json", {"status": "ok"})
     assert post(base, "/tool/list_categories", {}).json["total_count"] == 3
     assert time.monotonic() - started < 2
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
@@ -38,44 +38,44 @@ def _served_as_ever(base: str, caplog: pytest.LogCaptureFixture) -> Iterator[Non
 
 @pytest.mark.rule("E6", "E1", "E1.transport", "E5")
 @pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES.keys())
-def test_no_body_is_too_strange_to_be_refused_on_any_door(base: str, body: bytes) -> None:
-    for transport in DOORS:
+def test_no_body_is_too_strange_to_be_refused_on_any_transport(base: str, body: bytes) -> None:
+    for transport in TARGETS:
         (reply,) = exchange(base, _post(transport, f"content-length: {len(body)}", body))
-        assert (transport, *_told(reply)) == (transport, *_refused(transport))
+        assert (transport, *_summary(reply)) == (transport, *_refused(transport))
 
 
 @pytest.mark.rule("E6", "E1", "R5")
 @pytest.mark.parametrize("length", IMPOSSIBLE_LENGTHS)
-@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("transport", TARGETS)
 def test_a_length_that_cannot_be_right_is_refused_once_and_for_all(base: str, transport: str, length: str) -> None:
     replies = exchange(base, _post(transport, length, BODY), finish=True)
-    assert [_told(reply) for reply in replies] == [NOT_HTTP]
+    assert [_summary(reply) for reply in replies] == [NOT_HTTP]
 
 
 @pytest.mark.rule("E6", "R5")
-@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("transport", TARGETS)
 @pytest.mark.parametrize("declared", [65_537, 9_999_999_999, 2**63 - 1])
 def test_a_body_that_is_announced_too_large_is_refused_unread(base: str, transport: str, declared: int) -> None:
     (reply,) = exchange(base, _post(transport, f"content-length: {declared}", BODY))
-    assert _told(reply) == _refused(transport, 413)
+    assert _summary(reply) == _refused(transport, 413)
 
 
 @pytest.mark.rule("E6", "R5")
-@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("transport", TARGETS)
 def test_a_body_without_end_is_cut_off(base: str, transport: str) -> None:
     chunks = repeat(b"1000\r\n" + b" " * 4_096 + b"\r\n", 1_000)
     replies = exchange(base, _post(transport, "transfer-encoding: chunked", b""), *chunks, pause=0.001)
-    assert [_told(reply) for reply in replies] == [_refused(transport, 413)]
+    assert [_summary(reply) for reply in replies] == [_refused(transport, 413)]
 
 
 @pytest.mark.rule("E6", "E1")
-@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("transport", TARGETS)
 def test_a_body_that_ends_before_its_length_is_not_taken_for_a_whole_one(base: str, transport: str) -> None:
     assert exchange(base, _post(transport, "content-length: 50", BODY), finish=True) == []
 
 
 @pytest.mark.rule("E6")
-@pytest.mark.parametrize("transport", DOORS)
+@pytest.mark.parametrize("transport", TARGETS)
 def test_what_follows_a_body_is_not_read_as_a_request_of_somebody_else(base: str, transport: str) -> None:
     smuggled = b'{"query":""}GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
     head = (
@@ -98,7 +98,7 @@ def test_a_slow_body_is_waited_for(base: str, line: str) -> None:
 
 @pytest.mark.rule("E6")
 @pytest.mark.parametrize("begun", STALLED)
-def test_clients_that_stall_keep_nobody_waiting(base: str, begun: bytes) -> None:
+def test_clients_that_stall_do_not_delay_others(base: str, begun: bytes) -> None:
     with ExitStack() as stalled:
         for _ in range(100):
             stalled.enter_context(connect(base)).sendall(begun)
@@ -147,14 +147,14 @@ def test_ten_thousand_headers_are_read_or_refused(base: str, path: str, header: 
 )
 def test_no_address_is_too_long_or_too_broken_to_be_refused(base: str, target: str) -> None:
     (reply,) = exchange(base, f"GET {target} HTTP/1.1\r\n{CLOSE}\r\n".encode())
-    assert _told(reply) == NOT_HTTP
+    assert _summary(reply) == NOT_HTTP
 
 
 @pytest.mark.rule("E1", "E5")
 @pytest.mark.parametrize("sent", BROKEN_HEADS)
 def test_what_breaks_the_rules_of_http_is_refused(base: str, sent: bytes) -> None:
     replies = exchange(base, sent + CLOSE.encode() + b"\r\n")
-    assert [_told(reply) for reply in replies] == [NOT_HTTP]
+    assert [_summary(reply) for reply in replies] == [NOT_HTTP]
 
 
 @pytest.mark.rule("I73")
@@ -171,7 +171,7 @@ def test_what_breaks_the_rules_of_http_is_refused(base: str, sent: bytes) -> Non
 )
 def test_old_and_fanciful_clients_are_answered(base: str, head: str) -> None:
     (reply,) = exchange(base, f"{head}\r\n".encode())
-    assert reply.told == (200, "application/json", {"status": "ok"})
+    assert reply.summary == (200, "application/json", {"status": "ok"})
 
 
 @pytest.mark.rule("I2", "E1")
@@ -192,7 +192,7 @@ def _post(transport: str, length: str, body: bytes) -> bytes:
     return f"POST {transport} HTTP/1.1\r\n{fields}\r\n\r\n".encode() + body
 
 
-def _told(reply: Reply) -> tuple[int, str | None, str | int]:
+def _summary(reply: Reply) -> tuple[int, str | None, str | int]:
     """Status, media type and code."""
     document = json.loads(reply.body)
     code = document["error"]["code"] if "error" in document else document["code"]
@@ -200,7 +200,7 @@ def _told(reply: Reply) -> tuple[int, str | None, str | int]:
 
 
 def _refused(transport: str, status: int = 400) -> tuple[int, str, str | int]:
-    """What a door says of a body."""
+    """What a transport answers to a body."""
     if transport in TOKEN_ONLY:
         return 401, PROBLEM, "token_required"
     if transport == "/mcp":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rules.judges.wire import exchange
+from tests.support.wire import exchange
 
 BOUND = 65_536
 CLOSE = "host: localhost\r\nconnection: close\r\n"

@@ -1,1 +1,1 @@
-"""Quotas: both limiters under one suite, the fallback, and what callers are told."""
+"""Quotas: both limiters under one suite, the fallback, and the headers for callers."""

@@ -16,7 +16,7 @@ MakeLimiter = Callable[[HandClock], Limiter]
 
 @pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.redis)])
 def make_limiter(request: pytest.FixtureRequest) -> MakeLimiter:
-    """Makes a limiter of one kind, on a clock; whoever makes it closes it. Each has keys of its own."""
+    """Makes a limiter of one kind, on a clock; the caller closes it. Each has keys of its own."""
     if request.param == "memory":
         return MemoryLimiter
     access = RedisAccess(request.getfixturevalue("redis_url"))

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 class Relay:
-    """Passes bytes on, to and fro, until it is told otherwise."""
+    """Passes bytes on, to and fro, until it is switched."""
 
     def __init__(self, url: str) -> None:
         """Relay to the server of a redis:// URL; nothing listens yet."""

@@ -1,4 +1,4 @@
-"""The bounds of what blocks may do to a quota, whoever asks when and where: quota + W * B and quota - W * B."""
+"""The bounds of what blocks may do to a quota, whichever process asks and when: quota + W * B and quota - W * B."""
 
 import asyncio
 from collections import deque

@@ -149,7 +149,7 @@ async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() 
 
 
 @pytest.mark.rule("Q4")
-async def test_what_is_taken_at_once_is_decided_locally_while_the_shared_limiter_is_away_and_no_report_is() -> None:
+async def test_what_is_taken_without_waiting_is_decided_locally_while_the_shared_limiter_is_away() -> None:
     world = World()
     together = world.limiter.take("k", READS)
     world.shared.away = True

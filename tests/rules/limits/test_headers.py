@@ -1,4 +1,4 @@
-"""What a caller is told of its quota."""
+"""The headers that show a caller its quota."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from service.limits.protocol import Decision
 
 
 @pytest.mark.rule("Q2")
-def test_an_answer_tells_the_policy_and_what_is_left() -> None:
+def test_an_answer_has_the_policy_and_the_remaining_units() -> None:
     decision = Decision(True, 120, 119, 12, None)
     assert quota_headers(Quota(Bucket.READS, 120, 60), decision) == (
         (b"ratelimit-policy", b'"reads";q=120;w=60'),
@@ -18,7 +18,7 @@ def test_an_answer_tells_the_policy_and_what_is_left() -> None:
 
 
 @pytest.mark.rule("Q2")
-def test_a_refusal_tells_when_to_come_back() -> None:
+def test_a_refusal_says_when_to_retry() -> None:
     decision = Decision(False, 60, 0, 30, 45)
     assert quota_headers(Quota(Bucket.REPORTS, 60, 3600), decision) == (
         (b"ratelimit-policy", b'"reports";q=60;w=3600'),

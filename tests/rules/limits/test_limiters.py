@@ -1,4 +1,4 @@
-"""The limiters: both decide alike, tell what is left, and keep the promise of the protocol."""
+"""The limiters: both decide alike, report the remaining units, and hold to the protocol."""
 
 import asyncio
 import secrets
@@ -77,7 +77,7 @@ def test_no_stretch_of_a_window_holds_more_than_the_quota_and_no_hit_is_refused_
 @pytest.mark.rule("Q2")
 @PLAYING
 @given(quota=QUOTAS, hits=GAMES)
-def test_what_a_decision_tells_agrees_with_what_it_decides(
+def test_the_numbers_of_a_decision_agree_with_what_it_decides(
     make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]
 ) -> None:
     left = quota.limit
@@ -98,7 +98,7 @@ def test_what_a_decision_tells_agrees_with_what_it_decides(
 @pytest.mark.rule("Q2")
 @PLAYING
 @given(quota=QUOTAS, hits=GAMES)
-def test_who_waits_as_long_as_told_is_allowed(make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]) -> None:
+def test_who_waits_for_retry_after_is_allowed(make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]) -> None:
     async def waited() -> tuple[Decision, Decision]:
         clock = HandClock()
         async with opened(make_limiter, clock) as limiter:
@@ -126,7 +126,7 @@ def test_redis_decides_exactly_as_memory_does(redis_url: str, quota: Quota, hits
 
 @PLAYING
 @given(quota=QUOTAS, hits=GAMES)
-def test_memory_decides_as_the_plain_arithmetic_does_at_once_and_awaited(quota: Quota, hits: list[Hit]) -> None:
+def test_memory_decides_as_the_plain_arithmetic_does_without_waiting_and_awaited(quota: Quota, hits: list[Hit]) -> None:
     plain = asyncio.run(play(PlainLimiter, quota, hits))
     assert asyncio.run(play(MemoryLimiter, quota, hits)) == plain
     clock, taken = HandClock(), []
@@ -138,16 +138,18 @@ def test_memory_decides_as_the_plain_arithmetic_does_at_once_and_awaited(quota: 
 
 
 @pytest.mark.rule("Q2")
-async def test_only_what_is_at_hand_is_taken_at_once(make_limiter: MakeLimiter) -> None:
+async def test_only_what_is_available_without_io_is_taken_without_waiting(make_limiter: MakeLimiter) -> None:
     async with opened(make_limiter, HandClock()) as limiter:
         taken = [limiter.take("k", READS), await limiter.hit("k", READS)]
-    at_once = isinstance(limiter, MemoryLimiter)
+    without_waiting = isinstance(limiter, MemoryLimiter)
     first = Decision(True, 3, 2, 60, None)
-    assert taken == ([first, Decision(True, 3, 1, 60, None)] if at_once else [None, first])
+    assert taken == ([first, Decision(True, 3, 1, 60, None)] if without_waiting else [None, first])
 
 
 @pytest.mark.rule("Q2")
-async def test_the_whole_quota_is_there_at_once_and_comes_back_a_window_later(make_limiter: MakeLimiter) -> None:
+async def test_the_whole_quota_is_there_immediately_and_comes_back_a_window_later(
+    make_limiter: MakeLimiter,
+) -> None:
     clock = HandClock()
     async with opened(make_limiter, clock) as limiter:
         first = [await limiter.hit("k", READS) for _ in range(4)]
@@ -227,8 +229,8 @@ async def test_a_quota_that_was_lowered_counts_what_was_taken_before(make_limite
     assert decision == Decision(False, 1, 0, 60, 60)
 
 
-async def test_hits_at_once_never_pass_the_quota(make_limiter: MakeLimiter) -> None:
+async def test_concurrent_hits_never_pass_the_quota(make_limiter: MakeLimiter) -> None:
     async with opened(make_limiter, HandClock()) as limiter:
         decisions = await asyncio.gather(*(limiter.hit("k", Quota(Bucket.READS, 20, 60)) for _ in range(60)))
-    told = sorted(decision.remaining for decision in decisions if decision.allowed)
-    assert told == list(range(20))
+    remaining = sorted(decision.remaining for decision in decisions if decision.allowed)
+    assert remaining == list(range(20))

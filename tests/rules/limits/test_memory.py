@@ -1,4 +1,4 @@
-"""The memory limiter stays small, whoever comes."""
+"""The memory limiter stays small, whatever keys come."""
 
 import secrets
 
@@ -39,7 +39,7 @@ async def test_a_key_is_forgotten_when_its_quota_is_whole_again() -> None:
     assert sizes == [4, 4, 2]
 
 
-async def test_when_there_are_too_many_keys_the_longest_idle_one_starts_anew() -> None:
+async def test_when_there_are_too_many_keys_the_longest_idle_one_starts_again() -> None:
     limiter = MemoryLimiter(HandClock(), max_keys=2)
     for key in ("busy", "idle", "busy", "new"):
         await limiter.hit(key, READS)

@@ -77,7 +77,7 @@ async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_lik
 
 
 @pytest.mark.rule("Q4")
-async def test_a_redis_that_is_gone_or_silent_is_told_in_time(redis_url: str) -> None:
+async def test_a_redis_that_is_gone_or_silent_is_unavailable_in_time(redis_url: str) -> None:
     async with relay_to(redis_url) as relay:
         limiter = RedisLimiter(RedisAccess(relay.url), "test-away")
         assert (await limiter.hit("k", READS)).allowed

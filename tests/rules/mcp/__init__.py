@@ -1,1 +1,1 @@
-"""What MCP offers beside the tools: resources, prompts, completion, and how long their answers may be kept."""
+"""What MCP offers besides tools: resources, prompts, completion, and how long answers may be cached."""

@@ -1,4 +1,4 @@
-"""The methods beside the tools' by hand, in either era of the protocol."""
+"""The methods other than the tools' by hand, in either era of the protocol."""
 
 import json
 from base64 import b64encode
@@ -42,8 +42,8 @@ def of_prompt(name: str) -> dict[str, str]:
 
 def error(code: int, message: str, problem: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A whole answer that is an error."""
-    told = {"code": code, "message": message} | ({} if problem is None else {"data": problem})
-    return {"jsonrpc": "2.0", "id": 7, "error": told}
+    fault = {"code": code, "message": message} | ({} if problem is None else {"data": problem})
+    return {"jsonrpc": "2.0", "id": 7, "error": fault}
 
 
 def status_of(era: Era, code: int) -> int:

@@ -35,8 +35,8 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service of 21 shops that begin with "lane", 20 that begin with "moor", and four categories for each."""
     names = [*(f"Lane {number}" for number in range(21)), *(f"Moor {number}" for number in range(20))]
     shops = [
-        shop(name, f"{name.lower().replace(' ', '-')}.example", categories=[f"kind-{place}-{n}" for n in range(4)])
-        for place, name in enumerate(names)
+        shop(name, f"{name.lower().replace(' ', '-')}.example", categories=[f"kind-{number}-{n}" for n in range(4)])
+        for number, name in enumerate(names)
     ]
     directory = embedded_world(tmp_path_factory.mktemp("crowd"), shops)
     with served(create_app(Settings(data_dir=directory, request_timeout=10.0))) as url:

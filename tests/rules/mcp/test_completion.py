@@ -12,6 +12,7 @@ from index_mappings.countries import COUNTRY_CODES
 from tests.rules.mcp.asking import SHOP_TEMPLATE, complete, error, of_prompt, read, status_of
 from tests.rules.transports.test_probes_and_headers import UNAVAILABLE
 from tests.support.limited import limited
+from tests.support.problems import invalid_input
 from tests.support.rpc import Era
 from tests.support.served import get, post
 from tests.support.transports import STAMP_KEYS, mcp_transports
@@ -45,13 +46,13 @@ def test_shops_are_those_of_suggest(base: str, era: Era, ref: dict[str, str], ar
     reply = complete(base, era, ref, argument, typed)
     result = reply.json["result"]
     assert result["completion"] == {"values": [shop["domain"] for shop in suggested.json["shops"]], "hasMore": False}
-    told = [result["_meta"][key] for key in ("x-request-id", *STAMP_KEYS)]
-    assert told == [reply.headers["x-request-id"], *(suggested.headers[key] for key in STAMP_KEYS)]
+    meta = [result["_meta"][key] for key in ("x-request-id", *STAMP_KEYS)]
+    assert meta == [reply.headers["x-request-id"], *(suggested.headers[key] for key in STAMP_KEYS)]
     assert reply.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.rule("M9", "M10")
-def test_whether_there_are_more_shops_is_told_and_their_number_is_not(crowd: str) -> None:
+def test_whether_there_are_more_shops_is_shown_and_their_number_is_not(crowd: str) -> None:
     lanes, moors = (_values(crowd, SHOP_TEMPLATE, "domain", typed) for typed in ("lane", "moor"))
     assert (len(lanes["values"]), lanes["hasMore"], "total" in lanes) == (20, True, False)
     assert (len(moors["values"]), moors["hasMore"], "total" in moors) == (20, False, False)
@@ -117,7 +118,7 @@ def test_an_argument_of_free_words_is_completed_to_nothing(base: str) -> None:
 )
 def test_what_no_list_names_cannot_be_completed(base: str, era: Era, ref: dict[str, str], argument: str) -> None:
     reply = complete(base, era, ref, argument, "har")
-    assert reply.told == (status_of(era, -32602), "application/json", error(-32602, NOTHING_TO_COMPLETE))
+    assert reply.summary == (status_of(era, -32602), "application/json", error(-32602, NOTHING_TO_COMPLETE))
 
 
 @pytest.mark.rule("M9", "E6", "E5")
@@ -130,18 +131,10 @@ def test_what_no_list_names_cannot_be_completed(base: str, era: Era, ref: dict[s
 def test_what_suggest_refuses_is_refused(
     base: str, era: Era, ref: dict[str, str], argument: str, typed: str, message: str | None
 ) -> None:
-    told = message or "holds a control character"
-    problem = {
-        "type": "urn:shop-directory:problem:invalid_input",
-        "title": "Invalid input",
-        "status": 400,
-        "detail": f"argument.value {told}.",
-        "code": "invalid_input",
-        "errors": [{"field": "argument.value", "message": told}],
-    }
+    problem = invalid_input(("argument.value", message or "holds a control character"))
     reply = complete(base, era, ref, argument, typed)
-    whole = error(-32602, f"argument.value {told}.", problem)
-    assert reply.told == (status_of(era, -32602), "application/json", whole)
+    whole = error(-32602, problem["detail"], problem)
+    assert reply.summary == (status_of(era, -32602), "application/json", whole)
 
 
 @pytest.mark.rule("E3", "I7", "E5")
@@ -151,7 +144,7 @@ def test_with_the_engine_away_nothing_is_completed_to_nothing(
     away: str, era: Era, ref: dict[str, str], argument: str
 ) -> None:
     reply = complete(away, era, ref, argument, "har")
-    assert reply.told == (200, "application/json", error(-32603, str(UNAVAILABLE["detail"]), UNAVAILABLE))
+    assert reply.summary == (200, "application/json", error(-32603, str(UNAVAILABLE["detail"]), UNAVAILABLE))
 
 
 @pytest.mark.rule("V2", "V1", "I6")
@@ -168,12 +161,12 @@ def test_with_the_engine_away_nothing_is_completed_to_nothing(
 def test_nothing_of_a_hidden_shop_is_completed(
     base: str, era: Era, ref: dict[str, str], argument: str, hidden: str, unknown: str
 ) -> None:
-    told = []
+    answers = []
     for typed in (hidden, unknown):
         reply = complete(base, era, ref, argument, typed)
-        told.append((reply.status, reply.body.replace(reply.headers["x-request-id"].encode(), b"-")))
-    assert told[0] == told[1]
-    assert b'"values":[]' in told[0][1]
+        answers.append((reply.status, reply.body.replace(reply.headers["x-request-id"].encode(), b"-")))
+    assert answers[0] == answers[1]
+    assert b'"values":[]' in answers[0][1]
 
 
 @pytest.mark.rule("Q2")
@@ -192,7 +185,7 @@ def test_completions_count_as_suggest_requests_and_not_as_reads(tmp_path: Path, 
 
 
 @pytest.mark.rule("I4", "I5")
-async def test_every_door_and_era_completes_alike(base: str, index_directory: Path) -> None:
+async def test_every_transport_and_era_completes_alike(base: str, index_directory: Path) -> None:
     template, prompt = ResourceTemplateReference(uri="shop://{domain}"), PromptReference(name="compare_shops")
     async with mcp_transports(base, index_directory) as transports:
         for transport, client in transports.items():

@@ -1,4 +1,4 @@
-"""What the door says of itself: capabilities, lists that are whole and may be kept, a page that tells no more (I3)."""
+"""What the transport says of itself: capabilities, lists that are whole and may be cached, a page with no more (I3)."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from mcp import Client
 
 from service.docs.mcp_page import mcp_page
 from tests.rules.mcp.asking import error, read, status_of
-from tests.rules.transports.test_mcp_transport import HEADERS, LIBRARY_WORDS, PARAMS
+from tests.rules.transports.test_mcp_transport import CAPABILITIES, HEADERS, LIBRARY_WORDS, PARAMS
 from tests.support.rpc import Era, request
 
 ERAS: Final = list(Era)
@@ -49,16 +49,11 @@ MALFORMED: Final = [
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_capabilities_are_what_there_is_and_no_more(base: str, mode: str) -> None:
     async with Client(f"{base}/mcp", mode=mode) as client:
-        told = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
+        capabilities = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
         instructions = client.instructions or ""
         resources, templates = await client.list_resources(), await client.list_resource_templates()
         prompts = await client.list_prompts()
-    assert told == {
-        "tools": {"listChanged": False},
-        "resources": {"subscribe": False, "listChanged": False},
-        "prompts": {"listChanged": False},
-        "completions": {},
-    }
+    assert capabilities == CAPABILITIES
     uris = [resource.uri for resource in resources.resources]
     uris += [template.uri_template for template in templates.resource_templates]
     assert uris == ["taxonomy://categories", "shop://{domain}"]
@@ -67,14 +62,14 @@ async def test_the_capabilities_are_what_there_is_and_no_more(base: str, mode: s
 
 @pytest.mark.rule("C1.http", "I3")
 @pytest.mark.parametrize("method", LISTS)
-def test_lists_are_whole_and_may_be_kept_by_everybody(base: str, method: str) -> None:
+def test_lists_are_whole_and_may_be_cached_by_everybody(base: str, method: str) -> None:
     modern, older = (request(base, era, method).json["result"] for era in ERAS)
     assert (modern["ttlMs"], modern["cacheScope"], "nextCursor" in modern) == (300_000, "public", False)
     assert older == {LISTS[method]: modern[LISTS[method]]}
 
 
 @pytest.mark.rule("C1.http", "V3")
-def test_what_the_data_say_is_kept_by_nobody(base: str) -> None:
+def test_what_the_data_say_is_cached_nowhere(base: str) -> None:
     for uri in ("shop://shop_books", "taxonomy://categories"):
         result = read(base, Era.STATELESS, uri).json["result"]
         assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
@@ -87,8 +82,8 @@ def test_what_the_data_say_is_kept_by_nobody(base: str) -> None:
 )
 def test_a_name_that_is_no_text_agrees_with_no_header(base: str, method: str, params: str) -> None:
     modern, older = (request(base, era, method, params.encode(), name="shop_books") for era in ERAS)
-    assert modern.told == (400, "application/json", error(-32020, HEADERS))
-    assert older.told == (200, "application/json", error(-32602, PARAMS))
+    assert modern.summary == (400, "application/json", error(-32020, HEADERS))
+    assert older.summary == (200, "application/json", error(-32602, PARAMS))
 
 
 @pytest.mark.rule("E6", "E5", "E1.transport", "E2.protocol")
@@ -98,7 +93,7 @@ def test_malformed_params_are_refused_in_our_words(
     base: str, era: Era, method: str, params: str, name: str | None
 ) -> None:
     reply = request(base, era, method, params.encode(), name=name)
-    assert reply.told == (status_of(era, -32602), "application/json", error(-32602, PARAMS))
+    assert reply.summary == (status_of(era, -32602), "application/json", error(-32602, PARAMS))
     assert [word for word in LIBRARY_WORDS if word in reply.body.decode()] == []
 
 
@@ -111,6 +106,6 @@ def test_the_page_names_the_methods_that_are_served(base: str) -> None:
     named = set(re.findall(r"`([a-z]+(?:/[a-z]+)+)`", mcp_page()))
     assert named == {*LISTS, "resources/read", "completion/complete", "server/discover"}
     for method in named:
-        told = request(base, Era.STATELESS, method).json
-        assert told.get("error", {}).get("code") != UNKNOWN_METHOD
+        answer = request(base, Era.STATELESS, method).json
+        assert answer.get("error", {}).get("code") != UNKNOWN_METHOD
     assert request(base, Era.STATELESS, "resources/subscribe").json["error"]["code"] == UNKNOWN_METHOD

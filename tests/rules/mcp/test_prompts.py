@@ -16,6 +16,7 @@ from service.mcp_server.prompts import PROMPTS, fill
 from service.tools.registry import REGISTRY
 from service.tools.schema import request_schema, response_schema
 from tests.rules.mcp.asking import error, prompt, status_of
+from tests.support.problems import invalid_input
 from tests.support.rpc import Era
 from tests.support.transports import mcp_transports
 
@@ -58,13 +59,13 @@ def test_every_name_in_a_prompt_is_one_of_the_interface(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_calls_its_tools_in_their_order(name: str) -> None:
     text = _text(name, GIVEN[name])
-    places = [text.index(tool) for tool in CALLED[name]]
-    assert places == sorted(places)
+    positions = [text.index(tool) for tool in CALLED[name]]
+    assert positions == sorted(positions)
 
 
 @pytest.mark.rule("I7", "I31", "I35")
 @pytest.mark.parametrize("name", NAMES)
-def test_every_prompt_says_what_an_absence_is_and_what_nobody_may_do(name: str) -> None:
+def test_every_prompt_says_what_an_absence_is_and_what_is_forbidden(name: str) -> None:
     text = " ".join(_text(name, GIVEN[name]).split())
     for said in (
         "is not known, and no sign of anything",
@@ -162,17 +163,9 @@ def test_no_category_whatever_gets_out_of_its_quotes(typed: str) -> None:
 def test_arguments_are_checked_as_the_tools_check_theirs(
     base: str, era: Era, name: str, arguments: dict[str, str] | None, wrong: dict[str, str]
 ) -> None:
-    detail = " ".join(f"{field} {message}." for field, message in wrong.items())
-    problem = {
-        "type": "urn:shop-directory:problem:invalid_input",
-        "title": "Invalid input",
-        "status": 400,
-        "detail": detail,
-        "code": "invalid_input",
-        "errors": [{"field": field, "message": message} for field, message in wrong.items()],
-    }
+    problem = invalid_input(*wrong.items())
     reply = prompt(base, era, name, arguments)
-    assert reply.told == (status_of(era, -32602), "application/json", error(-32602, detail, problem))
+    assert reply.summary == (status_of(era, -32602), "application/json", error(-32602, problem["detail"], problem))
 
 
 @pytest.mark.rule("E2.protocol", "E5")
@@ -180,11 +173,11 @@ def test_arguments_are_checked_as_the_tools_check_theirs(
 def test_a_prompt_that_is_not_listed_is_unknown(base: str, era: Era) -> None:
     unknown = error(-32602, "There is no prompt of this name; prompts/list names those that there are.")
     for name in ("get_shop", "Check_shop", "check_shop/"):
-        assert prompt(base, era, name).told == (status_of(era, -32602), "application/json", unknown)
+        assert prompt(base, era, name).summary == (status_of(era, -32602), "application/json", unknown)
 
 
 @pytest.mark.rule("I4", "I5")
-async def test_every_door_and_era_gives_the_same_prompts(base: str, index_directory: Path) -> None:
+async def test_every_transport_and_era_gives_the_same_prompts(base: str, index_directory: Path) -> None:
     async with mcp_transports(base, index_directory) as transports:
         for transport, client in transports.items():
             listed = await client.list_prompts()

@@ -1,4 +1,4 @@
-"""A resource is a tool's answer, byte for byte and by the tool's own way; what is not there is not there (V2, E3)."""
+"""A resource is a tool's answer, byte for byte and by the tool's own path; what is not there is not there (V2, E3)."""
 
 import logging
 import time
@@ -71,17 +71,17 @@ def test_a_resource_is_the_answer_of_its_tool(
     of_era = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"} if era is Era.STATELESS else {}
     contents = {"uri": uri, "mimeType": "application/json", "text": rest.body.decode()}
     assert (reply.status, result) == (200, {"contents": [contents], **of_era})
-    told = {"x-request-id": reply.headers["x-request-id"]} | {key: rest.headers[key] for key in STAMP_KEYS}
-    assert (meta, reply.headers["cache-control"]) == (told, "no-store")
+    expected = {"x-request-id": reply.headers["x-request-id"]} | {key: rest.headers[key] for key in STAMP_KEYS}
+    assert (meta, reply.headers["cache-control"]) == (expected, "no-store")
 
 
 @pytest.mark.rule("V2", "E5", "E1.transport", "R1.bounds")
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("uri", NOTHING)
-def test_what_is_not_there_is_told_of_by_its_uri_as_sent_and_no_more(base: str, era: Era, uri: str) -> None:
+def test_what_is_not_there_is_reported_by_its_uri_as_sent_and_no_more(base: str, era: Era, uri: str) -> None:
     reply = read(base, era, uri)
     code = MISSING[era]
-    assert reply.told == (status_of(era, code), "application/json", error(code, NO_RESOURCE, {"uri": uri}))
+    assert reply.summary == (status_of(era, code), "application/json", error(code, NO_RESOURCE, {"uri": uri}))
 
 
 @pytest.mark.rule("V2", "V1", "I6", "I55", "I57")
@@ -96,16 +96,16 @@ def test_what_is_not_there_is_told_of_by_its_uri_as_sent_and_no_more(base: str, 
     ],
 )
 def test_a_shop_under_review_is_as_missing_as_an_unknown_one(base: str, era: Era, hidden: str, unknown: str) -> None:
-    told = [_settled(read(base, era, uri), uri) for uri in (hidden, unknown)]
-    assert told[0] == told[1]
-    assert b'"uri":"-"' in told[0][2]
+    answers = [_settled(read(base, era, uri), uri) for uri in (hidden, unknown)]
+    assert answers[0] == answers[1]
+    assert b'"uri":"-"' in answers[0][2]
 
 
 @pytest.mark.rule("E3", "I7", "E5")
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("uri", ["shop://shop_books", "shop://shop_nobody", "taxonomy://categories"])
 def test_with_the_engine_away_a_resource_is_neither_empty_nor_missing(away: str, era: Era, uri: str) -> None:
-    assert read(away, era, uri).told == (
+    assert read(away, era, uri).summary == (
         200,
         "application/json",
         error(-32603, str(UNAVAILABLE["detail"]), UNAVAILABLE),
@@ -119,8 +119,8 @@ def test_a_fault_behind_a_resource_is_an_internal_error(
     failing: str, era: Era, uri: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     reply = read(failing, era, uri)
-    told = reply.json["error"]
-    assert (reply.status, told["code"], told["data"]["code"]) == (200, -32603, "internal_error")
+    fault = reply.json["error"]
+    assert (reply.status, fault["code"], fault["data"]["code"]) == (200, -32603, "internal_error")
     assert SECRET not in f"{dict(reply.headers)} {reply.body.decode()}"
     assert f"request={reply.headers['x-request-id']}" in caplog.text
 
@@ -138,7 +138,7 @@ def test_reading_counts_as_a_read_of_the_address(tmp_path: Path, era: Era) -> No
 
 
 @pytest.mark.rule("I4", "I5", "V2", "E2")
-async def test_every_door_and_era_reads_alike(base: str, index_directory: Path) -> None:
+async def test_every_transport_and_era_reads_alike(base: str, index_directory: Path) -> None:
     rest = post(base, "/tool/get_shop", {"shop_domain": "shop_books"})
     async with mcp_transports(base, index_directory) as transports:
         assert len(transports) == 2 * len(MODES)
@@ -157,9 +157,7 @@ async def test_every_door_and_era_reads_alike(base: str, index_directory: Path) 
 
 
 @pytest.mark.rule("E5", "V2")
-def test_the_log_tells_of_a_reading_as_of_its_tool_and_names_no_shop(
-    base: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_reading_is_logged_as_its_tool_and_names_no_shop(base: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     for uri in ("shop://shop_books", "shop://quietly-hidden.example", "taxonomy://categories", "canary://canary"):
         read(base, Era.HANDSHAKE, uri)

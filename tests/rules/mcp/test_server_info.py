@@ -45,8 +45,10 @@ def test_results_of_the_newer_era_name_them_too(public: str, method: str, params
 
 
 def test_a_page_of_another_origin_may_show_the_icon_and_no_other_file(public: str) -> None:
-    told = [get(public, path).headers["cross-origin-resource-policy"] for path in ("/assets/icon.svg", "/", "/health")]
-    assert told == ["cross-origin", "same-origin", "same-origin"]
+    policies = [
+        get(public, path).headers["cross-origin-resource-policy"] for path in ("/assets/icon.svg", "/", "/health")
+    ]
+    assert policies == ["cross-origin", "same-origin", "same-origin"]
 
 
 @pytest.mark.parametrize(

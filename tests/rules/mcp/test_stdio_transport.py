@@ -1,4 +1,4 @@
-"""Over stdio the methods beside the tools' are counted and told of as calls are: one local caller, a line each (Q3)."""
+"""Over stdio, resources, prompts and completion count and are logged as calls are: one local caller, one line each."""
 
 import logging
 from pathlib import Path

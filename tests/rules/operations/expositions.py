@@ -20,13 +20,13 @@ def families_of(reply: Reply) -> dict[str, Metric]:
 
 def samples_of(reply: Reply) -> dict[tuple[str, Labels], float]:
     """The samples of an answer by name and labels; each is there once."""
-    told = [
+    found = [
         ((sample.name, tuple(sorted(sample.labels.items()))), sample.value)
         for family in families_of(reply).values()
         for sample in family.samples
     ]
-    samples = dict(told)
-    assert len(samples) == len(told)
+    samples = dict(found)
+    assert len(samples) == len(found)
     return samples
 
 

@@ -8,30 +8,30 @@ import pytest
 from service.limits.policy import QuotaClass
 from service.settings.service import SettingsError, load_settings
 from tests.rules.operations.worlds import KEY, serving
+from tests.support.problems import problem
 from tests.support.served import ask, get, post
 
 PATHS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
-REFUSED: Final = {
-    "type": "urn:shop-directory:problem:ops_key_required",
-    "title": "Operations key required",
-    "status": 401,
-    "detail": "This endpoint needs the operations key in the header x-ops-key.",
-    "code": "ops_key_required",
-}
+REFUSED: Final = problem(
+    401,
+    "ops_key_required",
+    "This endpoint needs the operations key in the header x-ops-key.",
+    title="Operations key required",
+)
 
 
 @pytest.mark.rule("I81", "E1")
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("given", [None, "", "wrong", KEY[:-1], f"{KEY}x", KEY.upper(), "\xfc" * 20])
-def test_without_the_configured_key_nothing_is_told(keyed_base: str, path: str, given: str | None) -> None:
+def test_without_the_configured_key_every_request_is_refused(keyed_base: str, path: str, given: str | None) -> None:
     reply = get(keyed_base, path) if given is None else get(keyed_base, path, x_ops_key=given)
-    assert reply.told == (401, "application/problem+json", REFUSED)
+    assert reply.summary == (401, "application/problem+json", REFUSED)
     assert reply.headers["www-authenticate"] == 'ApiKey realm="shop-directory-operations", header="x-ops-key"'
 
 
 @pytest.mark.rule("I81")
 @pytest.mark.parametrize("path", PATHS)
-def test_with_the_key_it_is_told_and_not_counted(keyed_base: str, path: str) -> None:
+def test_with_the_key_it_is_answered_and_not_counted(keyed_base: str, path: str) -> None:
     reply = get(keyed_base, path, x_ops_key=KEY)
     assert (reply.status, "ratelimit" in reply.headers, reply.headers["cache-control"]) == (200, False, "no-store")
 
@@ -62,7 +62,7 @@ def test_refused_keys_slow_down_the_address_but_stay_401(index: Path) -> None:
 
 
 @pytest.mark.rule("I81")
-def test_a_key_that_is_too_short_stops_the_start_without_being_told() -> None:
+def test_a_key_that_is_too_short_stops_the_start_without_being_shown() -> None:
     with pytest.raises(SettingsError, match="--ops-key") as raised:
         load_settings(ops_key="short-secret")
     assert "short-secret" not in str(raised.value)

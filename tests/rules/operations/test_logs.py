@@ -1,16 +1,13 @@
-"""The log: one structured line a call on every door, and nothing in it of what was asked, by whom or from where."""
+"""The log: one structured line a call on every transport, without what was asked, by whom or from where."""
 
-import asyncio
 import io
 import json
 import logging
 import secrets
-import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,13 +15,17 @@ from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.observability.logs import LogFormat, configure_logging
 from service.runtime.request_context import bind_request, new_request_context
-from service.search.protocol import Snapshot
+from service.search.failures import BackendUnavailable
+from service.search.protocol import Generations
 from service.settings.service import Settings
 from tests.rules.operations.worlds import serving, settings_of
+from tests.rules.transports.test_probes_and_headers import FailingBackend
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
+from tests.support.rpc import Era, call
 from tests.support.served import ask, get, post, served
+from tests.support.wire import connect
 from tests.support.worlds import SHOPS
 
 CANARY: Final = "canaryhunter"
@@ -66,24 +67,13 @@ def calls_of(written: io.StringIO) -> list[dict[str, Any]]:
     return [line for line in lines_of(written) if line["event"] == "call"]
 
 
-def _rpc(name: str, **arguments: object) -> dict[str, Any]:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    params = {"name": name, "arguments": arguments, "_meta": meta}
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-
-
 def _mcp(base: str, name: str, token: str | None = None, **arguments: object) -> None:
-    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": name}
-    if token is not None:
-        headers["x_api_token"] = token
-    post(base, "/mcp", _rpc(name, **arguments), **headers)
+    headers = {} if token is None else {"x_api_token": token}
+    call(base, Era.STATELESS, name, json.dumps(arguments).encode(), **headers)
 
 
 @pytest.mark.rule("E5.request_id")
-def test_every_door_ends_a_call_in_one_line_early_refusals_too(index: Path, log: Log) -> None:
+def test_every_transport_ends_a_call_in_one_line_early_refusals_too(index: Path, log: Log) -> None:
     with serving(index) as base:
         written = log("info")
         replies = [
@@ -130,8 +120,7 @@ def test_every_door_ends_a_call_in_one_line_early_refusals_too(index: Path, log:
 def test_what_is_not_http_has_its_line_too(index: Path, log: Log) -> None:
     with serving(index) as base:
         written = log("info")
-        address = urlsplit(base)
-        with socket.create_connection((str(address.hostname), address.port or 0), timeout=10) as connection:
+        with connect(base) as connection:
             connection.sendall(f"{CANARY} /x HTTP/1.1\r\n\r\n".encode())
             answer = connection.recv(65_536).decode()
     (line,) = calls_of(written)
@@ -140,25 +129,9 @@ def test_what_is_not_http_has_its_line_too(index: Path, log: Log) -> None:
     assert CANARY not in written.getvalue()
 
 
-class _Broken:
-    """A search engine with a fault in it."""
-
-    async def snapshot(self) -> Snapshot:
-        raise RuntimeError(CANARY)
-
-    def current(self) -> None:
-        """Nothing is available."""
-
-    async def refresh(self) -> Snapshot:
-        raise RuntimeError(CANARY)
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-
 @pytest.mark.rule("E5")
 def test_an_exception_is_a_field_of_kinds_and_frames_and_its_words_only_on_demand(log: Log) -> None:
-    with served(create_app(Settings(), search=_Broken())) as base:  # type: ignore[arg-type]  # what it lacks nobody asks
+    with served(create_app(Settings(), search=FailingBackend(RuntimeError(CANARY)))) as base:
         found = []
         for given in ({}, {"exception_text": True}):
             written = log("info", **given)
@@ -167,10 +140,10 @@ def test_an_exception_is_a_field_of_kinds_and_frames_and_its_words_only_on_deman
     for (reply, written), with_text in zip(found, (False, True), strict=True):
         (line,) = [line for line in lines_of(written) if line["level"] == "error"]
         assert line["request_id"] == reply.headers["x-request-id"]
-        (told,) = line["exception"]
-        assert told["type"] == "builtins.RuntimeError"
-        assert any(frame.startswith("tests.rules.operations.test_logs:") for frame in told["frames"])
-        assert told.get("text") == (CANARY if with_text else None)
+        (logged,) = line["exception"]
+        assert logged["type"] == "builtins.RuntimeError"
+        assert any(frame.startswith(f"{FailingBackend.__module__}:") for frame in logged["frames"])
+        assert logged.get("text") == (CANARY if with_text else None)
         assert (CANARY in written.getvalue()) == with_text
 
 
@@ -235,7 +208,7 @@ def test_at_debug_the_clients_of_engines_write_no_byte_of_it_either(
         written = log("debug")
         with serving(tmp_path / "x" / "index", **given, opensearch_urls=(opensearch_url,)) as base:
             _ask_about(base, CANARY, token)
-        # And where nobody answers.
+        # And where no server answers.
         away = {**given, "opensearch_urls": ("http://127.0.0.1:9",), "request_timeout": 1.0}
         with served(create_app(settings_of(tmp_path / "y" / "index", **away))) as base:
             _ask_about(base, CANARY, token)
@@ -249,7 +222,7 @@ def test_at_debug_the_clients_of_engines_write_no_byte_of_it_either(
 
 
 @pytest.mark.rule("E5")
-def test_a_library_is_told_of_by_place_and_not_by_words_unless_asked_for(log: Log) -> None:
+def test_a_library_is_logged_by_location_and_not_by_words_unless_asked_for(log: Log) -> None:
     shown = []
     for given in ({}, {"exception_text": True}):
         written = log("debug", **given)
@@ -259,21 +232,21 @@ def test_a_library_is_told_of_by_place_and_not_by_words_unless_asked_for(log: Lo
         logging.getLogger("py.warnings").warning("%s", CANARY)
         logging.getLogger("uvicorn.error").info("Started")
         shown.append(lines_of(written))
-    plain, told = shown
+    plain, with_text = shown
     assert [(line["logger"], line["event"]) for line in plain] == [
         ("mcp.server", "a library's message; its text is not logged"),
         ("py.warnings", "a library's message; its text is not logged"),
         ("uvicorn.error", "Started"),
     ]
     assert plain[0]["where"].startswith("test_logs:")
-    assert told[0]["event"] == f"Failed: {CANARY}"
+    assert with_text[0]["event"] == f"Failed: {CANARY}"
 
 
 def test_a_line_written_for_a_request_names_it_and_is_one_line_whatever_it_holds(log: Log) -> None:
     written = log("debug")
     with bind_request(new_request_context("the-request")):
         logging.getLogger("service.test").warning("two\nlines and \x1b[31m red")
-    logging.getLogger("service.test").warning("nobody's")
+    logging.getLogger("service.test").warning("of no request")
     first, second = lines_of(written)
     assert (first["request_id"], first["event"]) == ("the-request", "two\nlines and \x1b[31m red")
     assert "request_id" not in second
@@ -316,19 +289,17 @@ def test_the_format_goes_by_the_setting_and_by_who_reads(
     assert (text.count("\n") == 1) == is_json
 
 
-class _Waiting(_Broken):
-    """A search engine that never answers, and lets others work meanwhile."""
+class _Waiting(FailingBackend):
+    """A search engine that never answers, and has no generations for the metrics."""
 
-    async def snapshot(self) -> Snapshot:
-        await asyncio.sleep(60)
-        raise AssertionError("nobody waits that long")
+    async def generations(self) -> Generations:
+        raise BackendUnavailable(CANARY)
 
 
-def test_a_caller_who_leaves_is_told_of_as_that(log: Log) -> None:
-    with served(create_app(Settings(request_timeout=20.0), search=_Waiting())) as base:  # type: ignore[arg-type]
+def test_a_caller_who_leaves_is_logged_as_that(log: Log) -> None:
+    with served(create_app(Settings(request_timeout=20.0), search=_Waiting(None))) as base:
         written = log("info")
-        address = urlsplit(base)
-        with socket.create_connection((str(address.hostname), address.port or 0)) as connection:
+        with connect(base) as connection:
             connection.sendall(b"GET /suggest?q=a HTTP/1.1\r\nhost: localhost\r\n\r\n")
             time.sleep(0.3)
         deadline = time.monotonic() + 5

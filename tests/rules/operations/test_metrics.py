@@ -21,6 +21,7 @@ from service.operations.state import ServiceState
 from service.search.protocol import Generations
 from tests.rules.operations.expositions import families_of, names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import BUILT_AT, COMMIT, serving
+from tests.support.rpc import Era, call
 from tests.support.served import ask, get, post
 from tests.support.worlds import reference_world
 
@@ -30,11 +31,11 @@ REQUESTS: Final = "shopdir_request_duration_seconds"
 COUNTING: Final = """
 import sys
 from service.observability.prometheus import PrometheusMetrics
-measures = PrometheusMetrics(["find_shop"])
+metrics = PrometheusMetrics(["find_shop"])
 for _ in range(int(sys.argv[1])):
-    measures.answered("find_shop", "ok", 0.002)
-    measures.cache("stamp", hit=True)
-measures.in_flight(int(sys.argv[1]))
+    metrics.answered("find_shop", "ok", 0.002)
+    metrics.cache("stamp", hit=True)
+metrics.in_flight(int(sys.argv[1]))
 print("counted", flush=True)
 sys.stdin.read()
 """
@@ -69,11 +70,12 @@ def test_every_call_is_counted_by_route_and_outcome(index: Path) -> None:
         ask(url, "PUT", "/tool/find_shop")
         get(url, "/health")
         ask(url, "POST", "/mcp", b"{}", {"host": "elsewhere.example"})
+        call(url, Era.STATELESS, "get_shop", b'{"shop_domain":"nobody.example"}')
         counts = _counts(url)
     assert counts == {
         ("ok", "find_shop"): 2.0,
         ("method_not_allowed", "find_shop"): 1.0,
-        ("shop_not_found", "get_shop"): 1.0,
+        ("shop_not_found", "get_shop"): 2.0,
         ("token_required", "get_trust"): 1.0,
         ("not_found", "none"): 1.0,
         ("ok", "suggest"): 1.0,
@@ -83,32 +85,11 @@ def test_every_call_is_counted_by_route_and_outcome(index: Path) -> None:
     }
 
 
-def test_a_tool_that_is_called_over_mcp_is_counted_as_that_tool(base: str) -> None:
-    before = _counts(base)
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": "get_shop",
-            "arguments": {"shop_domain": "nobody.example"},
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-            },
-        },
-    }
-    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "get_shop"}
-    assert post(base, "/mcp", message, **headers).status == 200
-    after = _counts(base)
-    gained = {labels: count - before.get(labels, 0) for labels, count in after.items()}
-    assert gained[("shop_not_found", "get_shop")] == 1.0
-
-
 def test_hostile_callers_cannot_make_series(base: str) -> None:
     post(base, "/tool/find_shop", {"query": "x"})
     get(base, "/nothing")
     get(base, "/suggest?limit=0")
+    get(base, "/metrics")
     before = set(samples_of(get(base, "/metrics")))
     for number in range(170):
         get(base, f"/tool/{secrets.token_hex(8)}")
@@ -135,7 +116,7 @@ def test_words_that_the_code_does_not_know_are_one_word() -> None:
     assert words == {"other"}
 
 
-def test_every_metric_is_documented_and_every_documented_metric_is_told(tmp_path: Path, index: Path) -> None:
+def test_every_metric_is_documented_and_every_documented_metric_is_exposed(tmp_path: Path, index: Path) -> None:
     documented = _ROW.findall(DOCS.read_text(encoding="utf-8"))
     metrics = PrometheusMetrics([])
     metrics.engine_call("search", "ok", 0.1)
@@ -145,19 +126,19 @@ def test_every_metric_is_documented_and_every_documented_metric_is_told(tmp_path
     metrics.typeahead_fetched("ok", 1, 0.1)
     stamp = reference_world(tmp_path).stamp
     follower = FollowerStatus("sql", "7", 3, BUILT_AT, BUILT_AT)
-    situation = HealthSnapshot(Generations(stamp, None, Operations((), follower)), Unavailable("timed_out"))
+    snapshot = HealthSnapshot(Generations(stamp, None, Operations((), follower)), Unavailable("timed_out"))
     service = ServiceState(
         name="x", version="1", commit=COMMIT, built_at=BUILT_AT, started_at=BUILT_AT, pid=os.getpid()
     )
-    told = {
+    exposed = {
         family.name if family.type == "histogram" else sample.name
-        for family in [*metrics.families(), *scrape_gauge_families(service, situation)]
+        for family in [*metrics.families(), *scrape_gauge_families(service, snapshot)]
         for sample in family.samples
     }
     with serving(index) as url:
         get(url, "/suggest?q=a")
-        told |= names_of(get(url, "/metrics")) | names_of(get(url, "/metrics/resources"))
-    assert sorted(documented) == sorted(told)
+        exposed |= names_of(get(url, "/metrics")) | names_of(get(url, "/metrics/resources"))
+    assert sorted(documented) == sorted(exposed)
 
 
 def test_the_exposition_keeps_the_rules_of_openmetrics(base: str) -> None:
@@ -195,7 +176,7 @@ def test_what_stands_is_read_at_the_scrape(base: str) -> None:
 
 
 def families_label(base: str, label: str) -> str:
-    """The label of the one series that tells of the generation."""
+    """The label of the one series about the generation."""
     (sample,) = families_of(get(base, "/metrics"))["shopdir_generation_info"].samples
     return sample.labels[label]
 
@@ -229,12 +210,12 @@ def test_several_workers_count_together_and_a_dead_one_works_on_nothing(tmp_path
     workers[0].communicate()
     one = asked()
     workers[1].communicate()
-    for told, in_flight in ((both, 8.0), (one, 5.0)):
-        assert f'{REQUESTS}_count{{outcome="ok",route="find_shop"}} 8.0' in told
-        assert f'{REQUESTS}_bucket{{le="0.003",outcome="ok",route="find_shop"}} 8.0' in told
-        assert f'{REQUESTS}_bucket{{le="0.001",outcome="ok",route="find_shop"}} 0.0' in told
-        assert 'shopdir_cache_lookups_total{cache="stamp",result="hit"} 8.0' in told
-        assert f"shopdir_requests_in_flight {in_flight}" in told
+    for exposed, in_flight in ((both, 8.0), (one, 5.0)):
+        assert f'{REQUESTS}_count{{outcome="ok",route="find_shop"}} 8.0' in exposed
+        assert f'{REQUESTS}_bucket{{le="0.003",outcome="ok",route="find_shop"}} 8.0' in exposed
+        assert f'{REQUESTS}_bucket{{le="0.001",outcome="ok",route="find_shop"}} 0.0' in exposed
+        assert 'shopdir_cache_lookups_total{cache="stamp",result="hit"} 8.0' in exposed
+        assert f"shopdir_requests_in_flight {in_flight}" in exposed
 
 
 class _Raising:
@@ -247,7 +228,7 @@ class _Raising:
         return fail
 
 
-def test_measures_that_fail_break_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+def test_metrics_that_fail_break_no_answer(caplog: pytest.LogCaptureFixture) -> None:
     metrics = safe_metrics(_Raising())  # type: ignore[arg-type]  # it has every method, by no name
     metrics.answered("find_shop", "ok", 0.1)
     metrics.engine_call("search", "ok", 0.1)

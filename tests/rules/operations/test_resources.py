@@ -28,7 +28,7 @@ def _bare(provider: str, account: str, **stated: Any) -> ResourceAccount:  # noq
 
 
 @pytest.mark.rule("I77", "I7")
-def test_the_accounts_are_told_as_the_catalogue_states_them(open_base: str) -> None:
+def test_the_accounts_are_exposed_as_the_catalogue_states_them(open_base: str) -> None:
     assert samples_of(get(open_base, "/metrics/resources")) == {
         ("shopdir_resource_accounts_known", ()): 1.0,
         ("shopdir_resource_accounts", ()): 3.0,
@@ -56,7 +56,7 @@ def test_when_the_data_cannot_be_read_the_scrape_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("I77", "I7")
-def test_a_catalogue_without_accounts_and_a_generation_that_tells_of_none_are_two_things(tmp_path: Path) -> None:
+def test_a_catalogue_without_accounts_and_a_generation_that_knows_of_none_are_two_things(tmp_path: Path) -> None:
     with serving(world(tmp_path, ())) as base:
         none = samples_of(get(base, "/metrics/resources"))
     assert none == {
@@ -86,7 +86,7 @@ def test_hostile_words_of_the_catalogue_stay_within_their_labels() -> None:
 
 
 @pytest.mark.rule("I77")
-def test_more_accounts_than_are_shown_are_told_of() -> None:
+def test_more_accounts_than_are_shown_are_counted() -> None:
     accounts = tuple(_bare("p", f"{number:05}", used=number) for number in range(MAX_ACCOUNTS + 7))
     samples = samples_of(_exposition(Operations(accounts, None)))
     used = [labels for name, labels in samples if name == "shopdir_resource_used"]

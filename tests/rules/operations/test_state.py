@@ -25,41 +25,13 @@ from tests.support.worlds import SHOPS
 
 SCHEMA_FILE: Final = Path(__file__).parents[3] / "docs" / "ops-state.schema.json"
 VALIDATOR: Final = Draft202012Validator(ops_state_schema(), format_checker=FormatChecker())
-TOLD_ACCOUNTS: Final = [
+_UNSTATED: Final = dict.fromkeys(("unit", "used", "limit", "remaining", "resets_at", "status", "observed_at"))
+SHOWN_ACCOUNTS: Final = [
     {**ACCOUNTS[0], "limit": 1000.0, "remaining": 299.9},
-    {
-        "provider": "crawler",
-        "account": "over",
-        "unit": "requests",
-        "used": 12.0,
-        "limit": 10.0,
-        "remaining": -2.0,
-        "resets_at": None,
-        "status": None,
-        "observed_at": None,
-    },
-    {
-        "provider": "mail",
-        "account": "bare",
-        "unit": None,
-        "used": None,
-        "limit": None,
-        "remaining": None,
-        "resets_at": None,
-        "status": None,
-        "observed_at": None,
-    },
+    {**_UNSTATED, **ACCOUNTS[1], "remaining": -2.0},
+    {**_UNSTATED, **ACCOUNTS[2]},
 ]
-NO_FOLLOWER: Final = {
-    "available": False,
-    "reason": "not_reported",
-    "source": None,
-    "position": None,
-    "waiting": None,
-    "caught_up_at": None,
-    "lag_seconds": None,
-    "reported_at": None,
-}
+OF_A_FOLLOWER: Final = ("source", "position", "waiting", "caught_up_at", "lag_seconds", "reported_at")
 
 
 def state_of(base: str) -> dict[str, Any]:
@@ -71,9 +43,9 @@ def state_of(base: str) -> dict[str, Any]:
     return state
 
 
-def _queue(**told: object) -> dict[str, Any]:
+def _queue(**given: object) -> dict[str, Any]:
     known = dict.fromkeys(("depth", "lag", "pending", "dead_letters", "consumers"))
-    return {"available": True, "reason": None, "group": "workers", **known, **told}
+    return {"available": True, "reason": None, "group": "workers", **known, **given}
 
 
 def _away(reason: str, *names: str) -> dict[str, Any]:
@@ -81,7 +53,7 @@ def _away(reason: str, *names: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("I76")
-def test_the_state_tells_of_everything_that_there_is(tmp_path: Path) -> None:
+def test_the_state_has_everything_that_there_is(tmp_path: Path) -> None:
     index = world(tmp_path)
     with serving(index) as base:
         state = state_of(base)
@@ -107,9 +79,9 @@ def test_the_state_tells_of_everything_that_there_is(tmp_path: Path) -> None:
     }
     assert state["consumers"] == {
         "rechecks": _queue(depth=0, lag=0, pending=0, dead_letters=0, consumers=[]),
-        "follower": NO_FOLLOWER,
+        "follower": _away("not_reported", *OF_A_FOLLOWER),
     }
-    assert state["resource_accounts"] == {"available": True, "reason": None, "accounts": TOLD_ACCOUNTS}
+    assert state["resource_accounts"] == {"available": True, "reason": None, "accounts": SHOWN_ACCOUNTS}
     service = state["service"]
     assert service.pop("started_at") <= state["asked_at"]
     assert service == {
@@ -127,22 +99,11 @@ def test_flags_are_settings_that_change_behaviour_and_no_text_of_the_operator(in
     url = f"redis://user:{secret}@cache.internal:6379/0"
     with serving(index, ops_key=None, redis_url=url, api_token=secret, country_header=secret) as base:
         flags = state_of(base)["flags"]
-    assert (flags["engine"], flags["limiter"], flags["reports"], flags["token_store"]) == (
-        "embedded",
-        "memory",
-        "embedded",
-        "sqlite",
-    )
+    parts = [flags[name] for name in ("engine", "limiter", "reports", "token_store")]
+    assert parts == ["embedded", "memory", "embedded", "sqlite"]
     assert (flags["request_timeout"], flags["category_cap"], flags["most_coupons_rest"]) == (10.0, 50, None)
-    assert (
-        flags["quota_anonymous"].keys()
-        == flags["quota_classes"]["default"].keys()
-        == {
-            "reads",
-            "suggest",
-            "reports",
-        }
-    )
+    quotas = (flags["quota_anonymous"], flags["quota_classes"]["default"])
+    assert [set(quota) for quota in quotas] == [{"reads", "suggest", "reports"}] * 2
     assert {"redis_url", "ops_key", "api_token", "data_dir", "host", "country_header"} & flags.keys() == set()
     assert secret not in json.dumps(flags)
 
@@ -180,16 +141,15 @@ def test_reports_and_workers_show_as_consumers(tmp_path: Path) -> None:
 def test_before_the_first_build_everything_of_the_engine_is_not_published(tmp_path: Path) -> None:
     with serving(tmp_path / "index") as base:
         state = state_of(base)
-    names = ("source", "position", "waiting", "caught_up_at", "lag_seconds", "reported_at")
     assert state["shops"] == _away("nothing_published", "live", "previous")
     assert state["catalogue"] == _away("nothing_published", "sizes")
-    assert state["consumers"]["follower"] == _away("nothing_published", *names)
+    assert state["consumers"]["follower"] == _away("nothing_published", *OF_A_FOLLOWER)
     assert state["resource_accounts"] == _away("nothing_published", "accounts")
     assert state["consumers"]["rechecks"]["available"]
 
 
 @pytest.mark.rule("I76", "I7")
-def test_with_redis_killed_the_consumers_say_so_and_the_rest_is_told(
+def test_with_redis_killed_the_consumers_say_so_and_the_rest_is_reported(
     index: Path, redis_program: str, tmp_path: Path
 ) -> None:
     with (
@@ -223,7 +183,7 @@ def test_with_opensearch_it_is_the_same_document_and_with_it_stopped_the_rest_of
         node.stop()
         gone = state_of(base)
     assert (there["shops"]["live"]["shops"], there["shops"]["previous"]) == (3, None)
-    assert there["resource_accounts"]["accounts"] == TOLD_ACCOUNTS
+    assert there["resource_accounts"]["accounts"] == SHOWN_ACCOUNTS
     assert again["shops"]["previous"]["generation"] == there["shops"]["live"]["generation"]
     assert again["shops"]["live"]["generation"] != there["shops"]["live"]["generation"]
     assert gone["shops"] == _away("engine_unavailable", "live", "previous")

@@ -1,7 +1,7 @@
 """A process that reports without end until it is killed, and writes down each report that was acknowledged.
 
 `python -m tests.rules.reports.appender KIND TARGET FROM,FROM,...`: one lane a number, each lane counts on from its
-own. A line "lane number" is written, whole and at once, after the store has answered for that report, never before. A
+own. A line "lane number" is written in one write after the store has answered for that report, never before. A
 report that was not acknowledged is sent again until it is; every third acknowledged one is sent once more, and must be
 known.
 """
@@ -20,7 +20,7 @@ _AGAIN_AFTER_S: Final = 0.02
 _TIMEOUT_S: Final = 1.0
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -36,9 +36,9 @@ async def _acknowledged(queue: ReportQueue, lane: int, number: int) -> bool:
 async def _report_on(queue: ReportQueue, lane: int, number: int) -> None:
     while True:
         await _acknowledged(queue, lane, number)
-        _tell(f"{lane} {number}")
+        _print_line(f"{lane} {number}")
         if number % 3 == 0 and await _acknowledged(queue, lane, number):
-            _tell(f"doubled {lane} {number}")
+            _print_line(f"doubled {lane} {number}")
         number += 1
 
 

@@ -20,7 +20,7 @@ async def sqlite_store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 @pytest.fixture
 async def redis_store(redis_url: str) -> AsyncIterator[RedisStore]:
-    """A place in the session's Redis."""
+    """Keys of its own in the session's Redis."""
     async with AsyncExitStack() as closing:
         store = RedisStore(redis_url, closing)
         closing.push_async_callback(store.clear)
@@ -29,7 +29,7 @@ async def redis_store(redis_url: str) -> AsyncIterator[RedisStore]:
 
 @pytest.fixture
 async def cluster_store(redis_cluster: tuple[str, ...]) -> AsyncIterator[RedisStore]:
-    """A place in the session's Redis Cluster; the cluster ends with the session, and its keys with it."""
+    """Keys of its own in the session's Redis Cluster; the cluster ends with the session, and its keys with it."""
     async with AsyncExitStack() as closing:
         yield RedisStore("redis://127.0.0.1", closing, cluster_nodes=redis_cluster)
 

@@ -16,8 +16,9 @@ from service.redis.access import RedisAccess
 from service.reports.protocol import Report, ReportKind, ReportQueue
 from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports
+from tests.support.real.redis import RedisServer
 
-MOMENT: Final = datetime(2026, 11, 21, 9, 30, 0, 250_000, tzinfo=UTC)
+REPORTED_AT: Final = datetime(2026, 11, 21, 9, 30, 0, 250_000, tzinfo=UTC)
 
 
 def report(
@@ -27,7 +28,7 @@ def report(
     kind: ReportKind = "code",
     code: str | None = "SAVE10",
     reason: str = "invalid",
-    reported_at: datetime = MOMENT,
+    reported_at: datetime = REPORTED_AT,
 ) -> Report:
     """A report that differs from another one in what the test is about."""
     return Report(source, kind, shop_id, code if kind == "code" else None, reason, reported_at)
@@ -36,6 +37,12 @@ def report(
 async def exported(queue: ReportQueue) -> list[Report]:
     """All reports that the queue's store holds."""
     return [one async for one in queue.export()]
+
+
+async def executed(server: RedisServer, *command: str) -> object:
+    """A Redis's reply to a command."""
+    async with Redis.from_url(server.url, decode_responses=True) as client:
+        return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # the client leaves it out
 
 
 class Store(Protocol):
@@ -54,7 +61,7 @@ class SqliteStore:
     def __init__(self, folder: Path, closing: AsyncExitStack) -> None:
         self.path = folder / "reports" / "reports.sqlite"
         self._closing = closing
-        self._now = MOMENT.timestamp()
+        self._now = REPORTED_AT.timestamp()
 
     def open(self, **options: Any) -> SqliteReports:  # noqa: ANN401 - as above
         queue = SqliteReports(self.path, clock=lambda: self._now, **{"timeout": 10.0, **options})

@@ -93,9 +93,9 @@ def test_list_shows_the_counts_the_workers_the_entries_and_the_dead_letters(path
 
 
 def test_list_as_json_is_one_object(path: Path) -> None:
-    told = json.loads(_run(path, "list", "--count", "1", "--json").stdout)
+    printed = json.loads(_run(path, "list", "--count", "1", "--json").stdout)
     entry = {"id": "1", "deliveries": 0, "claimed_by": None, "idle_seconds": None, "report": REPORT}
-    assert told == {
+    assert printed == {
         "depth": 2,
         "lag": 2,
         "pending": 0,
@@ -117,15 +117,15 @@ def test_claim_gives_each_entry_to_one_worker(path: Path) -> None:
     assert _outcome(_run(path, "claim", "--worker", "desk-3")) == (0, [], "")
 
 
-def test_claim_takes_over_what_is_idle_and_tells_it_as_json(path: Path) -> None:
+def test_claim_takes_over_what_is_idle_and_prints_it_as_json(path: Path) -> None:
     _run(path, "claim", "--worker", "desk-1", "--count", "1")
     taken = _run(path, "claim", "--worker", "desk-2", "--idle", "0", "--count", "5", "--json").stdout.splitlines()
-    told: list[dict[str, Any]] = [json.loads(line) for line in taken]
-    assert [(one["id"], one["deliveries"], one["claimed_by"]) for one in told] == [
+    printed: list[dict[str, Any]] = [json.loads(line) for line in taken]
+    assert [(one["id"], one["deliveries"], one["claimed_by"]) for one in printed] == [
         ("2", 1, "desk-2"),
         ("1", 2, "desk-2"),
     ]
-    assert told[1]["report"] == REPORT
+    assert printed[1]["report"] == REPORT
 
 
 def test_ack_prints_what_is_done_and_says_by_its_code_what_is_not(path: Path) -> None:
@@ -133,8 +133,8 @@ def test_ack_prints_what_is_done_and_says_by_its_code_what_is_not(path: Path) ->
     assert _outcome(_run(path, "ack", "--worker", "desk-2", "1")) == (1, [], "Not held by desk-2: 1.\n")
     assert _outcome(_run(path, "ack", "--worker", "desk-1", "1")) == (0, ["1"], "")
     refused = _run(path, "ack", "--worker", "desk-1", "1", "2", "--json")
-    told = '{"error": {"code": "bad_input", "message": "Not held by desk-1: 1, 2."}}\n'
-    assert _outcome(refused) == (1, ['{"acknowledged": [], "not_held": ["1", "2"]}'], told)
+    printed = '{"error": {"code": "bad_input", "message": "Not held by desk-1: 1, 2."}}\n'
+    assert _outcome(refused) == (1, ['{"acknowledged": [], "not_held": ["1", "2"]}'], printed)
 
 
 @pytest.mark.rule("I36")
@@ -179,8 +179,8 @@ def test_a_store_that_is_away_is_exit_code_3_without_address_or_password(tmp_pat
     (port,) = free_ports(1)
     url = f"redis://:zqcanaryzq@127.0.0.1:{port}/0"
     away = _run(tmp_path, *command, SHOP_DIRECTORY_REPORTS="redis", SHOP_DIRECTORY_REDIS_URL=url)
-    told = "The reports are not available: Redis did not confirm: ConnectionError.\n"
-    assert _outcome(away) == (3, [], told)
+    printed = "The reports are not available: Redis did not confirm: ConnectionError.\n"
+    assert _outcome(away) == (3, [], printed)
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,11 @@ def test_wrong_usage_is_exit_code_2(path: Path, command: tuple[str, ...]) -> Non
 def test_a_wrong_setting_is_exit_code_2_and_named_without_its_value(path: Path) -> None:
     url = "http://zqcanaryzq"
     wrong = _run(path, "list", SHOP_DIRECTORY_REPORTS="redis", SHOP_DIRECTORY_REDIS_URL=url)
-    told = (
+    printed = (
         "SHOP_DIRECTORY_REDIS_URL is wrong: "
         "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
     )
-    assert _outcome(wrong) == (2, [], told)
+    assert _outcome(wrong) == (2, [], printed)
 
 
 @pytest.mark.parametrize("command", ["list", "claim", "ack", "export"])

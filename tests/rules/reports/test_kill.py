@@ -29,20 +29,20 @@ STREAM_BOUND_S: Final = 30.0
 
 
 class Appender:
-    """A child process that reports, started and killed as often as wanted, and the list of what it was told."""
+    """A child process that reports, started and killed as often as wanted, and the list of what was acknowledged."""
 
-    def __init__(self, kind: str, target: str, told: Path) -> None:
+    def __init__(self, kind: str, target: str, acknowledgements: Path) -> None:
         self._kind = kind
         self._target = target
-        self._told = told
+        self._told = acknowledgements
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Go on with the first report of each lane that was not acknowledged: its outcome is unknown."""
         starts = ",".join(str(1 + max(self.acknowledged(lane), default=-1)) for lane in range(LANES))
         command = [sys.executable, "-m", "tests.rules.reports.appender", self._kind, self._target, starts]
-        with self._told.open("ab") as told:
-            self._child = subprocess.Popen(command, cwd=REPOSITORY, stdout=told)
+        with self._told.open("ab") as acknowledgements:
+            self._child = subprocess.Popen(command, cwd=REPOSITORY, stdout=acknowledgements)
 
     def kill(self) -> None:
         if self._child is not None:
@@ -66,21 +66,21 @@ class Appender:
 
 
 async def _judged(appender: Appender, settings: QueueSettings) -> tuple[int, int, int, int]:
-    """How many acknowledged reports are lost, how many are doubled, how many nobody sent, how many lack a re-check."""
+    """How many acknowledged reports are lost, are doubled, were never sent, and lack a re-check."""
     queue = open_queue(settings)
-    kept = Counter((one.source, one.shop_id) for one in await exported(queue))
+    stored = Counter((one.source, one.shop_id) for one in await exported(queue))
     queued = Counter((one.report.source, one.report.shop_id) for one in (await queue.waiting(1_000_000)).rechecks)
     await queue.close()
-    told = {lane: appender.acknowledged(lane) for lane in range(LANES)}
-    acknowledged = {(f"lane-{lane}", f"s{number}") for lane, numbers in told.items() for number in numbers}
-    # Of each lane one report may be kept whose answer the kill cut off.
-    in_flight = {(f"lane-{lane}", f"s{max(numbers, default=-1) + 1}") for lane, numbers in told.items()}
+    acknowledgements = {lane: appender.acknowledged(lane) for lane in range(LANES)}
+    acknowledged = {(f"lane-{lane}", f"s{number}") for lane, numbers in acknowledgements.items() for number in numbers}
+    # Of each lane one report may be stored whose answer the kill cut off.
+    in_flight = {(f"lane-{lane}", f"s{max(numbers, default=-1) + 1}") for lane, numbers in acknowledgements.items()}
     said_to_be_new = sum(line.startswith("doubled") for line in appender.lines())
     return (
-        len(acknowledged - set(kept)),
-        sum(kept.values()) - len(kept) + said_to_be_new,
-        len(set(kept) - acknowledged - in_flight),
-        len(kept - queued) + len(queued - kept),
+        len(acknowledged - set(stored)),
+        sum(stored.values()) - len(stored) + said_to_be_new,
+        len(set(stored) - acknowledged - in_flight),
+        len(stored - queued) + len(queued - stored),
     )
 
 

@@ -103,16 +103,16 @@ async def test_a_recheck_delivered_too_often_becomes_a_dead_letter_that_is_liste
     assert await queue.acknowledge("w2", [first.id]) == ()
 
 
-async def test_waiting_tells_what_is_new_what_is_held_and_by_whom(store: Store) -> None:
+async def test_waiting_shows_what_is_new_what_is_held_and_by_whom(store: Store) -> None:
     queue = store.open()
     assert await queue.waiting(10) == EMPTY
     for number in range(4):
         await queue.append(report(f"s{number}"))
     (first,) = await queue.claim("w2", 1, 60)
     (second,) = await queue.claim("w1", 1, 60)
-    told = await queue.waiting(3)
-    third = told.rechecks[2]
-    assert timeless(told) == Waiting(
+    waiting = await queue.waiting(3)
+    third = waiting.rechecks[2]
+    assert timeless(waiting) == Waiting(
         depth=4,
         lag=2,
         pending=2,
@@ -123,11 +123,11 @@ async def test_waiting_tells_what_is_new_what_is_held_and_by_whom(store: Store) 
     )
 
 
-async def test_waiting_tells_for_how_long_an_entry_has_been_held(store: Store) -> None:
+async def test_waiting_shows_for_how_long_an_entry_has_been_held(store: Store) -> None:
     queue = store.open()
     await queue.append(report())
     await queue.claim("w1", 1, 60)
     await store.elapse(0.3)
-    told = await queue.waiting(1)
-    idle = [told.workers[0].idle_seconds, told.rechecks[0].idle_seconds or 0.0]
+    waiting = await queue.waiting(1)
+    idle = [waiting.workers[0].idle_seconds, waiting.rechecks[0].idle_seconds or 0.0]
     assert [0.25 < seconds < 10 for seconds in idle] == [True, True]

@@ -1,4 +1,4 @@
-"""What Redis alone can show: whole or nothing, scripts loaded anew, keys that end, one slot of a cluster, a warning."""
+"""What only Redis can show: all or nothing, scripts loaded again, keys that end, one slot of a cluster, a warning."""
 
 import asyncio
 import logging
@@ -11,16 +11,11 @@ from service.redis.access import RedisAccess
 from service.reports.protocol import ReportsUnavailable
 from service.reports.redis import RedisReports
 from tests.rules.reports.conftest import syncing_redis
-from tests.rules.reports.stores import RedisStore, exported, report
+from tests.rules.reports.stores import RedisStore, executed, exported, report
 from tests.support.real.process import free_ports
 from tests.support.real.redis import RedisServer
 
 pytestmark = pytest.mark.redis
-
-
-async def _told(server: RedisServer, *command: str) -> object:
-    async with Redis.from_url(server.url, decode_responses=True) as client:
-        return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # the client leaves it out
 
 
 @pytest.mark.rule("Q5")
@@ -61,9 +56,9 @@ async def test_the_marks_end_with_their_window_and_nothing_else_does(redis_store
 async def test_on_a_cluster_every_step_stays_in_one_slot(tmp_path: Path) -> None:
     (bus,) = free_ports(1)
     with syncing_redis(tmp_path / "cluster", "--cluster-enabled yes", f"--cluster-port {bus}") as server:
-        await _told(server, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        await executed(server, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         for _ in range(100):
-            if "cluster_state:ok" in str(await _told(server, "CLUSTER", "INFO")):
+            if "cluster_state:ok" in str(await executed(server, "CLUSTER", "INFO")):
                 break
             await asyncio.sleep(0.05)
         queue = RedisReports(RedisAccess(server.url), max_deliveries=1)
@@ -72,8 +67,8 @@ async def test_on_a_cluster_every_step_stays_in_one_slot(tmp_path: Path) -> None
         assert await queue.acknowledge("w1", [first.id]) == (first.id,)
         await asyncio.sleep(0.05)
         assert await queue.claim("w2", 2, 0.01) == ()
-        told = await queue.waiting(5)
-        assert (told.depth, [one.id for one in told.dead_letters]) == (0, [second.id])
+        waiting = await queue.waiting(5)
+        assert (waiting.depth, [one.id for one in waiting.dead_letters]) == (0, [second.id])
         await queue.close()
 
 
@@ -81,7 +76,7 @@ async def test_on_a_cluster_every_step_stays_in_one_slot(tmp_path: Path) -> None
 async def test_a_redis_that_answers_before_it_syncs_is_warned_of_once(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture, syncs: str, warnings: int
 ) -> None:
-    await _told(own_redis, "CONFIG", "SET", "appendfsync", syncs)
+    await executed(own_redis, "CONFIG", "SET", "appendfsync", syncs)
     queue = RedisReports(RedisAccess(own_redis.url))
     with caplog.at_level(logging.WARNING, logger="service.reports"):
         assert [await queue.append(report(shop)) for shop in ("s1", "s2")] == [True, True]

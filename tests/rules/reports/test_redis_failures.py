@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import pytest
-from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as ConnectionLostError
 
 from service.redis.access import RedisAccess
 from service.reports.protocol import ReportsUnavailable
 from service.reports.redis import RedisReports
-from tests.rules.reports.stores import exported, report
+from tests.rules.reports.stores import executed, exported, report
 from tests.support.real.redis import RedisServer
 
 pytestmark = pytest.mark.redis
@@ -38,11 +37,6 @@ async def queue(own_redis: RedisServer) -> AsyncIterator[RedisReports]:
     await opened.append(report("s0"))
     yield opened
     await opened.close()
-
-
-async def _told(server: RedisServer, *command: str) -> object:
-    async with Redis.from_url(server.url, decode_responses=True) as client:
-        return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # the client leaves it out
 
 
 async def _refused_in_time(ask: Awaitable[object]) -> None:
@@ -104,13 +98,15 @@ async def test_a_waiting_connection_that_the_server_closed_costs_no_answer(
     own_redis: RedisServer, queue: RedisReports, times: int
 ) -> None:
     for number in range(times):
-        await _told(own_redis, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        await executed(own_redis, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         assert await queue.append(report(f"t{number}")) is True
     assert len(await exported(queue)) == 1 + times
 
 
 @pytest.mark.rule("Q5")
-async def test_an_append_whose_answer_was_lost_is_sent_again_and_told_what_the_first_was(queue: RedisReports) -> None:
+async def test_an_append_whose_answer_was_lost_is_sent_again_and_gets_the_first_answer(
+    queue: RedisReports,
+) -> None:
     class LosingItsAnswer:
         """Runs the real script, then breaks as a connection does, the first time."""
 
@@ -142,10 +138,10 @@ async def test_an_append_whose_answer_was_lost_is_sent_again_and_told_what_the_f
     ],
     ids=["out of memory", "read-only replica", "too few replicas", "password wanted", "writes paused"],
 )
-async def test_a_redis_that_takes_no_writes_is_unavailable_and_keeps_nothing(
+async def test_a_redis_that_takes_no_writes_is_unavailable_and_stores_nothing(
     own_redis: RedisServer, queue: RedisReports, command: tuple[str, ...]
 ) -> None:
-    await _told(own_redis, *command)
+    await executed(own_redis, *command)
     fresh = RedisReports(RedisAccess(own_redis.url), timeout=DEADLINE_S)
     await _refused_in_time(fresh.append(report("s1")))
     await fresh.close()
@@ -157,21 +153,15 @@ async def test_a_redis_that_takes_no_writes_is_unavailable_and_keeps_nothing(
 
 @pytest.mark.rule("Q5")
 async def test_a_redis_whose_disk_fails_is_unavailable(own_redis: RedisServer, queue: RedisReports) -> None:
-    await _told(own_redis, "CONFIG", "SET", "save", "3600 1")
+    await executed(own_redis, "CONFIG", "SET", "save", "3600 1")
     # A directory where the snapshot belongs makes it fail, as a full disk would: MISCONF.
     (own_redis.folder / "dump.rdb").mkdir()
-    await _told(own_redis, "BGSAVE")
+    await executed(own_redis, "BGSAVE")
     for _ in range(100):
-        if "rdb_last_bgsave_status:err" in str(await _stated(own_redis)):
+        if "'rdb_last_bgsave_status': 'err'" in str(await executed(own_redis, "INFO", "persistence")):
             break
         await asyncio.sleep(0.05)
     await _refused_in_time(queue.append(report("s1")))
     assert await exported(queue) == [report("s0")]
     # It would not stop without a snapshot.
     own_redis.kill()
-
-
-async def _stated(server: RedisServer) -> str:
-    async with Redis.from_url(server.url, decode_responses=True) as client:
-        told = await client.info("persistence")
-        return ",".join(f"{name}:{value}" for name, value in told.items())

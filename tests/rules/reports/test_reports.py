@@ -1,4 +1,4 @@
-"""One body on both stores: what is appended once, what is not, and what is kept for good."""
+"""One body on both stores: what is appended once, what is not, and what is stored for good."""
 
 import asyncio
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from service.reports.protocol import Recheck
-from tests.rules.reports.stores import MOMENT, Store, exported, report
+from tests.rules.reports.stores import REPORTED_AT, Store, exported, report
 
 
 @pytest.mark.rule("I36")
@@ -22,9 +22,9 @@ async def test_a_report_is_appended_and_queues_one_recheck(store: Store) -> None
 async def test_a_report_comes_back_as_it_was_given(store: Store) -> None:
     queue = store.open()
     given = [
-        report("Shop_1-x", code="A.b_c+d*%!#&$/@-", reported_at=MOMENT),
-        report("s2", kind="shop", reason="no_longer_exists", reported_at=MOMENT + timedelta(microseconds=1)),
-        report("s3", kind="fact", reason="evidence_broken", reported_at=MOMENT.replace(microsecond=0)),
+        report("Shop_1-x", code="A.b_c+d*%!#&$/@-", reported_at=REPORTED_AT),
+        report("s2", kind="shop", reason="no_longer_exists", reported_at=REPORTED_AT + timedelta(microseconds=1)),
+        report("s3", kind="fact", reason="evidence_broken", reported_at=REPORTED_AT.replace(microsecond=0)),
     ]
     assert [await queue.append(one) for one in given] == [True, True, True]
     assert await exported(queue) == given
@@ -33,7 +33,7 @@ async def test_a_report_comes_back_as_it_was_given(store: Store) -> None:
 @pytest.mark.rule("Q5", "I37")
 async def test_the_same_report_again_appends_and_queues_nothing(store: Store) -> None:
     queue = store.open()
-    later = report(reported_at=MOMENT + timedelta(hours=1))
+    later = report(reported_at=REPORTED_AT + timedelta(hours=1))
     assert [await queue.append(one) for one in (report(), report(), later)] == [True, False, False]
     assert (await exported(queue), await queue.depth()) == ([report()], 1)
 
@@ -87,13 +87,13 @@ async def test_the_mark_outlives_the_recheck(store: Store) -> None:
 
 
 @pytest.mark.rule("Q5", "I37")
-async def test_of_200_appends_at_once_of_50_reports_exactly_50_are_appended(store: Store) -> None:
+async def test_of_200_concurrent_appends_of_50_reports_exactly_50_are_appended(store: Store) -> None:
     queues = [store.open() for _ in range(3)]
     given = [report(f"s{number % 50}") for number in range(200)]
-    appended = await asyncio.gather(*(queues[place % 3].append(one) for place, one in enumerate(given)))
-    kept = await exported(queues[0])
-    assert (appended.count(True), appended.count(False), len(kept)) == (50, 150, 50)
-    assert {one.shop_id for one in kept} == {f"s{number}" for number in range(50)}
+    appended = await asyncio.gather(*(queues[index % 3].append(one) for index, one in enumerate(given)))
+    stored = await exported(queues[0])
+    assert (appended.count(True), appended.count(False), len(stored)) == (50, 150, 50)
+    assert {one.shop_id for one in stored} == {f"s{number}" for number in range(50)}
     assert await queues[0].depth() == 50
 
 
@@ -124,5 +124,5 @@ async def test_all_is_there_for_a_queue_that_is_opened_later(store: Store) -> No
 async def test_a_report_without_a_time_zone_is_refused(store: Store) -> None:
     queue = store.open()
     with pytest.raises(ValueError, match="zone"):
-        await queue.append(report(reported_at=MOMENT.replace(tzinfo=None)))
+        await queue.append(report(reported_at=REPORTED_AT.replace(tzinfo=None)))
     assert await exported(queue) == []

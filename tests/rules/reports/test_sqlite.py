@@ -1,4 +1,4 @@
-"""The file: whole or nothing, its owner's only, shared by processes, and never an acknowledgement it can't keep."""
+"""The file: all or nothing, its owner's only, shared by processes, and no report acknowledged that is not stored."""
 
 import asyncio
 import os
@@ -127,7 +127,7 @@ async def test_a_file_that_another_process_has_locked_is_unavailable_in_time_and
         other.stdin.close()
     assert [type(append) for append in appends] == [ReportsUnavailable] * 3
     assert DEADLINE_S * 0.9 < took < DEADLINE_S + SLACK_S
-    # One may have got the lock just after its caller was told: trying again is safe.
+    # One may have got the lock just after its caller was refused: trying again is safe.
     for number in range(4):
         await sqlite_store.open().append(report(f"s{number}"))
     assert sorted(one.shop_id for one in await exported(queue)) == ["s0", "s1", "s2", "s3"]
@@ -162,14 +162,14 @@ def test_a_disk_that_takes_no_more_is_unavailable(open_folder: Path) -> None:
     assert _unprivileged("full", open_folder / "reports.sqlite") == ["unavailable"]
 
 
-@pytest.mark.parametrize("place", ["a directory", "below a file", "other bytes", "another version"])
-async def test_what_is_no_file_of_reports_is_unavailable(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("kind", ["a directory", "below a file", "other bytes", "another version"])
+async def test_what_is_no_file_of_reports_is_unavailable(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "reports.sqlite"
-    if place == "a directory":
+    if kind == "a directory":
         path.mkdir()
-    elif place == "other bytes":
+    elif kind == "other bytes":
         path.write_bytes(b"no database at all " * 100)
-    elif place == "another version":
+    elif kind == "another version":
         with closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA user_version = 2")
     else:
@@ -182,7 +182,9 @@ async def test_what_is_no_file_of_reports_is_unavailable(tmp_path: Path, place: 
 
 
 @pytest.mark.rule("Q5")
-async def test_a_file_that_was_removed_is_made_anew_and_nothing_goes_to_the_old_one(sqlite_store: SqliteStore) -> None:
+async def test_a_file_that_was_removed_is_made_again_and_nothing_goes_to_the_old_one(
+    sqlite_store: SqliteStore,
+) -> None:
     queue = sqlite_store.open()
     await queue.append(report("s1"))
     for path in sqlite_store.path.parent.iterdir():

@@ -24,7 +24,7 @@ NOT_ALL_ASKED: Final = 3
 
 _SERVICES: Final = ("pypi", "osv")
 _BOUND_S: Final = 300.0
-# How pip-audit ends when nobody answers it, whichever of its layers says so.
+# How pip-audit ends when no service answers it, whichever of its layers says so.
 _UNREACHABLE: Final = re.compile(r"requests\.exceptions\.|ServiceError|ConnectionError|Could not connect")
 
 
@@ -84,7 +84,7 @@ def heard(report: str, complaint: str) -> Heard:
 
 
 def judged(lock: str, locked: frozenset[str], answers: Sequence[Heard]) -> tuple[int, list[str]]:
-    """The exit code, and what is said beside it.
+    """The exit code, and the lines to print.
 
     Args:
         lock: the lock's name.
@@ -126,9 +126,9 @@ def for_every_machine(text: str) -> tuple[str, ...]:
         r"^(?=[A-Za-z0-9._-]+==)", re.sub(r" ; .*?(?=( \\)?$)", "", text, flags=re.MULTILINE), flags=re.MULTILINE
     ):
         name = requirement.partition("==")[0]
-        place = seen[name] = seen.get(name, -1) + 1
-        locks += [""] * (place + 1 - len(locks))
-        locks[place] += requirement
+        version = seen[name] = seen.get(name, -1) + 1
+        locks += [""] * (version + 1 - len(locks))
+        locks[version] += requirement
     return tuple(locks)
 
 

@@ -1,4 +1,4 @@
-"""A service each of whose layers throws on demand, with a text that nobody outside may see; as a program, over stdio.
+"""A service each of whose layers throws on demand, with a text that no caller may see; as a program, over stdio.
 
 The layers are the service's real parts behind a fuse. Where a layer is a function and no part, the fuse stands before
 the function.
@@ -56,12 +56,12 @@ class Layer(StrEnum):
     QUERY = "read the query of /suggest"
     STATE = "make the state for operators"
     EXPOSITION = "write the metrics"
-    MEASURES = "count what was done"
+    METRICS = "count what was done"
     MESSAGE = "read a message of MCP"
     RESULT = "make a result of MCP"
     SDK = "handle a request in the SDK"
     GATE = "enter the gate"
-    DOOR = "complete an answer's headers"
+    DEFAULTS = "complete an answer's headers"
     OBSERVER = "begin a request"
 
 
@@ -69,7 +69,7 @@ class Fuse:
     """Says at which layer the exception is thrown just now: at none, or at one."""
 
     def __init__(self, file: Path) -> None:
-        """Look into a file, so that another process can be told too."""
+        """Look into a file, so that another process can be set too."""
         self._file = file
 
     def set(self, layer: Layer | None) -> None:
@@ -156,13 +156,13 @@ def fused(fuse: Fuse) -> Iterator[None]:
             patched.setattr(service.parts, name, _opening(getattr(service.parts, name), fuse, layer, layers))
         real = service.parts.open_search
         patched.setattr(service.parts, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
-        # What a store said of a token is forgotten at once, so that it is asked anew each time.
+        # What a store said of a token is forgotten immediately, so that it is asked again each time.
         patched.setattr("service.auth.verifier.CACHE_SECONDS", -1.0)
         patched.setattr("service.rest.report_readiness._CACHE_SECONDS", -1.0)
-        for place, layer in _FUNCTIONS.items():
-            module, _, name = place.rpartition(".")
+        for target, layer in _FUNCTIONS.items():
+            module, _, name = target.rpartition(".")
             function = getattr(__import__(module, fromlist=[name]), name)
-            patched.setattr(place, fuse.before(layer, function))
+            patched.setattr(target, fuse.before(layer, function))
         throwing = tuple(map(functools.partial(_tool, fuse), REGISTRY))
         patched.setattr(service.parts, "REGISTRY", throwing)
         patched.setattr("service.app.REGISTRY", throwing)
@@ -182,14 +182,14 @@ _FUNCTIONS: Final = {
     "service.mcp_server.fast_path.result_meta": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
     "service.http.bounded_endpoint.request_context_of": Layer.GATE,
-    "service.http.middleware.with_defaults": Layer.DOOR,
+    "service.http.middleware.with_defaults": Layer.DEFAULTS,
     "service.http.access_log.request_context_of": Layer.OBSERVER,
 }
 
 
 def fused_app(settings: Settings, fuse: Fuse) -> FastAPI:
     """The application over HTTP, made within `fused`."""
-    return create_app(settings, metrics=_throwing(NO_METRICS, fuse, Layer.MEASURES))
+    return create_app(settings, metrics=_throwing(NO_METRICS, fuse, Layer.METRICS))
 
 
 def _opening(opens: Callable[..., Any], fuse: Fuse, layer: Layer, layers: dict[str, Layer]) -> Callable[..., Any]:

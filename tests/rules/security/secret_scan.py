@@ -1,7 +1,7 @@
-"""Does a file that git keeps hold a secret? `make audit` asks bc-detect-secrets, and looks for tokens of our own form.
+"""Does a file that git tracks hold a secret? `make audit` asks bc-detect-secrets, and looks for tokens of our own form.
 
-That package is the maintained fork of detect-secrets. What looks like a secret is told by its place and kind, never by
-its text. What only looks like one stands below, in full: it is none.
+That package is the maintained fork of detect-secrets. What looks like a secret is reported by location and kind,
+never by its text. What only looks like one stands below, in full: it is none.
 Exit codes: 0 none, 1 some.
 """
 
@@ -73,7 +73,7 @@ def findings(root: Path, files: Iterable[str]) -> list[Finding]:
 
 
 def tracked(root: Path) -> list[str]:
-    """The files that git keeps, and those that it would keep if they were added."""
+    """The files that git tracks, and those that it would track if they were added."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     done = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True)
     return sorted(name for name in set(done.stdout.split("\0")) if name and (root / name).is_file())

@@ -1,4 +1,4 @@
-"""The audit of packages says "clean" only when it was told so, package by package."""
+"""The audit of packages says "clean" only when a service said so, package by package."""
 
 import json
 import threading
@@ -53,7 +53,7 @@ def vulnerability_service(known: dict[str, dict[str, Any]], status: int = 200) -
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Not told."""
+            """Not logged."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -1,13 +1,9 @@
-"""An exception thrown at any layer reaches no answer on any door; the log has it under the answer's request id (E5)."""
+"""An exception thrown at any layer reaches no answer; the log has it under the answer's request id (E5)."""
 
 import json
 import logging
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -19,9 +15,9 @@ from tests.support.callers import issue
 from tests.support.reporting import COUPONS
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, get, post, served
+from tests.support.stdio_lines import stdio_lines
 from tests.support.worlds import embedded_world
 
-REPOSITORY: Final = Path(__file__).parents[3]
 PROBLEM: Final = InternalError().problem()
 SHOP: Final = {"shop_domain": "shop_books"}
 REPORT: Final = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}
@@ -51,16 +47,16 @@ ENDS: Final[dict[Layer, frozenset[str]]] = {
     Layer.QUERY: frozenset({"suggest"}),
     Layer.STATE: frozenset({"ops state"}),
     Layer.EXPOSITION: frozenset({"metrics", "resources"}),
-    Layer.MEASURES: frozenset(),
+    Layer.METRICS: frozenset(),
     Layer.MESSAGE: MCP,
     Layer.RESULT: TOOLS & MCP,
     Layer.SDK: LISTS,
     Layer.GATE: TOOLS | MCP | {"suggest"},
-    Layer.DOOR: EVERYTHING,
+    Layer.DEFAULTS: EVERYTHING,
     Layer.OBSERVER: EVERYTHING,
 }
 # What operators read of a part that is broken says that it is.
-TELLS: Final[dict[Layer, dict[str, int]]] = {Layer.ENGINE: {"resources": 503}}
+SHOWS: Final[dict[Layer, dict[str, int]]] = {Layer.ENGINE: {"resources": 503}}
 INITIALIZE: Final = b'"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}'
 
 
@@ -86,7 +82,7 @@ class Service:
             "version": get(self.base, "/version"),
             "openapi": get(self.base, "/openapi.json"),
             "nothing": get(self.base, "/nothing"),
-            # The way through the whole application: a plain key press takes a shorter one, which is asked below.
+            # The way through the whole application: a plain suggest request takes the fast path, which is tested below.
             "suggest": get(self.base, "/suggest?q=harbour", connection="close"),
             "ops state": get(self.base, "/api/ops/state"),
             "metrics": get(self.base, "/metrics"),
@@ -110,7 +106,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "SHOP_DIRECTORY_TOKEN_FILE": str(folder / "tokens.sqlite"),
         "SHOP_DIRECTORY_REPORTS_FILE": str(folder / "reports.sqlite"),
         "SHOP_DIRECTORY_REQUEST_TIMEOUT": "10",
-        # What is kept passes by the layers.
+        # Cached answers would bypass the layers.
         "SHOP_DIRECTORY_SUGGEST_CACHE_MB": "0",
     }
     token = issue(folder / "tokens.sqlite").text
@@ -148,9 +144,9 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_http(
     assert {name: found for name, reply in answers.items() if (found := _giveaways(reply))} == {}
     failed = {name for name, reply in answers.items() if _kind(reply) == "failed"}
     assert failed == ENDS[layer]
-    as_ever = {name: _kind(reply) for name, reply in healthy.items()} | TELLS.get(layer, {})
+    unchanged = {name: _kind(reply) for name, reply in healthy.items()} | SHOWS.get(layer, {})
     assert {name: _kind(reply) for name, reply in answers.items() if name not in failed} == {
-        name: kind for name, kind in as_ever.items() if name not in failed
+        name: kind for name, kind in unchanged.items() if name not in failed
     }
     ids = {name: _request_id(answers[name]) for name in failed}
     assert [name for name, request_id in ids.items() if f"request={request_id}" not in caplog.text] == []
@@ -161,7 +157,9 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_http(
 
 
 @pytest.mark.rule("E5", "E5.request_id", "E1")
-@pytest.mark.parametrize("layer", [Layer.ENGINE, Layer.LIMITER, Layer.SEARCH, Layer.SUGGEST, Layer.QUERY, Layer.DOOR])
+@pytest.mark.parametrize(
+    "layer", [Layer.ENGINE, Layer.LIMITER, Layer.SEARCH, Layer.SUGGEST, Layer.QUERY, Layer.DEFAULTS]
+)
 def test_a_canary_thrown_at_the_fast_path_of_suggest_reaches_no_answer(service: Service, layer: Layer) -> None:
     before = get(service.base, "/suggest?q=harbour")
     service.fuse.set(layer)
@@ -181,27 +179,19 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_stdio(service: Servic
         Layer.TOKEN_STORE, Layer.VERIFIER, Layer.LIMITER, Layer.ENGINE, Layer.SEARCH, Layer.REPORTS, Layer.VALIDATION,
         Layer.RUN, Layer.ENCODING, Layer.RESULT,
     )  # fmt: skip
-    environment = {**os.environ, **service.variables, "PYTHONPATH": str(REPOSITORY)}
-    environment[FUSE_VARIABLE] = str(service.fuse._file)
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.rules.security.canary"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-    ) as process:
+    variables = {**service.variables, FUSE_VARIABLE: str(service.fuse._file)}
+    with stdio_lines(variables, "tests.rules.security.canary") as process:
         try:
-            opened = _line(process, _opening(era))
+            opened = process.ask(_opening(era))
             answers: dict[Layer, bytes] = {}
             for layer in layers:
                 service.fuse.set(layer)
-                answers[layer] = _line(process, _call(era, "report_code", REPORT))
+                answers[layer] = process.ask(_call(era, "report_code", REPORT))
             service.fuse.set(Layer.SDK)
-            listing = _line(process, _message(era, "tools/list", {}))
+            listing = process.ask(_message(era, "tools/list", {}))
         finally:
             service.fuse.set(None)
-        after = _line(process, _call(era, "report_code", REPORT))
-        _, log = process.communicate(timeout=20)
+        after = process.ask(_call(era, "report_code", REPORT))
     assert "result" in json.loads(opened)
     assert [word for word in GIVEAWAYS if word.encode() in b"".join((*answers.values(), listing))] == []
     for layer, line in answers.items():
@@ -211,10 +201,10 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_stdio(service: Servic
             continue
         assert (layer, answer["result"]["isError"]) == (layer, True)
         assert json.loads(answer["result"]["content"][0]["text"]) == PROBLEM
-        assert f"request={answer['result']['_meta']['x-request-id']}" in log.decode()
+        assert f"request={answer['result']['_meta']['x-request-id']}" in process.log
     assert json.loads(listing)["error"]["code"] == -32603
     assert json.loads(after)["result"]["isError"] is False
-    assert CANARY in log.decode()
+    assert CANARY in process.log
 
 
 def _kind(reply: Reply) -> int | str:
@@ -222,7 +212,8 @@ def _kind(reply: Reply) -> int | str:
     if "json" not in reply.headers["content-type"]:
         return reply.status
     document = reply.json
-    if reply.status == 500 and document in (PROBLEM, _rpc_error(document)):
+    declared = ("application/problem+json", PROBLEM), ("application/json", _rpc_error(document))
+    if reply.status == 500 and (reply.headers["content-type"], document) in declared:
         return "failed"
     if document.get("error", {}).get("code") == -32603:
         return "failed"
@@ -250,29 +241,21 @@ def _request_id(reply: Reply) -> str:
     return str(result.get("_meta", {}).get("x-request-id", reply.headers["x-request-id"]))
 
 
-def _line(process: subprocess.Popen[bytes], line: dict[str, Any]) -> bytes:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps(line).encode() + b"\n")
-    process.stdin.flush()
-    return process.stdout.readline()
-
-
-def _opening(era: Era) -> dict[str, Any]:
+def _opening(era: Era) -> bytes:
     if era is Era.HANDSHAKE:
         return _message(era, "initialize", json.loads(b"{%s}" % INITIALIZE))
     return _message(era, "tools/list", {})
 
 
-def _call(era: Era, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _call(era: Era, tool: str, arguments: dict[str, Any]) -> bytes:
     return _message(era, "tools/call", {"name": tool, "arguments": arguments})
 
 
-def _message(era: Era, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def _message(era: Era, method: str, params: dict[str, Any]) -> bytes:
     if era is Era.STATELESS:
         meta = {
             "io.modelcontextprotocol/protocolVersion": str(era),
             "io.modelcontextprotocol/clientCapabilities": {},
         }
         params = {**params, "_meta": meta}
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

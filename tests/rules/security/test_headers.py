@@ -1,13 +1,10 @@
-"""What every answer tells browsers, whoever made it: the endpoints, the middleware, or the HTTP server alone."""
+"""The headers of every answer for browsers, made by endpoints, middleware or the HTTP server alone."""
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from http.client import HTTPResponse
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,6 +12,7 @@ from service.app import create_app
 from service.http.security_headers import security_headers, with_defaults
 from service.settings.service import Settings, SettingsError, load_settings
 from tests.support.served import Reply, ask, get, served
+from tests.support.wire import exchange
 from tests.support.worlds import reference_world
 
 POLICY: Final = {
@@ -89,7 +87,7 @@ def test_suggestions_may_be_loaded_by_pages_of_any_origin(base: str, path: str) 
 @pytest.mark.rule("E1", "E5", "E5.request_id")
 @pytest.mark.parametrize("sent", NOT_HTTP)
 def test_a_request_that_names_no_one_valid_host_is_refused_like_what_is_not_http(base: str, sent: bytes) -> None:
-    reply = _exchange(base, sent)
+    (reply,) = exchange(base, sent)
     problem = json.loads(reply.body)
     assert (reply.status, problem["code"], len(reply.headers["x-request-id"])) == (400, "invalid_input", 32)
     assert _policy(reply) == POLICY
@@ -102,14 +100,16 @@ def test_a_request_that_names_no_one_valid_host_is_refused_like_what_is_not_http
     [b"a.example", b"a.example:8080", b"127.0.0.1", b"[::1]:8080", b"", b"a_b.example:", b"XN--BCHER-KVA.EXAMPLE"],
 )
 def test_any_valid_host_is_served(base: str, host: bytes) -> None:
-    assert _exchange(base, b"GET /health HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n" % host).status == 200
+    (reply,) = exchange(base, b"GET /health HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n" % host)
+    assert reply.status == 200
 
 
-def test_a_service_behind_tls_tells_browsers_to_stay_there(behind_tls: str) -> None:
+def test_a_service_behind_tls_sends_hsts(behind_tls: str) -> None:
     expected = POLICY | {"strict-transport-security": "max-age=31536000"}
     assert _policy(get(behind_tls, "/health")) == expected
     assert _policy(get(behind_tls, "/nothing")) == expected
-    assert _policy(_exchange(behind_tls, b"GET /health HTTP/1.1\r\n\r\n")) == expected
+    (refused,) = exchange(behind_tls, b"GET /health HTTP/1.1\r\n\r\n")
+    assert _policy(refused) == expected
 
 
 def test_an_endpoint_may_bring_a_policy_of_its_own() -> None:
@@ -127,7 +127,7 @@ def test_an_endpoint_may_bring_a_policy_of_its_own() -> None:
     "origin",
     ["null", "*", "https://evil.example", f"{FRIEND}.evil.example", FRIEND.upper(), f"{FRIEND}:443", FRIEND[:-1]],
 )
-def test_an_unknown_origin_is_told_nothing_and_allowed_nothing(base: str, origin: str) -> None:
+def test_an_unknown_origin_gets_no_cors_header(base: str, origin: str) -> None:
     asking = {
         "origin": origin,
         "access-control-request-method": "POST",
@@ -140,7 +140,7 @@ def test_an_unknown_origin_is_told_nothing_and_allowed_nothing(base: str, origin
 
 
 @pytest.mark.rule("C3")
-def test_credentials_are_allowed_to_nobody(base: str) -> None:
+def test_credentials_are_allowed_to_no_origin(base: str) -> None:
     asking = {
         "origin": FRIEND,
         "access-control-request-method": "POST",
@@ -184,7 +184,7 @@ def test_mcp_refuses_a_page_of_another_origin_however_it_says_so(base: str, orig
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n"
         f"accept: application/json\r\n{lines}content-length: {len(body)}\r\n\r\n"
     )
-    reply = _exchange(base, head.encode() + body)
+    (reply,) = exchange(base, head.encode() + body)
     error = {"code": -32600, "message": "Pages of this origin may not call the server."}
     assert (reply.status, json.loads(reply.body)) == (403, {"jsonrpc": "2.0", "id": None, "error": error})
 
@@ -210,7 +210,7 @@ def test_mcp_answers_to_no_name_that_it_does_not_go_by(base: str, host: str) -> 
         f"POST /mcp HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n"
         f"accept: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     )
-    assert _exchange(base, head.encode() + body).status == 421
+    assert [reply.status for reply in exchange(base, head.encode() + body)] == [421]
 
 
 def _serving(folder: Path, settings: Settings) -> AbstractContextManager[str]:
@@ -219,13 +219,3 @@ def _serving(folder: Path, settings: Settings) -> AbstractContextManager[str]:
 
 def _policy(reply: Reply) -> dict[str, str | None]:
     return {name: reply.headers.get(name) for name in POLICY}
-
-
-def _exchange(base: str, sent: bytes) -> Reply:
-    address = urlsplit(base)
-    with socket.create_connection((str(address.hostname), address.port or 0), timeout=10) as connection:
-        connection.sendall(sent)
-        response = HTTPResponse(connection)
-        response.begin()
-        headers = {name.lower(): value for name, value in response.getheaders()}
-        return Reply(response.status, headers, response.read())

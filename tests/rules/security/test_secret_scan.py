@@ -1,4 +1,4 @@
-"""A secret that is planted in any kept file makes the scan fail; the secret's text is not told on."""
+"""A secret that is planted in any tracked file makes the scan fail; the secret's text is not printed."""
 
 import subprocess
 from pathlib import Path
@@ -47,15 +47,15 @@ def test_a_repository_without_secrets_passes(repository: Path, capsys: pytest.Ca
     ],
     ids=["an AWS key", "a private key", "a webhook", "a token"],
 )
-def test_a_planted_secret_fails_the_scan_and_is_not_told_on(
+def test_a_planted_secret_fails_the_scan_and_is_not_printed(
     repository: Path, capsys: pytest.CaptureFixture[str], name: str, secret: str, kind: str
 ) -> None:
     _plant(repository, name, f'value = "{secret}"')
-    told = capsys.readouterr().err if main([str(repository)]) == 1 else "the scan passed"
+    printed = capsys.readouterr().err if main([str(repository)]) == 1 else "the scan passed"
     # The key's own text is a line below its beginning.
     line = 3 if "\n" in secret else 2
-    assert f"SECRET? {name}:{line}: {kind}\n" in told
-    assert secret not in told
+    assert f"SECRET? {name}:{line}: {kind}\n" in printed
+    assert secret not in printed
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_each_test_that_is_named_exists(file: str, name: str) -> None:
 
 def test_each_test_that_is_named_can_fail() -> None:
     tests = [test for test in marks_of_tree(REPOSITORY / "tests").tests if test.asserts]
-    able = {(test.place.split(":")[0], test.place.split(" ")[-1]) for test in tests}
+    able = {(test.location.split(":")[0], test.location.split(" ")[-1]) for test in tests}
     assert [named for named in TESTS if named not in able] == []
 
 
@@ -42,9 +42,9 @@ def test_each_setting_that_is_named_is_one() -> None:
     assert named - set(Settings.model_fields) == set()
 
 
-@pytest.mark.parametrize(("value", "place"), BOUNDS)
-def test_each_bound_is_what_the_page_says(value: str, place: str) -> None:
-    assert float(value.replace(",", "")) == _bound(place)
+@pytest.mark.parametrize(("value", "name"), BOUNDS)
+def test_each_bound_is_what_the_page_says(value: str, name: str) -> None:
+    assert float(value.replace(",", "")) == _bound(name)
 
 
 def test_every_row_of_the_bounds_is_checked() -> None:
@@ -52,10 +52,10 @@ def test_every_row_of_the_bounds_is_checked() -> None:
     assert len(re.findall(r"^\| ", table, flags=re.MULTILINE)) == len(BOUNDS) + 1
 
 
-def _bound(place: str) -> Any:  # noqa: ANN401 - a number
-    if place.startswith(PREFIX):
-        return Settings.model_fields[place.removeprefix(PREFIX).lower()].default
-    parts = place.split(".")
+def _bound(name: str) -> Any:  # noqa: ANN401 - a number
+    if name.startswith(PREFIX):
+        return Settings.model_fields[name.removeprefix(PREFIX).lower()].default
+    parts = name.split(".")
     for count in range(len(parts) - 1, 0, -1):
         try:
             found: Any = import_module(".".join(parts[:count]))
@@ -64,4 +64,4 @@ def _bound(place: str) -> Any:  # noqa: ANN401 - a number
         for part in parts[count:]:
             found = getattr(found, part)
         return found
-    raise AssertionError(place)
+    raise AssertionError(name)

@@ -1,4 +1,4 @@
-"""Traces: off by default; switched on, one server span a call on each door, with what it asked below it."""
+"""Traces: off by default; switched on, one server span a call on each transport, with what it asked below it."""
 
 import time
 from collections.abc import Iterator
@@ -33,13 +33,13 @@ _BOUND_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A service whose spans are kept."""
+    """A service whose spans are collected."""
 
     base: str
     exporter: InMemorySpanExporter
 
     def server_spans(self, count: int) -> list[ReadableSpan]:
-        """Those of the calls so far: a span ends a moment after its answer was sent."""
+        """Those of the calls so far: a span ends shortly after its answer was sent."""
         until = time.monotonic() + _BOUND_S
         while len(found := [span for span in self.spans if span.kind is SpanKind.SERVER]) < count:
             assert time.monotonic() < until, "a span is missing"
@@ -62,7 +62,7 @@ def traced(tmp_path: Path) -> Iterator[Traced]:
         yield Traced(base, exporter)
 
 
-def told(span: ReadableSpan) -> dict[str, object]:
+def attributes_of(span: ReadableSpan) -> dict[str, object]:
     """Its attributes, without the request's id and the generation, which differ from run to run."""
     return {name: value for name, value in (span.attributes or {}).items() if name not in _OWN}
 
@@ -74,7 +74,7 @@ def test_a_call_over_rest_is_one_server_span_and_what_it_asked_is_below_it(trace
     answer = post(traced.base, "/tool/find_shop", {"query": "harbour"}, traceparent=TRACEPARENT)
     (span,) = traced.server_spans(1)
     assert (answer.status, span.name) == (200, "POST /tool/find_shop")
-    assert told(span) == {
+    assert attributes_of(span) == {
         "http.request.method": "POST",
         "http.route": "/tool/find_shop",
         "shop_directory.outcome": "ok",
@@ -95,7 +95,7 @@ def test_a_call_over_mcp_is_one_server_span_named_by_its_tool(traced: Traced, er
     reply = call(traced.base, era, "get_shop", b'{"shop_domain":"shop_books"}')
     (span,) = traced.server_spans(1)
     assert (reply.status, span.name) == (200, "tools/call get_shop")
-    assert told(span) == {
+    assert attributes_of(span) == {
         "mcp.method.name": "tools/call",
         "gen_ai.tool.name": "get_shop",
         "shop_directory.outcome": "ok",
@@ -130,7 +130,7 @@ async def test_a_call_over_stdio_is_one_server_span(tmp_path: Path) -> None:
         await parts.close()
         traces.close()
     calls = [span for span in exporter.get_finished_spans() if span.kind is SpanKind.SERVER]
-    assert [(span.name, told(span)["shop_directory.outcome"]) for span in calls] == [
+    assert [(span.name, attributes_of(span)["shop_directory.outcome"]) for span in calls] == [
         ("tools/call get_shop", "ok"),
         ("tools/call get_shop", "shop_not_found"),
     ]
@@ -163,8 +163,8 @@ def test_faults_are_errors_and_a_callers_mistakes_are_none(traced: Traced, tmp_p
     time.sleep(1.1)
     assert post(traced.base, "/tool/find_shop", {"query": "a"}).status == 503
     mistake, fault = traced.server_spans(2)
-    assert (mistake.status.is_ok, told(mistake)["shop_directory.outcome"]) == (True, "invalid_input")
-    assert (fault.status.is_ok, told(fault)["error.type"]) == (False, "not_ready")
+    assert (mistake.status.is_ok, attributes_of(mistake)["shop_directory.outcome"]) == (True, "invalid_input")
+    assert (fault.status.is_ok, attributes_of(fault)["error.type"]) == (False, "not_ready")
 
 
 def test_by_default_nothing_is_traced() -> None:

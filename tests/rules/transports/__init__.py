@@ -1,1 +1,1 @@
-"""The whole service from outside: every door over real HTTP on loopback, or over stdio, with nothing replaced."""
+"""The whole service from outside: every transport over real HTTP on loopback, or over stdio, with nothing replaced."""

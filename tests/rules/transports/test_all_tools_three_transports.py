@@ -1,8 +1,9 @@
-"""All twelve tools by every door: what chance asks of them is answered alike, to the byte (I5).
+"""All twelve tools over every transport: what random calls ask of them is answered alike, to the byte (I5).
 
 `SHOP_DIRECTORY_DOOR_CALLS` says how many calls; CI takes a few of them.
 """
 
+import asyncio
 import json
 import os
 from collections import Counter
@@ -21,12 +22,12 @@ from tests.support.catalogues import coupon, shop
 from tests.support.generated_calls import GeneratedCalls
 from tests.support.sample import SampleService
 from tests.support.served import served
-from tests.support.transports import STAMP_KEYS, Told, mcp_transports, over_mcp, over_rest
+from tests.support.transports import STAMP_KEYS, ToolAnswer, mcp_transports, over_mcp, over_rest
 from tests.support.worlds import embedded_world
 
 CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_CALLS", "400"))
 SEED: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_SEED", "20261121"))
-# A second for ten calls by five doors each, and as much again.
+# A second for ten calls over five transports each, and as much again.
 SECONDS: Final = 120 + CALLS // 5
 CODES: Final = {
     "ok",
@@ -41,7 +42,7 @@ CODES: Final = {
 
 @pytest.mark.timeout(SECONDS)
 @pytest.mark.rule("I1", "I2", "I3", "I4", "I5", "E2", "C2", "E5.request_id", "I56", "I79.more_reads", "V2")
-async def test_whatever_is_asked_every_door_answers_alike(sample: SampleService) -> None:
+async def test_whatever_is_asked_every_transport_answers_alike(sample: SampleService) -> None:
     calls = GeneratedCalls(sample.catalogue, SEED).take(CALLS)
     met: Counter[tuple[str, str]] = Counter()
     async with (
@@ -56,11 +57,11 @@ async def test_whatever_is_asked_every_door_answers_alike(sample: SampleService)
     assert {tool for tool, code in met if code == "ok"} == {tool for tool, code in met if code != "ok"} == tools
     assert {code for _, code in met} == CODES
     # For the record of long runs.
-    print(f"{CALLS} calls by {1 + len(transports)} doors: {dict(Counter(code for _, code in met.elements()))}")  # noqa: T201
+    print(f"{CALLS} calls over {1 + len(transports)} transports: {dict(Counter(code for _, code in met.elements()))}")  # noqa: T201
 
 
 @pytest.mark.rule("A5", "I41", "I20", "I5")
-async def test_a_blocked_channel_is_one_of_two_things_that_doors_differ_in(tmp_path: Path) -> None:
+async def test_a_blocked_channel_is_one_of_two_things_that_transports_differ_in(tmp_path: Path) -> None:
     coupons = [
         coupon("EVERYWHERE", "s1"),
         coupon("NOT-BY-REST", "s1", blocked_channels=["rest"]),
@@ -71,17 +72,17 @@ async def test_a_blocked_channel_is_one_of_two_things_that_doors_differ_in(tmp_p
     index = embedded_world(tmp_path, [shop("Lantern Lane", "lantern-lane.internal", id="s1")], coupons=coupons)
     asked = {"shop_domain": "s1"}
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
-        told = {"rest": over_rest(base, "list_coupons", asked)}
+        answers = {"rest": over_rest(base, "list_coupons", asked)}
         async with mcp_transports(base, index) as transports:
-            told |= {name: await over_mcp(client, "list_coupons", asked) for name, client in transports.items()}
-    assert {name: _codes(answer) for name, answer in told.items()} == {
+            answers |= {name: await over_mcp(client, "list_coupons", asked) for name, client in transports.items()}
+    assert {name: _codes(answer) for name, answer in answers.items()} == {
         "rest": {"EVERYWHERE", "NOT-BY-MCP", "NOT-BY-STDIO"},
         "http 2026-07-28": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-STDIO"},
         "http legacy": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-STDIO"},
         "stdio 2026-07-28": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-MCP"},
         "stdio legacy": {"EVERYWHERE", "NOT-BY-REST", "NOT-BY-MCP"},
     }
-    for answer in told.values():
+    for answer in answers.values():
         document = json.loads(answer.text)
         assert (document["total_count"], document["withheld"]) == (
             5,
@@ -118,7 +119,7 @@ async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
 async def _assert_alike(
     rest: httpx2.AsyncClient, transports: dict[str, Client], tool: str, arguments: dict[str, Any], at: str
 ) -> str:
-    """Hold each door's answer against REST's; what it came to."""
+    """Hold each transport's answer against REST's; what it came to."""
     reply = await rest.post(
         f"/tool/{tool}", content=json.dumps(arguments), headers={"content-type": "application/json"}
     )
@@ -127,17 +128,17 @@ async def _assert_alike(
     # The bytes are the canonical ones: nothing is lost in reading them and writing them again.
     assert reply.content == encode(document), (at, tool, arguments)
     ids = {reply.headers["x-request-id"]}
-    for name, client in transports.items():
-        told = await over_mcp(client, tool, arguments)
-        assert told.text == reply.text, (at, name, tool, arguments)
-        assert (told.failed, told.structured) == (failed, None if failed else document), (at, name, tool, arguments)
-        assert told.stamp == tuple(reply.headers.get(key) for key in STAMP_KEYS), (at, name, tool, arguments)
-        ids.add(told.request_id)
+    answers = await asyncio.gather(*(over_mcp(client, tool, arguments) for client in transports.values()))
+    for name, answer in zip(transports, answers, strict=True):
+        assert answer.text == reply.text, (at, name, tool, arguments)
+        assert (answer.failed, answer.structured) == (failed, None if failed else document), (at, name, tool, arguments)
+        assert answer.stamp == tuple(reply.headers.get(key) for key in STAMP_KEYS), (at, name, tool, arguments)
+        ids.add(answer.request_id)
     assert len(ids) == 1 + len(transports)
     if failed:
         assert (document["status"], reply.headers["content-type"]) == (reply.status_code, "application/problem+json")
     return str(document["code"]) if failed else "ok"
 
 
-def _codes(answer: Told) -> set[str]:
+def _codes(answer: ToolAnswer) -> set[str]:
     return {found["code"] for found in json.loads(answer.text)["results"]}

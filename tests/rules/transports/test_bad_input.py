@@ -1,10 +1,11 @@
-"""Whatever is wrong with the input, each door says so in the documented way: never a 422, never a 500."""
+"""Whatever is wrong with the input, each transport says so in the documented way: never a 422, never a 500."""
 
 import json
 from typing import Any
 
 import pytest
 
+from tests.support.problems import invalid_input, problem
 from tests.support.rpc import Era, call
 from tests.support.served import Reply, ask, post
 
@@ -140,42 +141,33 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
         ),
     ],
 )
-def test_a_wrong_field_is_named_alike_on_every_door(
+def test_a_wrong_field_is_named_alike_on_every_transport(
     base: str, tool: str, arguments: bytes, errors: tuple[tuple[str, str], ...]
 ) -> None:
-    listed = [{"field": field, "message": message} for field, message in errors]
     reply = post(base, f"/tool/{tool}", arguments)
-    problem = reply.json
-    assert sorted(problem["errors"], key=str) == sorted(listed, key=str)
-    detail = " ".join(f"{error['field']} {error['message']}." for error in problem["errors"])
-    assert reply.told == (
-        400,
-        "application/problem+json",
-        _problem("invalid_input", "Invalid input", detail, problem["errors"]),
-    )
-    _assert_mcp_tells(base, tool, arguments, reply)
+    listed = [(error["field"], error["message"]) for error in reply.json["errors"]]
+    assert sorted(listed) == sorted(errors)
+    assert reply.summary == (400, "application/problem+json", invalid_input(*listed))
+    _assert_mcp_answers(base, tool, arguments, reply)
 
 
 @pytest.mark.rule("M8", "E4", "E1", "E2", "I51", "I82")
 @pytest.mark.parametrize(
-    ("arguments", "code", "title", "detail"),
+    ("arguments", "code", "detail"),
     [
         (
             b'{"query":"","offset":99951}',
             "page_too_deep",
-            "Page too deep",
             "offset and limit together may not be over 100,000. Narrow the search by category or country instead.",
         ),
         (
             b'{"query":"","offset":1%s}' % (b"0" * 300),
             "page_too_deep",
-            "Page too deep",
             "offset and limit together may not be over 100,000. Narrow the search by category or country instead.",
         ),
         (
             b'{"query":"","category":"bookz"}',
             "unknown_category",
-            "Unknown category",
             (
                 "No shop carries this category. Closest: books, kitchen-ware, garden."
                 " Call list_categories for the slugs that exist."
@@ -183,12 +175,12 @@ def test_a_wrong_field_is_named_alike_on_every_door(
         ),
     ],
 )
-def test_a_refused_search_says_what_to_do(base: str, arguments: bytes, code: str, title: str, detail: str) -> None:
+def test_a_refused_search_says_what_to_do(base: str, arguments: bytes, code: str, detail: str) -> None:
     reply = post(base, "/tool/find_shop", arguments)
     message = "must be a slug of list_categories; closest: books, kitchen-ware, garden"
-    errors = [{"field": "category", "message": message}] if code == "unknown_category" else []
-    assert reply.told == (400, "application/problem+json", _problem(code, title, detail, errors))
-    _assert_mcp_tells(base, "find_shop", arguments, reply)
+    errors = [("category", message)] if code == "unknown_category" else []
+    assert reply.summary == (400, "application/problem+json", problem(400, code, detail, *errors))
+    _assert_mcp_answers(base, "find_shop", arguments, reply)
 
 
 @pytest.mark.rule("E4", "V2")
@@ -222,12 +214,11 @@ def test_a_category_of_hidden_shops_only_is_no_category(base: str) -> None:
 )
 def test_what_is_no_strict_json_is_refused_before_anything_reads_it(base: str, body: bytes, reason: str) -> None:
     reply = post(base, "/tool/find_shop", body)
-    problem = _problem("invalid_input", "Invalid input", f"The body {reason}.", [])
-    assert reply.told == (400, "application/problem+json", problem)
+    assert reply.summary == (400, "application/problem+json", problem(400, "invalid_input", f"The body {reason}."))
     for era in Era:
-        told = call(base, era, "find_shop", body)
+        answer = call(base, era, "find_shop", body)
         error = {"code": -32700, "message": f"The message {reason}."}
-        assert told.told == (400, "application/json", {"jsonrpc": "2.0", "id": None, "error": error})
+        assert answer.summary == (400, "application/json", {"jsonrpc": "2.0", "id": None, "error": error})
 
 
 @pytest.mark.rule("E6", "R5")
@@ -243,7 +234,7 @@ def test_what_is_no_strict_json_is_refused_before_anything_reads_it(base: str, b
 )
 def test_a_body_that_is_no_object_is_refused(base: str, body: bytes, detail: str) -> None:
     reply = post(base, "/tool/list_categories", body)
-    assert reply.told == (400, "application/problem+json", _problem("invalid_input", "Invalid input", detail, []))
+    assert reply.summary == (400, "application/problem+json", problem(400, "invalid_input", detail))
 
 
 @pytest.mark.rule("E6", "R5")
@@ -253,8 +244,8 @@ def test_a_body_over_64_kib_is_refused_whatever_its_declared_length(base: str, d
     headers = TOOL_HEADERS | ({} if declared else {"transfer-encoding": "chunked"})
     raw = body if declared else b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
     reply = ask(base, "POST", "/tool/find_shop", raw, headers)
-    problem = _problem("body_too_large", "Body too large", "A request body may hold at most 65,536 bytes.", [], 413)
-    assert reply.told == (413, "application/problem+json", problem)
+    detail = "A request body may hold at most 65,536 bytes."
+    assert reply.summary == (413, "application/problem+json", problem(413, "body_too_large", detail))
 
 
 @pytest.mark.rule("E6")
@@ -284,7 +275,7 @@ def test_a_body_of_exactly_64_kib_is_read(base: str) -> None:
         ("POST /tool/find_shop", "application/json", b"x", "invalid_input"),
     ],
 )
-def test_of_several_faults_the_first_in_r5s_order_is_told(
+def test_of_several_faults_the_first_in_r5s_order_is_reported(
     base: str, line: str, content_type: str, body: bytes, code: str
 ) -> None:
     method, _, path = line.partition(" ")
@@ -338,14 +329,8 @@ def test_a_query_string_on_the_path_of_a_tool_is_named_and_refused(
     base: str, query_string: str, names: list[str]
 ) -> None:
     message = "is in the query string, where this path takes nothing; send it in the JSON body"
-    problem = _problem(
-        "invalid_input",
-        "Invalid input",
-        " ".join(f"{name} {message}." for name in names),
-        [{"field": name, "message": message} for name in names],
-    )
     reply = post(base, f"/tool/find_shop?{query_string}", b'{"query":""}')
-    assert reply.told == (400, "application/problem+json", problem)
+    assert reply.summary == (400, "application/problem+json", invalid_input(*((name, message) for name in names)))
 
 
 @pytest.mark.rule("R5", "R3")
@@ -366,7 +351,7 @@ def test_white_space_at_the_ends_of_a_reference_is_trimmed_line_breaks_too(base:
     plain = post(base, "/tool/get_shop", {"shop_domain": "shop_books"}).json
     for reference in (b"\\r\\nshop_books\\n", b"\\t harbour-lane-books.example\\u2028", b"\\u0085shop_books\\u000b"):
         arguments = b'{"shop_domain":"%s"}' % reference
-        assert post(base, "/tool/get_shop", arguments).told == (200, "application/json", plain)
+        assert post(base, "/tool/get_shop", arguments).summary == (200, "application/json", plain)
         assert call(base, era, "get_shop", arguments).json["result"]["structuredContent"] == plain
     assert post(base, "/tool/list_categories", b'{"shop_domain":"ignored\\n"}').status == 200
 
@@ -377,20 +362,9 @@ def test_a_country_is_taken_in_any_case(base: str, country: str) -> None:
     assert post(base, "/tool/find_shop", {"query": "", "country": country}).status == 200
 
 
-def _problem(code: str, title: str, detail: str, errors: list[dict[str, str]], status: int = 400) -> dict[str, Any]:
-    problem = {
-        "type": f"urn:shop-directory:problem:{code}",
-        "title": title,
-        "status": status,
-        "detail": detail,
-        "code": code,
-    }
-    return problem | ({"errors": errors} if errors else {})
-
-
-def _assert_mcp_tells(base: str, tool: str, arguments: bytes, reply: Reply) -> None:
+def _assert_mcp_answers(base: str, tool: str, arguments: bytes, reply: Reply) -> None:
     for era in Era:
-        told = call(base, era, tool, arguments)
-        result = told.json["result"]
-        assert (told.status, result["isError"], "structuredContent" in result) == (200, True, False)
+        answer = call(base, era, tool, arguments)
+        result = answer.json["result"]
+        assert (answer.status, result["isError"], "structuredContent" in result) == (200, True, False)
         assert [block["text"] for block in result["content"]] == [reply.body.decode()]

@@ -1,12 +1,10 @@
 """A connection on which something is not HTTP: what came whole before it is answered, then it is refused and closed."""
 
-import json
-import re
-import socket
 from typing import Final
-from urllib.parse import urlsplit
 
 import pytest
+
+from tests.support.wire import connect, replies
 
 HOST: Final = b" HTTP/1.1\r\nhost: shops.internal\r\n"
 HEALTH: Final = b"GET /health" + HOST + b"\r\n"
@@ -28,20 +26,13 @@ LONG: Final = b"GET /health HTTP/1.1\r\nx: " + b"x" * 132_000
 
 def _answers(base: str, *parts: bytes) -> list[tuple[int, str]]:
     """Send the parts, one write each, and read to the end: each answer's status and a field by which it is known."""
-    address = urlsplit(base)
-    with socket.create_connection((str(address.hostname), address.port or 0), timeout=10) as connection:
+    with connect(base) as connection:
         for part in parts:
             connection.sendall(part)
-        received = b"".join(iter(lambda: connection.recv(65_536), b""))
-    answers = []
-    while received:
-        head, _, rest = received.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)content-length: (\d+)", head)
-        assert length is not None, head
-        body, received = rest[: int(length[1])], rest[int(length[1]) :]
-        document = json.loads(body)
-        answers.append((int(head[9:12]), next(field for field in _KNOWN_BY if field in document)))
-    return answers
+        answers = replies(b"".join(iter(lambda: connection.recv(65_536), b"")))
+    if answers[-1].status == 400:
+        assert answers[-1].headers["connection"] == "close"
+    return [(reply.status, next(field for field in _KNOWN_BY if field in reply.json)) for reply in answers]
 
 
 _KNOWN_BY: Final = ("code", "results", "shops", "status")

@@ -18,7 +18,7 @@ _OF_ONE_REQUEST: Final = frozenset({"x-request-id", "date", "ratelimit"})
 FILE: Final = "/docs/assets/swagger-ui.css"
 
 
-def _told(reply: Reply, *but: str) -> dict[str, str]:
+def _own(reply: Reply, *but: str) -> dict[str, str]:
     return {name: value for name, value in reply.headers.items() if name not in {*but, *_OF_ONE_REQUEST}}
 
 
@@ -28,8 +28,8 @@ def test_a_page_of_shops_is_the_same_and_shorter(sample: SampleService) -> None:
     packed = post(sample.base, "/tool/find_shop", PAGE, accept_encoding="br, gzip;q=0.5")
     assert gzip.decompress(packed.body) == plain.body
     assert len(packed.body) < len(plain.body) / 2
-    assert _told(packed) == {
-        **_told(plain), "content-encoding": "gzip", "content-length": str(len(packed.body)), "vary": "Accept-Encoding",
+    assert _own(packed) == {
+        **_own(plain), "content-encoding": "gzip", "content-length": str(len(packed.body)), "vary": "Accept-Encoding",
     }  # fmt: skip
     assert packed.body == post(sample.base, "/tool/find_shop", PAGE, accept_encoding="gzip").body
 
@@ -49,7 +49,7 @@ def test_a_short_answer_stays_as_it_is(sample: SampleService) -> None:
 @pytest.mark.rule("I5")
 @pytest.mark.parametrize("era", list(Era))
 @pytest.mark.parametrize("plain_call", [True, False])
-def test_results_over_mcp_are_compressed_whoever_writes_them(
+def test_results_over_mcp_are_compressed_on_the_fast_path_and_by_the_sdk(
     sample: SampleService, era: Era, *, plain_call: bool
 ) -> None:
     # With a header of the protocol that is not known here, the SDK answers.
@@ -69,7 +69,7 @@ def test_suggestions_are_not_compressed_on_any_path(sample: SampleService, metho
         ask(sample.base, method, f"/suggest?q=s{limit}", headers=headers)
         for headers in ({}, {"accept-encoding": "gzip"})
     )
-    assert (asked.body, _told(asked)) == (plain.body, _told(plain))
+    assert (asked.body, _own(asked)) == (plain.body, _own(plain))
     assert {"content-encoding", "vary"} & set(asked.headers) == set()
 
 
@@ -95,7 +95,7 @@ def test_each_form_of_a_file_has_a_strong_tag_of_its_own(sample: SampleService) 
 @pytest.mark.parametrize("path", ["/", "/openapi.json", "/llms.txt", FILE, "/assets/icon.svg", "/health"])
 def test_head_is_answered_as_get(sample: SampleService, path: str, accepted: str) -> None:
     whole, head = (ask(sample.base, method, path, headers={"accept-encoding": accepted}) for method in ("GET", "HEAD"))
-    assert (head.status, head.body, _told(head)) == (200, b"", _told(whole))
+    assert (head.status, head.body, _own(head)) == (200, b"", _own(whole))
 
 
 async def _sent(parts: list[bytes], kind: bytes, method: str = "GET") -> list[Message]:
@@ -105,9 +105,9 @@ async def _sent(parts: list[bytes], kind: bytes, method: str = "GET") -> list[Me
     async def app(_: Scope, __: Receive, send: Send) -> None:
         headers = [(b"content-type", kind), (b"content-length", b"%d" % sum(map(len, parts)))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             before = len(seen)
-            await send({"type": "http.response.body", "body": part, "more_body": place + 1 < len(parts)})
+            await send({"type": "http.response.body", "body": part, "more_body": index + 1 < len(parts)})
             assert len(seen) > before
 
     async def send(message: Message) -> None:

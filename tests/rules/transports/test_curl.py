@@ -62,15 +62,15 @@ def test_a_tool_is_called_by_one_line(base: str) -> None:
     assert (status, content_type, shop) == ("200", "application/json", BOOKS_VIEW)
 
 
-def test_a_missing_content_type_is_told_with_the_header_to_send(base: str) -> None:
+def test_a_missing_content_type_is_refused_with_the_header_to_send(base: str) -> None:
     status, content_type, problem = _curl(f"{base}/tool/list_categories", "-d", "{}")
     assert (status, content_type, problem["code"]) == ("415", "application/problem+json", "unsupported_media_type")
     assert "content-type: application/json" in problem["detail"]
 
 
 def test_suggestions_come_for_text_as_curl_encodes_it(base: str) -> None:
-    status, _, told = _curl("--get", f"{base}/suggest", "--data-urlencode", "q=Zoë’s Küche 厨")
-    assert (status, told["query"], [shop["id"] for shop in told["shops"]]) == (
+    status, _, answer = _curl("--get", f"{base}/suggest", "--data-urlencode", "q=Zoë’s Küche 厨")
+    assert (status, answer["query"], [shop["id"] for shop in answer["shops"]]) == (
         "200",
         "Zoë’s Küche 厨",
         ["shop_kitchen"],

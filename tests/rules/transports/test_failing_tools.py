@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a tool or behind it, no door lets any of it out but the request id (E3, E5)."""
+"""Whatever goes wrong in a tool or behind it, no transport lets any of it out but the request id (E3, E5)."""
 
 import json
 import logging
@@ -12,19 +12,16 @@ from service.app import create_app
 from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
 from tests.rules.transports.test_probes_and_headers import UNAVAILABLE, FailingBackend
+from tests.support.problems import problem
 from tests.support.raising import RAISING, SECRET
 from tests.support.rpc import Era, call
 from tests.support.sample import SampleService
 from tests.support.served import post, served
 from tests.support.transports import MODES, over_mcp, stdio_transport
 
-PROBLEM: Final = {
-    "type": "urn:shop-directory:problem:internal_error",
-    "title": "Internal error",
-    "status": 500,
-    "detail": "The service failed to answer. The operator finds the cause by the request id.",
-    "code": "internal_error",
-}
+PROBLEM: Final = problem(
+    500, "internal_error", "The service failed to answer. The operator finds the cause by the request id."
+)
 # Whatever the example of a tool is, its code fails before it looks at it.
 CALLS: Final[dict[str, dict[str, Any]]] = {tool.name: tool.examples[0].arguments for tool in RAISING}
 
@@ -56,7 +53,7 @@ def test_a_fault_in_a_tool_is_an_internal_error_over_http(
     with caplog.at_level(logging.ERROR):
         reply = post(failing, f"/tool/{tool}", raw, x_api_token=sample.token)
         replies = [call(failing, era, tool, raw, x_api_token=sample.token) for era in Era]
-    assert reply.told == (500, "application/problem+json", PROBLEM)
+    assert reply.summary == (500, "application/problem+json", PROBLEM)
     results = [other.json["result"] for other in replies]
     for result in results:
         assert (result["isError"], "structuredContent" in result) == (True, False)
@@ -74,7 +71,7 @@ def test_a_fault_in_a_tool_is_an_internal_error_over_http(
 def test_with_the_engine_away_every_tool_fails_and_none_is_empty(away: str, sample: SampleService, tool: str) -> None:
     raw = json.dumps(CALLS[tool]).encode()
     reply = post(away, f"/tool/{tool}", raw, x_api_token=sample.token)
-    assert reply.told == (503, "application/problem+json", UNAVAILABLE)
+    assert reply.summary == (503, "application/problem+json", UNAVAILABLE)
     assert (reply.headers["retry-after"], "x-generation" in reply.headers) == ("1", False)
     for era in Era:
         result = call(away, era, tool, raw, x_api_token=sample.token).json["result"]
@@ -88,9 +85,9 @@ async def test_a_fault_in_a_tool_is_an_internal_error_over_stdio(sample: SampleS
     variables = {**sample.variables, "SHOP_DIRECTORY_API_TOKEN": sample.token}
     async with stdio_transport(sample.index, mode, variables, module="tests.support.raising") as client:
         for tool, arguments in CALLS.items():
-            told = await over_mcp(client, tool, arguments)
-            assert (json.loads(told.text), told.structured, told.failed) == (PROBLEM, None, True)
-            assert len(told.request_id) == 32
+            answer = await over_mcp(client, tool, arguments)
+            assert (json.loads(answer.text), answer.structured, answer.failed) == (PROBLEM, None, True)
+            assert len(answer.request_id) == 32
 
 
 def _settings(sample: SampleService) -> Settings:

@@ -30,10 +30,10 @@ def _asked(count: int) -> dict[str, Any]:
 def _left(reply: Reply) -> int:
     """The units that an answer says are left; the policy is that of the anonymous quota."""
     assert reply.headers["ratelimit-policy"] == '"reads";q=10;w=60'
-    told = re.fullmatch(r'"reads";r=(\d+);t=(\d+)', reply.headers["ratelimit"])
-    assert told is not None
-    assert 1 <= int(told[2]) <= 60
-    return int(told[1])
+    header = re.fullmatch(r'"reads";r=(\d+);t=(\d+)', reply.headers["ratelimit"])
+    assert header is not None
+    assert 1 <= int(header[2]) <= 60
+    return int(header[1])
 
 
 @pytest.mark.rule("A14", "V2", "R1", "I5")
@@ -51,17 +51,17 @@ async def test_every_transport_answers_each_reference_in_the_order_asked(tmp_pat
     found = {0, 3, 5}
     expected = {
         "results": [
-            {"shop_domain": reference, "shop": BOOKS_VIEW if place in found else None}
-            for place, reference in enumerate(references)
+            {"shop_domain": reference, "shop": BOOKS_VIEW if position in found else None}
+            for position, reference in enumerate(references)
         ],
         "found": 3,
     }
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
-        told = {"rest": over_rest(base, "get_shops", arguments)}
+        answers = {"rest": over_rest(base, "get_shops", arguments)}
         async with mcp_transports(base, index) as transports:
-            told |= {name: await over_mcp(client, "get_shops", arguments) for name, client in transports.items()}
-    assert {name: json.loads(answer.text) for name, answer in told.items()} == dict.fromkeys(told, expected)
-    assert len({answer.stamp for answer in told.values()}) == 1
+            answers |= {name: await over_mcp(client, "get_shops", arguments) for name, client in transports.items()}
+    assert {name: json.loads(answer.text) for name, answer in answers.items()} == dict.fromkeys(answers, expected)
+    assert len({answer.stamp for answer in answers.values()}) == 1
 
 
 @pytest.mark.rule("A14", "Q2")
@@ -85,7 +85,7 @@ def test_a_call_that_costs_more_than_is_left_is_refused_and_takes_its_first_read
 
 
 @pytest.mark.rule("A14", "Q2", "R5")
-def test_what_is_wrong_costs_one_read_and_is_told_whatever_is_left(tmp_path: Path) -> None:
+def test_invalid_input_costs_one_read_and_is_reported_whatever_is_left(tmp_path: Path) -> None:
     with limited(tmp_path, quota_anonymous=TEN) as base:
         assert _left(post(base, GET_SHOPS, _asked(90))) == 1
         wrong = post(base, GET_SHOPS, {"shop_domains": [*_asked(99)["shop_domains"], " "]})

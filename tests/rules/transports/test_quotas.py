@@ -1,4 +1,4 @@
-"""Quotas as callers meet them: told on every counted answer, kept by address or token, refused in R5's order (Q2)."""
+"""Quotas for callers: shown on every counted answer, counted by address or token, refused in R5's order (Q2)."""
 
 import json
 import re
@@ -11,6 +11,7 @@ from service.auth.secrets import new_token_text
 from service.limits.policy import QuotaClass
 from tests.support.callers import issue
 from tests.support.limited import MORE, limited
+from tests.support.problems import problem
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, ask, get, post
 
@@ -19,11 +20,11 @@ REPORT: Final = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "inv
 
 
 @pytest.mark.rule("Q2", "I78")
-def test_every_counted_answer_tells_the_quota_and_what_is_left(tmp_path: Path) -> None:
+def test_every_counted_answer_has_the_quota_and_the_remaining_units(tmp_path: Path) -> None:
     token = issue(tmp_path / "tokens.sqlite").text
     with limited(tmp_path, quota_anonymous=QuotaClass(reads=100, suggest=100, reports=0)) as base:
         for taken, reply in enumerate(_reads(base), start=1):
-            _assert_told(reply, "reads", 100, 60, 100 - taken)
+            _assert_quota(reply, "reads", 100, 60, 100 - taken)
         tag = get(base, "/suggest?q=").headers["etag"]
         suggested = [
             get(base, "/suggest?q=a"),
@@ -32,16 +33,16 @@ def test_every_counted_answer_tells_the_quota_and_what_is_left(tmp_path: Path) -
         ]
         assert [reply.status for reply in suggested] == [200, 400, 304]
         for remaining, reply in zip((98, 97, 96), suggested, strict=True):
-            _assert_told(reply, "suggest", 100, 60, remaining)
-        _assert_told(post(base, LIST, {}, x_api_token=token), "reads", 5, 60, 4)
-        _assert_told(get(base, "/suggest?q=", x_api_token=token), "suggest", 6, 60, 5)
-        _assert_told(post(base, "/tool/report_code", REPORT, x_api_token=token), "reports", 2, 3600, 1)
+            _assert_quota(reply, "suggest", 100, 60, remaining)
+        _assert_quota(post(base, LIST, {}, x_api_token=token), "reads", 5, 60, 4)
+        _assert_quota(get(base, "/suggest?q=", x_api_token=token), "suggest", 6, 60, 5)
+        _assert_quota(post(base, "/tool/report_code", REPORT, x_api_token=token), "reports", 2, 3600, 1)
         for uncounted in (get(base, "/health"), get(base, "/ready"), get(base, "/nothing"), get(base, LIST)):
             assert "ratelimit" not in uncounted.headers
 
 
 @pytest.mark.rule("C3", "Q2")
-def test_pages_may_read_the_quota_that_they_are_told(tmp_path: Path) -> None:
+def test_pages_may_read_the_quota_headers(tmp_path: Path) -> None:
     origin = "https://shop-finder.example"
     with limited(tmp_path, cors_origins=(origin,)) as base:
         replies = [get(base, "/suggest?q="), *(post(base, LIST, {}, origin=origin) for _ in range(3))]
@@ -60,8 +61,8 @@ def test_one_call_too_many_says_how_long_to_wait(tmp_path: Path) -> None:
             for refused in replies[2:]:
                 wait = refused.headers["retry-after"]
                 assert 1 <= int(wait) <= 60
-                assert refused.told == (429, "application/problem+json", _exceeded(wait))
-                _assert_told(refused, "suggest" if "?" in path else "reads", 2, 60, 0)
+                assert refused.summary == (429, "application/problem+json", _exceeded(wait))
+                _assert_quota(refused, "suggest" if "?" in path else "reads", 2, 60, 0)
                 assert (refused.headers["cache-control"], "x-generation" in refused.headers) == ("no-store", False)
 
 
@@ -101,12 +102,12 @@ def test_a_token_has_a_larger_quota_of_its_own_by_its_class(tmp_path: Path) -> N
     classes = {"default": MORE, "partner": QuotaClass(reads=7, suggest=1, reports=1)}
     with limited(tmp_path, quota_classes=classes) as base:
         assert [post(base, LIST, {}, x_api_token=one.text).status for _ in range(6)] == [200] * 5 + [429]
-        _assert_told(post(base, LIST, {}, x_api_token=other.text), "reads", 5, 60, 4)
-        _assert_told(post(base, LIST, {}, x_api_token=partner.text), "reads", 7, 60, 6)
+        _assert_quota(post(base, LIST, {}, x_api_token=other.text), "reads", 5, 60, 4)
+        _assert_quota(post(base, LIST, {}, x_api_token=partner.text), "reads", 7, 60, 6)
         reports = [post(base, "/tool/report_code", REPORT, x_api_token=other.text) for _ in range(3)]
         assert [reply.status for reply in reports] == [200, 200, 429]
         assert 1 <= int(reports[-1].headers["retry-after"]) <= 3600
-        _assert_told(post(base, LIST, {}), "reads", 2, 60, 1)
+        _assert_quota(post(base, LIST, {}), "reads", 2, 60, 1)
 
 
 @pytest.mark.rule("E2.wait", "E2", "Q2")
@@ -117,12 +118,12 @@ def test_over_mcp_a_call_too_many_is_a_result_that_names_the_seconds(tmp_path: P
     assert [reply.status for reply in replies] == [200] * 3
     assert [reply.json["result"]["isError"] for reply in replies] == [False, False, True]
     result = replies[-1].json["result"]
-    problem = json.loads(result["content"][0]["text"])
-    wait = re.fullmatch(r"The quota of this caller is used up\. Try again in (\d+) seconds\.", problem["detail"])
+    exceeded = json.loads(result["content"][0]["text"])
+    wait = re.fullmatch(r"The quota of this caller is used up\. Try again in (\d+) seconds\.", exceeded["detail"])
     assert wait is not None
-    assert (problem, "structuredContent" in result) == (_exceeded(wait[1]), False)
+    assert (exceeded, "structuredContent" in result) == (_exceeded(wait[1]), False)
     for remaining, reply in zip((1, 0, 0), replies, strict=True):
-        _assert_told(reply, "reads", 2, 60, remaining)
+        _assert_quota(reply, "reads", 2, 60, remaining)
 
 
 @pytest.mark.rule("E2.credentials", "E2.wait", "Q2", "R5.credentials")
@@ -134,10 +135,10 @@ def test_over_mcp_other_methods_count_as_reads_and_are_refused_as_429(tmp_path: 
         assert ask(base, "POST", "/mcp", b"{", {"content-type": "text/plain"}).status == 400
         assert call(base, era, "get_trust", b"{}").status == 401
         assert post(base, LIST, {}).status == 429
-    problem = _exceeded(refused.headers["retry-after"])
-    error = {"code": -32001, "message": problem["detail"], "data": problem}
-    assert refused.told == (429, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
-    _assert_told(refused, "reads", 2, 60, 0)
+    exceeded = _exceeded(refused.headers["retry-after"])
+    error = {"code": -32001, "message": exceeded["detail"], "data": exceeded}
+    assert refused.summary == (429, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
+    _assert_quota(refused, "reads", 2, 60, 0)
 
 
 def _reads(base: str) -> list[Reply]:
@@ -153,19 +154,13 @@ def _reads(base: str) -> list[Reply]:
     return replies
 
 
-def _assert_told(reply: Reply, bucket: str, limit: int, window: int, remaining: int) -> None:
+def _assert_quota(reply: Reply, bucket: str, limit: int, window: int, remaining: int) -> None:
     assert reply.headers["ratelimit-policy"] == f'"{bucket}";q={limit};w={window}'
-    told = re.fullmatch(r'"(\w+)";r=(\d+);t=(\d+)', reply.headers["ratelimit"])
-    assert told is not None
-    assert (told[1], int(told[2])) == (bucket, remaining)
-    assert 1 <= int(told[3]) <= window
+    header = re.fullmatch(r'"(\w+)";r=(\d+);t=(\d+)', reply.headers["ratelimit"])
+    assert header is not None
+    assert (header[1], int(header[2])) == (bucket, remaining)
+    assert 1 <= int(header[3]) <= window
 
 
 def _exceeded(seconds: str) -> dict[str, Any]:
-    return {
-        "type": "urn:shop-directory:problem:quota_exceeded",
-        "title": "Quota exceeded",
-        "status": 429,
-        "detail": f"The quota of this caller is used up. Try again in {seconds} seconds.",
-        "code": "quota_exceeded",
-    }
+    return problem(429, "quota_exceeded", f"The quota of this caller is used up. Try again in {seconds} seconds.")

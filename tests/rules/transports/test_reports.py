@@ -14,6 +14,7 @@ from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
 from service.reports.protocol import Reason
 from tests.support.callers import issue
+from tests.support.problems import invalid_input
 from tests.support.real.disks import small_disk
 from tests.support.real.redis import RedisServer
 from tests.support.reporting import Reporting, reporting_to
@@ -40,13 +41,13 @@ def reporting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Report
 
 
 @pytest.mark.rule("A9", "I62", "I36", "I61", "I63", "Q5", "I80")
-def test_each_report_is_answered_by_the_same_word_and_kept_as_one_row(reporting: Reporting) -> None:
-    told = [
+def test_each_report_is_answered_by_the_same_word_and_stored_as_one_row(reporting: Reporting) -> None:
+    answers = [
         reporting.report("report_code", CODE),
         reporting.report("report_issue", GONE),
         reporting.report("report_issue", {**GONE, "subject_type": "fact", "reason": "return_period"}),
     ]
-    assert [(reply.status, reply.headers["content-type"], reply.body) for reply in told] == [
+    assert [(reply.status, reply.headers["content-type"], reply.body) for reply in answers] == [
         (200, "application/json", TAKEN)
     ] * 3
     rows = [
@@ -54,20 +55,22 @@ def test_each_report_is_answered_by_the_same_word_and_kept_as_one_row(reporting:
         reporting.row("shop", "no_longer_exists"),
         reporting.row("fact", "return_period"),
     ]
-    assert reporting.kept() == (rows, 3)
+    assert reporting.stored() == (rows, 3)
 
 
 @pytest.mark.rule("Q5", "I37", "A9", "I5")
-async def test_the_same_report_by_every_door_is_one_row_and_one_re_check(reporting: Reporting) -> None:
+async def test_the_same_report_over_every_transport_is_one_row_and_one_recheck(reporting: Reporting) -> None:
     spellings = ["shop_books", "harbour-lane-books.example", "https://WWW.Harbour-Lane-Books.example/x"]
-    told = [
+    answers = [
         over_rest(reporting.base, "report_code", {**CODE, "shop_domain": spelling}, x_api_token=reporting.token.text)
         for spelling in spellings
     ]
     async with mcp_transports(reporting.base, reporting.index, reporting.token.text, reporting.variables) as transports:
-        told += [await over_mcp(client, "report_code", {**CODE, "code": "spring10"}) for client in transports.values()]
-    assert [(answer.text.encode(), answer.failed) for answer in told] == [(TAKEN, False)] * 7
-    assert await asyncio.to_thread(reporting.kept) == ([reporting.row("code", "invalid", "SPRING10")], 1)
+        answers += [
+            await over_mcp(client, "report_code", {**CODE, "code": "spring10"}) for client in transports.values()
+        ]
+    assert [(answer.text.encode(), answer.failed) for answer in answers] == [(TAKEN, False)] * 7
+    assert await asyncio.to_thread(reporting.stored) == ([reporting.row("code", "invalid", "SPRING10")], 1)
 
 
 @pytest.mark.rule("Q5", "I37")
@@ -82,7 +85,7 @@ def test_another_source_code_or_reason_is_another_report(reporting: Reporting) -
         reporting.row("code", "mismatch", "SPRING10"),
         reporting.row("code", "invalid", "SPRING10", by=other),
     ]
-    assert reporting.kept() == (rows, 4)
+    assert reporting.stored() == (rows, 4)
 
 
 @pytest.mark.rule("A9", "I63", "E1", "I82")
@@ -103,7 +106,7 @@ def test_a_reason_of_the_other_subject_is_refused_with_the_allowed_ones(
     reply = reporting.report("report_issue", {**GONE, "subject_type": subject, "reason": reason})
     message = f"must be one of {allowed} for the subject_type {subject}"
     _assert_invalid(reply, ("reason", message))
-    assert reporting.kept() == ([], 0)
+    assert reporting.stored() == ([], 0)
 
 
 @pytest.mark.rule("A9", "I61", "I63", "E1", "I36")
@@ -126,7 +129,7 @@ def test_there_is_no_free_text_and_every_wrong_field_is_named(
     assert (reply.status, [field for field, _ in found]) == (400, [field for field, _ in errors])
     assert all(part in message for (_, message), (_, part) in zip(found, errors, strict=True))
     assert "free text" not in reply.body.decode()
-    assert reporting.kept() == ([], 0)
+    assert reporting.stored() == ([], 0)
 
 
 @pytest.mark.rule("A9", "V2", "I6", "E1", "I83")
@@ -136,7 +139,7 @@ def test_unknown_and_under_review_are_one_absence_for_reports(reporting: Reporti
     for tool, arguments in (("report_code", CODE), ("report_issue", GONE)):
         reply = reporting.report(tool, {**arguments, "shop_domain": reference})
         assert (reply.status, reply.json["code"], reply.body) == (404, "shop_not_found", nowhere.body)
-    assert reporting.kept() == ([], 0)
+    assert reporting.stored() == ([], 0)
 
 
 @pytest.mark.rule("A9", "I36")
@@ -149,7 +152,7 @@ def test_a_code_holds_letters_marks_and_numbers_of_any_script_and_few_signs(repo
         _assert_invalid(reporting.report("report_code", {**CODE, "code": code}), ("code", message), code)
     _assert_invalid(reporting.report("report_code", {**CODE, "code": "A\n"}), ("code", "holds a control character"))
     _assert_invalid(reporting.report("report_code", {**CODE, "code": 5}), ("code", "must be a string"))
-    assert reporting.kept() == ([reporting.row("code", "invalid", code) for code in codes], 5)
+    assert reporting.stored() == ([reporting.row("code", "invalid", code) for code in codes], 5)
 
 
 @pytest.mark.rule("I8", "I36", "A9")
@@ -160,7 +163,7 @@ def test_nothing_that_is_delivered_changes_by_a_report(reporting: Reporting) -> 
     for reason in ("unreachable", "no_longer_exists", "wrong_category", "wrong_name_or_domain"):
         assert reporting.report("report_issue", {**GONE, "reason": reason}).body == TAKEN
     assert _delivered(reporting) == before
-    assert reporting.kept()[1] == 8
+    assert reporting.stored()[1] == 8
 
 
 @pytest.mark.rule("O1.degraded", "Q5", "E1.retry_after", "E2.wait")
@@ -218,18 +221,18 @@ def _assert_not_taken(service: Reporting, reason: Reason) -> None:
     assert service.report("report_code", {**CODE, "shop_domain": "nowhere"}).status == 404
     assert post(service.base, "/tool/list_coupons", {"shop_domain": "shop_books"}).status == 200
     ready = get(service.base, "/ready")
-    assert ready.told == (200, "application/json", _readiness(reason))
+    assert ready.summary == (200, "application/json", _readiness(reason))
 
 
 def _assert_taken_again(service: Reporting) -> None:
     """Nothing of before is there, and the same report counts."""
     assert service.report("report_code", CODE).body == TAKEN
-    assert service.kept() == ([service.row("code", "invalid", "SPRING10")], 1)
+    assert service.stored() == ([service.row("code", "invalid", "SPRING10")], 1)
     _until_ready_says(service, _readiness())
 
 
 def _until_ready_says(service: Reporting, document: dict[str, Any]) -> None:
-    # What was found is kept for a second.
+    # What was found is cached for a second.
     until = time.monotonic() + 3.0
     while (ready := get(service.base, "/ready").json) != document:
         assert time.monotonic() < until, ready
@@ -254,19 +257,7 @@ def _delivered(service: Reporting) -> list[bytes]:
 
 
 def _assert_invalid(reply: Reply, error: tuple[str, str], sent: object = None) -> None:
-    field, message = error
-    assert reply.told == (
-        400,
-        "application/problem+json",
-        {
-            "type": "urn:shop-directory:problem:invalid_input",
-            "title": "Invalid input",
-            "status": 400,
-            "detail": f"{field} {message}.",
-            "code": "invalid_input",
-            "errors": [{"field": field, "message": message}],
-        },
-    ), sent
+    assert reply.summary == (400, "application/problem+json", invalid_input(error)), sent
 
 
 _ENGINE: Final = ({"name": "search", "status": "ok"}, {"name": "typeahead", "status": "ok"})

@@ -74,12 +74,12 @@ class Reporting:
                     self.unexpected.append(status)
 
 
-async def _kept(url: str) -> Counter[str | None]:
-    """How often each code was kept."""
+async def _stored(url: str) -> Counter[str | None]:
+    """How often each code was stored."""
     queue = open_queue(QueueSettings(kind="redis", redis=RedisAccess(url), timeout=30.0))
-    kept = Counter(report.code for report in await exported(queue))
+    stored = Counter(report.code for report in await exported(queue))
     await queue.close()
-    return kept
+    return stored
 
 
 @pytest.fixture
@@ -122,10 +122,10 @@ def test_an_acknowledged_report_survives_kills_of_the_service_and_of_redis(
             own_redis.kill()
             own_redis.start()
         reporting.stream_on(1)
-    kept = asyncio.run(_kept(own_redis.url))
+    stored = asyncio.run(_stored(own_redis.url))
     assert reporting.unexpected == []
-    assert set(reporting.acknowledged) - set(kept) == set(), "acknowledged and lost"
-    assert [code for code, times in kept.items() if times > 1] == [], "doubled"
+    assert set(reporting.acknowledged) - set(stored) == set(), "acknowledged and lost"
+    assert [code for code, times in stored.items() if times > 1] == [], "doubled"
     # Of the last report the answer may have been cut off.
-    assert len(set(kept) - set(reporting.acknowledged)) <= 1
+    assert len(set(stored) - set(reporting.acknowledged)) <= 1
     assert len(reporting.acknowledged) >= 40 * KILLS

@@ -12,8 +12,9 @@ import pytest
 
 from service.mcp_server.messages import TEXTS
 from service.tools.registry import REGISTRY
+from tests.support.real.sources import REPOSITORY
+from tests.support.stdio_lines import stdio_lines
 
-REPOSITORY: Final = Path(__file__).parents[3]
 INITIALIZE: Final = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -23,24 +24,9 @@ INITIALIZE: Final = {
 
 
 def _session(index_directory: Path, lines: list[bytes]) -> tuple[list[Any], str]:
-    environment = {**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index_directory), "PYTHONPATH": str(REPOSITORY)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "service", "mcp"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        answers = []
-        for line in lines:
-            process.stdin.write(line + b"\n")
-            process.stdin.flush()
-            answers.append(json.loads(process.stdout.readline()))
-        rest, log = process.communicate(timeout=20)
-        assert (rest, process.returncode) == (b"", 0)
-    return answers, log.decode()
+    with stdio_lines({"SHOP_DIRECTORY_DATA_DIR": str(index_directory)}) as process:
+        answers = [json.loads(process.ask(line)) for line in lines]
+    return answers, process.log
 
 
 @pytest.mark.rule("I4", "E6", "E1.transport", "E2", "E5.request_id")
@@ -101,7 +87,7 @@ def test_the_first_request_settles_the_era_and_the_other_ones_messages_are_refus
     assert answers[1]["error"]["code"] == -32022
 
 
-def _at_once(index_directory: Path, lines: list[bytes]) -> list[Any]:
+def _written_together(index_directory: Path, lines: list[bytes]) -> list[Any]:
     """Write all lines and close stdin before anything is read; returns what was answered until the process ended."""
     done = subprocess.run(
         [sys.executable, "-m", "service", "mcp"],
@@ -122,7 +108,7 @@ def _call(message_id: int | str, query: str) -> bytes:
 @pytest.mark.rule("I4", "E6")
 def test_what_was_asked_before_the_end_of_the_input_is_answered(index_directory: Path) -> None:
     ids: list[int | str] = [*range(10, 30), "a", "12"]
-    answers = _at_once(
+    answers = _written_together(
         index_directory,
         [json.dumps(INITIALIZE).encode(), *(_call(message_id, "book") for message_id in ids), b"garbage"],
     )
@@ -137,7 +123,7 @@ def test_a_cancelled_request_does_not_hold_up_the_end(index_directory: Path) -> 
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 10}}
     lines = [json.dumps(INITIALIZE).encode(), _call(10, "book"), json.dumps(cancel).encode(), _call(11, "book")]
     started = time.monotonic()
-    answered = {answer["id"] for answer in _at_once(index_directory, lines)}
+    answered = {answer["id"] for answer in _written_together(index_directory, lines)}
     assert answered - {10} == {1, 11}
     assert time.monotonic() - started < 5.0
 
@@ -146,5 +132,5 @@ def test_a_cancelled_request_does_not_hold_up_the_end(index_directory: Path) -> 
 def test_an_error_of_the_library_is_in_our_words_before_a_session_too(index_directory: Path) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
-    (answer,) = _at_once(index_directory, [json.dumps(listing).encode()])
+    (answer,) = _written_together(index_directory, [json.dumps(listing).encode()])
     assert answer == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": TEXTS[-32602]}}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 import service.suggest.responder
 from service.app import create_app
@@ -16,6 +15,7 @@ from service.search.protocol import SuggestQuery, SuggestResult
 from service.search.reference.backend import ReferenceBackend
 from service.settings.service import Settings
 from service.suggest.query import ParsedQuery, parse
+from tests.rules.operations.expositions import samples_of
 from tests.support.served import Reply, get, served
 from tests.support.worlds import SHOPS, embedded_world, reference_world
 
@@ -62,12 +62,8 @@ def remaining(reply: Reply) -> int:
 
 def samples(base: str) -> Callable[..., float]:
     """The value of a metric, by its name and labels; 0 where there is none."""
-    found = {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(get(base, "/metrics").body.decode())
-        for sample in family.samples
-    }
-    return lambda name, **labels: found.get((name, *sorted(labels.items())), 0.0)
+    found = samples_of(get(base, "/metrics"))
+    return lambda name, **labels: found.get((name, tuple(sorted(labels.items()))), 0.0)
 
 
 def counted(value: Callable[..., float], outcome: str) -> tuple[float, float]:

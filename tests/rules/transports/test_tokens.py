@@ -1,4 +1,4 @@
-"""Five tools need a token, and a call without one that counts ends before the tool on every door (I80, R5)."""
+"""Five tools need a token, and a call without a valid one ends before the tool on every transport (I80, R5)."""
 
 import time
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from service.auth.secrets import new_token_text
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.support.callers import Untouchable, issue, revoke
+from tests.support.problems import problem
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, ask, get, post, served
 from tests.support.transports import MODES, stdio_transport
@@ -23,20 +24,8 @@ NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_off
 REFUSED: Final = ("none", "malformed", "unknown", "expired", "revoked")
 CHALLENGE: Final = 'ApiKey realm="shop-directory", header="x-api-token"'
 HOW: Final = "Send it in the header x-api-token (over stdio: in the variable SHOP_DIRECTORY_API_TOKEN)."
-REQUIRED: Final = {
-    "type": "urn:shop-directory:problem:token_required",
-    "title": "Token required",
-    "status": 401,
-    "detail": f"This tool needs an API token, which the operator issues. {HOW}",
-    "code": "token_required",
-}
-INVALID: Final = {
-    "type": "urn:shop-directory:problem:token_invalid",
-    "title": "Token invalid",
-    "status": 401,
-    "detail": f"This token is not known, has been revoked or has expired. {HOW}",
-    "code": "token_invalid",
-}
+REQUIRED: Final = problem(401, "token_required", f"This tool needs an API token, which the operator issues. {HOW}")
+INVALID: Final = problem(401, "token_invalid", f"This token is not known, has been revoked or has expired. {HOW}")
 TRUST: Final = {"shop_domain": "shop_books"}
 
 
@@ -94,7 +83,7 @@ def test_rest_refuses_before_anything_is_read(
 ) -> None:
     headers = {"content-type": content_type} | _token(guarded.texts[kind])
     reply = ask(guarded.base, "POST", f"/tool/{tool}", body, headers)
-    assert reply.told == (401, "application/problem+json", REQUIRED if kind == "none" else INVALID)
+    assert reply.summary == (401, "application/problem+json", REQUIRED if kind == "none" else INVALID)
     assert (reply.headers["www-authenticate"], reply.headers["cache-control"]) == (CHALLENGE, "no-store")
     _assert_untouched(guarded, reply)
 
@@ -104,11 +93,11 @@ def test_rest_refuses_before_anything_is_read(
 @pytest.mark.parametrize("tool", NEED_A_TOKEN)
 @pytest.mark.parametrize("era", Era)
 def test_mcp_refuses_before_the_tool_with_the_problem_as_data(guarded: Guarded, tool: str, kind: str, era: Era) -> None:
-    problem = REQUIRED if kind == "none" else INVALID
+    refusal = REQUIRED if kind == "none" else INVALID
     headers = {name.replace("-", "_"): text for name, text in _token(guarded.texts[kind]).items()}
     reply = call(guarded.base, era, tool, b'{"colour":[]}', **headers)
-    error = {"code": -32001, "message": problem["detail"], "data": problem}
-    assert reply.told == (401, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
+    error = {"code": -32001, "message": refusal["detail"], "data": refusal}
+    assert reply.summary == (401, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
     assert reply.headers["www-authenticate"] == CHALLENGE
     _assert_untouched(guarded, reply)
 
@@ -119,7 +108,7 @@ def test_mcp_refuses_before_the_tool_with_the_problem_as_data(guarded: Guarded, 
 async def test_stdio_refuses_by_the_token_of_its_environment(
     guarded: Guarded, tmp_path: Path, mode: str, kind: str
 ) -> None:
-    problem = REQUIRED if kind == "none" else INVALID
+    refusal = REQUIRED if kind == "none" else INVALID
     variables = {
         "SHOP_DIRECTORY_TOKEN_FILE": str(guarded.tokens),
         "SHOP_DIRECTORY_API_TOKEN": guarded.texts[kind] or "",
@@ -131,7 +120,7 @@ async def test_stdio_refuses_by_the_token_of_its_environment(
             with pytest.raises(MCPError) as raised:
                 await client.call_tool(tool, {"colour": []})
             error = raised.value.error
-            assert (error.code, error.message, error.data) == (-32001, problem["detail"], problem)
+            assert (error.code, error.message, error.data) == (-32001, refusal["detail"], refusal)
         open_to_all = await client.call_tool("list_categories", {})
     assert (open_to_all.is_error, open_to_all.content[0].type) == (True, "text")
 

@@ -43,11 +43,11 @@ def client_program() -> Path:
 
 @pytest.mark.rule("I3", "I5", "E2", "E2.protocol", "I67")
 @pytest.mark.parametrize(("era", "version"), ERAS)
-def test_the_typescript_client_is_told_what_rest_tells(base: str, client_program: Path, era: str, version: str) -> None:
-    told = _calls(client_program, base, era, [*CALLS, UNKNOWN_TOOL])
-    assert (told["version"], told["server"]["name"]) == (version, "shop-directory")
-    assert told["tools"] == TOOLS
-    *answers, unknown = told["answers"]
+def test_the_typescript_client_gets_what_rest_answers(base: str, client_program: Path, era: str, version: str) -> None:
+    result = _calls(client_program, base, era, [*CALLS, UNKNOWN_TOOL])
+    assert (result["version"], result["server"]["name"]) == (version, "shop-directory")
+    assert result["tools"] == TOOLS
+    *answers, unknown = result["answers"]
     for (tool, arguments), answer in zip(CALLS, answers, strict=True):
         rest = post(base, f"/tool/{tool}", arguments)
         assert [block["text"] for block in answer["content"]] == [rest.body.decode()]
@@ -63,10 +63,10 @@ def test_all_twelve_tools_answer_it_as_their_schemas_say(
     sample: SampleService, client_program: Path, era: str, version: str
 ) -> None:
     calls = GeneratedCalls(sample.catalogue, 11).take(GENERATED)
-    told = _calls(client_program, sample.base, era, calls, sample.token)
-    assert (told["version"], told["tools"]) == (version, TOOLS)
+    result = _calls(client_program, sample.base, era, calls, sample.token)
+    assert (result["version"], result["tools"]) == (version, TOOLS)
     answered = set()
-    for (tool, arguments), answer in zip(calls, told["answers"], strict=True):
+    for (tool, arguments), answer in zip(calls, result["answers"], strict=True):
         rest = post(sample.base, f"/tool/{tool}", arguments, x_api_token=sample.token)
         assert [block["text"] for block in answer["content"]] == [rest.body.decode()]
         assert answer.get("structuredContent") == (rest.json if rest.status == 200 else None)
@@ -81,10 +81,10 @@ def test_without_a_token_it_is_refused_and_goes_on(
     sample: SampleService, client_program: Path, era: str, version: str
 ) -> None:
     calls: list[Call] = [("get_trust", {"shop_domain": "lumen-larch.internal"}), ("list_categories", {})]
-    told = _calls(client_program, sample.base, era, calls)
-    refused, listed = told["answers"]
-    assert told["version"] == version
-    # The client shows the body of a 401 as it is: whoever reads its error is told what to send, and where.
+    result = _calls(client_program, sample.base, era, calls)
+    refused, listed = result["answers"]
+    assert result["version"] == version
+    # The client shows the body of a 401 as it is: its reader learns what to send, and where.
     assert '"code":"token_required"' in refused["thrown"]["message"]
     assert "Send it in the header x-api-token" in refused["thrown"]["message"]
     assert listed["structuredContent"] == post(sample.base, "/tool/list_categories", {}).json
@@ -102,5 +102,5 @@ def _calls(program: Path, base: str, era: str, calls: Sequence[Call], token: str
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result

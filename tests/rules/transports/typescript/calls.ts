@@ -1,4 +1,4 @@
-// Calls the service with the official TypeScript client and prints what it was told, one JSON document on stdout.
+// Calls the service with the official TypeScript client and prints what it received, one JSON document on stdout.
 // Usage: node calls.ts <url> <legacy | auto | a protocol version>; the calls come as JSON on stdin,
 // the token, if any, in SHOP_DIRECTORY_API_TOKEN.
 

@@ -1,4 +1,4 @@
-// Asks for what MCP offers beside the tools, with the official TypeScript client, and prints it as one JSON document.
+// Asks for what MCP offers in addition to tools, with the official TypeScript client, and prints it as one JSON document.
 // Usage: node more.ts <url> <legacy | auto | a protocol version>
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";

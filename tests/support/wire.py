@@ -11,7 +11,7 @@ from tests.support.served import Reply
 
 BOUND_S: Final = 10.0
 
-_AT_ONCE: Final = 65_536
+_READ_BYTES: Final = 65_536
 
 
 def connect(base: str) -> socket.socket:
@@ -25,7 +25,7 @@ def exchange(base: str, *pieces: bytes, pause: float = 0.0, finish: bool = False
 
     Args:
         base: the service's base URL.
-        pieces: what is sent; the rest is kept back once the service has answered.
+        pieces: what is sent; the rest is not sent once the service has answered.
         pause: seconds between two pieces.
         finish: whether to close the sending side after the last one.
 
@@ -42,7 +42,7 @@ def exchange(base: str, *pieces: bytes, pause: float = 0.0, finish: bool = False
         try:
             if finish:
                 connection.shutdown(socket.SHUT_WR)
-            while part := connection.recv(_AT_ONCE):
+            while part := connection.recv(_READ_BYTES):
                 received += part
                 assert time.monotonic() < deadline, "the service goes on and on"
         except TimeoutError as stuck:

@@ -39,10 +39,10 @@ def test_behind_a_configured_proxy_an_ipv6_64_is_one_caller_and_an_ipv4_address_
 
 
 @pytest.mark.rule("Q3")
-def test_without_a_configured_proxy_nobody_chooses_an_address(tmp_path: Path) -> None:
+def test_without_a_configured_proxy_no_caller_chooses_an_address(tmp_path: Path) -> None:
     with limited(tmp_path) as base:
-        told = [post(base, LIST, {}, x_forwarded_for=f"192.0.2.{n}", forwarded=f"for=192.0.2.{n}") for n in range(3)]
-    assert [reply.status for reply in told] == [200, 200, 429]
+        answers = [post(base, LIST, {}, x_forwarded_for=f"192.0.2.{n}", forwarded=f"for=192.0.2.{n}") for n in range(3)]
+    assert [reply.status for reply in answers] == [200, 200, 429]
 
 
 @pytest.mark.rule("A5", "Q3", "I41")
@@ -66,11 +66,11 @@ def test_a_blocked_country_blocks_only_when_the_trusted_edge_says_it(
     settings = Settings(data_dir=world, trusted_proxies=trusted, country_header="X-Edge-Country", request_timeout=10.0)
     headers = {"x_edge_country": country} if country else {}
     with served(create_app(settings)) as base:
-        told = [post(base, "/tool/list_coupons", {"shop_domain": "s1"}, **headers).json]
+        answers = [post(base, "/tool/list_coupons", {"shop_domain": "s1"}, **headers).json]
         for era in Era:
             reply = call(base, era, "list_coupons", b'{"shop_domain":"s1"}', **headers)
-            told.append(reply.json["result"]["structuredContent"])
-    for answer in told:
+            answers.append(reply.json["result"]["structuredContent"])
+    for answer in answers:
         assert (answer["total_count"], answer["withheld"]["policy"], len(answer["results"])) == (
             2,
             withheld,
@@ -88,7 +88,7 @@ def test_with_redis_away_reads_go_on_and_reports_are_not_acknowledged(tmp_path: 
         assert [post(base, LIST, {}).status for _ in range(3)] == [200, 200, 429]
         assert post(base, "/tool/report_code", REPORT, x_api_token=token).status == 200
         redis.kill()
-        # The local limiter starts with whole quotas, and keeps them.
+        # The local limiter starts with whole quotas, and enforces them.
         assert [post(base, LIST, {}).status for _ in range(3)] == [200, 200, 429]
         assert get(base, "/suggest?q=").status == 200
         refused = post(base, "/tool/report_code", REPORT, x_api_token=token)

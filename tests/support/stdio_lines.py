@@ -1,0 +1,48 @@
+"""MCP over stdio by hand: lines in and lines out of a process, so that malformed messages can be sent too."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from tests.support.real.sources import REPOSITORY
+
+_END_BOUND_S: Final = 20.0
+
+
+class StdioLines:
+    """The service as a process; `log` is filled when it has ended."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        """Talk to a process that runs."""
+        self._process = process
+        self.log = ""
+
+    def ask(self, line: bytes) -> bytes:
+        """Send a line, and read the next one."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line + b"\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+
+@contextmanager
+def stdio_lines(variables: Mapping[str, str], *module: str) -> Iterator[StdioLines]:
+    """Start it; at the end its input is closed, and it must end well without another line.
+
+    Args:
+        variables: of its environment, in addition to this process's.
+        module: what runs, with its arguments; without one the service.
+    """
+    command = [sys.executable, "-m", *(module or ("service", "mcp"))]
+    environment = {**os.environ, **variables, "PYTHONPATH": str(REPOSITORY)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
+        lines = StdioLines(process)
+        yield lines
+        rest, log = process.communicate(timeout=_END_BOUND_S)
+    lines.log = log.decode()
+    assert (rest, process.returncode) == (b"", 0), lines.log
