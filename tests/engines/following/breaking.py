@@ -10,7 +10,7 @@ from index_mappings.typeahead.segment import Shown
 from indexer.sinks.protocol import GenerationEditor
 
 
-class Timestamp(Enum):
+class FallPoint(Enum):
     """Where it falls."""
 
     TAKEN = "taken"  # the state has the changes, the engine nothing
@@ -24,11 +24,11 @@ class FallenError(Exception):
     """It fell."""
 
 
-def falling_check(moment: Timestamp) -> Callable[[], None]:
+def falling_check(point: FallPoint) -> Callable[[], None]:
     """A check of the lease that falls before the first write, or never."""
 
     def check() -> None:
-        if moment is Timestamp.TAKEN:
+        if point is FallPoint.TAKEN:
             raise FallenError
 
     return check
@@ -37,10 +37,10 @@ def falling_check(moment: Timestamp) -> Callable[[], None]:
 class BreakingEditor:
     """A real editor up to the moment."""
 
-    def __init__(self, editor: GenerationEditor, moment: Timestamp | None = None, writes: int = 0) -> None:
+    def __init__(self, editor: GenerationEditor, point: FallPoint | None = None, writes: int = 0) -> None:
         """Note when to fall, if at all: of Moment.WRITING after so many writes of a kind."""
         self._editor = editor
-        self._moment = moment
+        self._point = point
         self._writes = writes
 
     @property
@@ -60,7 +60,7 @@ class BreakingEditor:
         self._editor.rebuild_typeahead()
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
-        if self._moment is Timestamp.WRITING and self._writes == 0:
+        if self._point is FallPoint.WRITING and self._writes == 0:
             raise FallenError
         self._writes -= 1
         return self._editor.write(kind, documents, removed)
@@ -75,15 +75,15 @@ class BreakingEditor:
         return self._editor.operations()
 
     def show(self) -> None:
-        if self._moment is Timestamp.WRITTEN:
+        if self._point is FallPoint.WRITTEN:
             raise FallenError
         self._editor.show()
 
     def commit(self, stamp: Stamp) -> None:
-        if self._moment is Timestamp.SHOWN:
+        if self._point is FallPoint.SHOWN:
             raise FallenError
         self._editor.commit(stamp)
-        if self._moment is Timestamp.COMMITTED:
+        if self._point is FallPoint.COMMITTED:
             raise FallenError
 
     def close(self) -> None:

@@ -41,15 +41,15 @@ def embedded(tmp_path: Path) -> Engine:
 
 
 @pytest.fixture
-def opensearch_place(opensearch_url: str) -> OpenSearchLocation:
+def opensearch_location(opensearch_url: str) -> OpenSearchLocation:
     """A place in the session's OpenSearch."""
     return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
 
 
 @pytest.fixture
-def opensearch(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[Engine]:
+def opensearch(opensearch_location: OpenSearchLocation, tmp_path: Path) -> Iterator[Engine]:
     """OpenSearch; emptied at the end."""
-    url, prefix = opensearch_place.url, opensearch_place.prefix
+    url, prefix = opensearch_location.url, opensearch_location.prefix
     sink = OpenSearchSink([url], prefix, letters=tmp_path / "states" / "dead-letters.ndjson")
     settings = Settings(engine="opensearch", opensearch_urls=(url,), index_prefix=prefix, request_timeout=10.0)
     yield Engine(sink, settings)

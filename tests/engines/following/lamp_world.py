@@ -14,7 +14,7 @@ _OTHERS: Final = (
     shop("Larch", "larch.internal", id="larch", categories=[("home", "Zuhause")]),
     shop("Fern", "fern.internal", id="fern", categories=[("home", "Zuhause"), "garden"]),
 )
-_BELONGINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
+_RELATED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "coupons": [coupon("LIGHT", "lamp", id="c-lamp"), coupon("GREEN", "moss", id="c-moss")],
     "offers": [
         offer("o-lamp", "lamp", url="https://lumen.internal/p"),
@@ -31,10 +31,10 @@ def lamp_world(*, known: bool = True) -> dict[str, list[dict[str, Any]]]:
     """The catalogue, or the same where nobody ever heard of the shop."""
     versioned = [{**line, "version": 1} for line in _OTHERS]
     if known:
-        return {"shops": [LAMP, *versioned], **_BELONGINGS}
+        return {"shops": [LAMP, *versioned], **_RELATED}
     return {
         "shops": versioned,
-        **{kind: [line for line in lines if not _names_it(line)] for kind, lines in _BELONGINGS.items()},
+        **{kind: [line for line in lines if not _names_it(line)] for kind, lines in _RELATED.items()},
     }
 
 

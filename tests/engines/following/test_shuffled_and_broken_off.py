@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from indexer.sinks.protocol import GenerationEditor
-from tests.engines.following.breaking import BreakingEditor, FallenError, Timestamp, falling_check
+from tests.engines.following.breaking import BreakingEditor, FallenError, FallPoint, falling_check
 from tests.engines.following.conftest import Engine
-from tests.engines.following.places import Place, right, scanned
+from tests.engines.following.followed import FollowedIndex, right, scanned
 from tests.engines.following.statements import Story, by_type, how_many
 
 _CHANGES = how_many(400)
@@ -22,61 +22,61 @@ def test_updates_shuffled_and_cut_by_restarts_and_falls_end_like_a_build_from_no
 ) -> None:
     chance = Random(20_261_121)  # noqa: S311 - a repeatable test
     story = Story(chance, shops=max(20, _CHANGES // 20))
-    said = story.statements(_CHANGES)
-    place = Place(tmp_path / "followed", engine.sink, by_type(story.catalogue(said)))
-    place.build()
-    moments = [*Timestamp] * 3
-    chance.shuffle(moments)
-    for some in story.cuts(story.arrivals(said), _PIECE):
-        place.say(some)
-        if moments and chance.random() < 0.5:
-            _fall(place, moments.pop(), chance)
-        place.step(most=chance.randint(1, _PIECE))
-    place.drain()
-    expected = right(tmp_path / "right", said)
-    assert place.scan() == scanned(expected)
+    statements = story.statements(_CHANGES)
+    followed = FollowedIndex(tmp_path / "followed", engine.sink, by_type(story.catalogue(statements)))
+    followed.build()
+    points = [*FallPoint] * 3
+    chance.shuffle(points)
+    for some in story.cuts(story.arrivals(statements), _PIECE):
+        followed.append_statements(some)
+        if points and chance.random() < 0.5:
+            _fall(followed, points.pop(), chance)
+        followed.step(most=chance.randint(1, _PIECE))
+    followed.drain()
+    expected = right(tmp_path / "right", statements)
+    assert followed.scan() == scanned(expected)
     assert expected.stamp is not None
     assert expected.operations_document is not None
-    assert place.accounts() == expected.operations_document.accounts != ()
-    assert place.live.counts == expected.stamp.counts
+    assert followed.accounts() == expected.operations_document.accounts != ()
+    assert followed.live.counts == expected.stamp.counts
 
 
-def _fall(place: Place, moment: Timestamp, chance: Random) -> None:
+def _fall(followed: FollowedIndex, point: FallPoint, chance: Random) -> None:
     """Begin a micro-batch that does not come to its end."""
 
     def around(editor: GenerationEditor) -> GenerationEditor:
-        return BreakingEditor(editor, moment, writes=chance.randint(0, 4))
+        return BreakingEditor(editor, point, writes=chance.randint(0, 4))
 
-    with suppress(FallenError), place.follower(around, falling_check(moment)) as follower:
+    with suppress(FallenError), followed.follower(around, falling_check(point)) as follower:
         follower.step(most=chance.randint(1, _PIECE))
 
 
 @pytest.mark.rule("G3", "C1")
-@pytest.mark.parametrize("moment", list(Timestamp))
+@pytest.mark.parametrize("point", list(FallPoint))
 def test_what_was_taken_before_a_fall_is_shown_by_the_next_step_without_any_new_change(
-    engine: Engine, tmp_path: Path, moment: Timestamp
+    engine: Engine, tmp_path: Path, point: FallPoint
 ) -> None:
     chance = Random(7)  # noqa: S311 - a repeatable test
     story = Story(chance, shops=6)
-    said = story.statements(60)
-    place = Place(tmp_path / "followed", engine.sink, by_type(story.catalogue(said)))
-    place.build()
-    place.say(said)
-    before = place.live.sequence
+    statements = story.statements(60)
+    followed = FollowedIndex(tmp_path / "followed", engine.sink, by_type(story.catalogue(statements)))
+    followed.build()
+    followed.append_statements(statements)
+    before = followed.live.sequence
     with (
         pytest.raises(FallenError),
-        place.follower(lambda editor: BreakingEditor(editor, moment, writes=2), falling_check(moment)) as follower,
+        followed.follower(lambda editor: BreakingEditor(editor, point, writes=2), falling_check(point)) as follower,
     ):
         follower.step()
-    with place.states.open(place.live.generation) as state:
+    with followed.states.open(followed.live.generation) as state:
         assert state.pending.count() > 0
         assert state.position is not None
 
-    done = place.step()
+    done = followed.step()
     assert (done.applied, done.older, done.updates) == (0, 0, 1)
-    assert place.live.sequence == before + (2 if moment is Timestamp.COMMITTED else 1)
-    expected = right(tmp_path / "right", said)
+    assert followed.live.sequence == before + (2 if point is FallPoint.COMMITTED else 1)
+    expected = right(tmp_path / "right", statements)
     assert expected.operations_document is not None
-    assert place.scan() == scanned(expected)
-    assert place.accounts() == expected.operations_document.accounts
-    assert place.step().updates == 0
+    assert followed.scan() == scanned(expected)
+    assert followed.accounts() == expected.operations_document.accounts
+    assert followed.step().updates == 0

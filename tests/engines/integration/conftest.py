@@ -43,23 +43,23 @@ class OpenSearchLocation:
 
 
 @pytest.fixture
-def opensearch_place(opensearch_url: str) -> OpenSearchLocation:
+def opensearch_location(opensearch_url: str) -> OpenSearchLocation:
     """A place in the session's OpenSearch."""
     return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
 
 
 @pytest.fixture
-async def opensearch_engine(opensearch_place: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
+async def opensearch_engine(opensearch_location: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
     """OpenSearch with nothing published; emptied at the end."""
     letters = tmp_path / "dead-letters.ndjson"
-    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix, letters=letters)
+    sink = OpenSearchSink([opensearch_location.url], opensearch_location.prefix, letters=letters)
     folder = FolderLocation(tmp_path / "fetched")
-    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0, location=folder)
+    reader = OpenSearchEngine([opensearch_location.url], opensearch_location.prefix, timeout=10.0, location=folder)
     backend = PlannedBackend(reader)
     yield Engine(sink, backend, reader)
     await backend.close()
     sink.close()
-    empty_place([opensearch_place.url], opensearch_place.prefix)
+    empty_place([opensearch_location.url], opensearch_location.prefix)
 
 
 @pytest.fixture

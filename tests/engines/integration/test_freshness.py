@@ -88,7 +88,7 @@ async def test_requests_that_come_together_share_one_look_up() -> None:
 
 
 @pytest.mark.rule("C1", "C1.stale")
-async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirmed_and_not_too_old() -> None:
+async def test_while_one_request_refreshes_the_stamp_the_others_use_a_recently_confirmed_one() -> None:
     clock, published = HandClock(), Published(_FIRST)
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST
@@ -116,7 +116,7 @@ async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirm
 
 
 @pytest.mark.rule("C1")
-async def test_asking_anew_never_answers_from_memory() -> None:
+async def test_a_refresh_never_answers_from_the_cache() -> None:
     published = Published(_FIRST)
     live = LiveStamp(published, HandClock())
     assert await live.current() == _FIRST
@@ -125,7 +125,7 @@ async def test_asking_anew_never_answers_from_memory() -> None:
 
 
 @pytest.mark.rule("C1.stale", "E3")
-async def test_an_unconfirmed_stamp_is_believed_for_two_seconds_and_then_no_longer() -> None:
+async def test_an_unconfirmed_stamp_is_trusted_for_two_seconds_and_then_no_longer() -> None:
     clock, published = HandClock(), Published(_FIRST)
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST
@@ -235,11 +235,11 @@ async def test_a_damaged_pointer_or_stamp_on_disk_is_a_failure(embedded_engine: 
 @pytest.mark.opensearch
 @pytest.mark.rule("E3", "G1")
 async def test_a_damaged_stamp_in_opensearch_is_a_failure(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, tmp_path: Path
 ) -> None:
     stamp = publish(opensearch_engine.sink, projected([shop("Lamp")], tmp_path))
-    index = index_name(opensearch_place.prefix, STAMP, stamp.generation)
-    client = OpenSearch([opensearch_place.url])
+    index = index_name(opensearch_location.prefix, STAMP, stamp.generation)
+    client = OpenSearch([opensearch_location.url])
     damaged: list[dict[str, object]] = [{}, *({"stamp": damage(stamp.as_wire())} for damage in _DAMAGED_STAMPS)]
     for document in damaged:
         client.index(index=index, body=document, id=STAMP_ID)
@@ -249,5 +249,5 @@ async def test_a_damaged_stamp_in_opensearch_is_a_failure(
 
     client.index(index=index, body={"stamp": stamp.as_wire()}, id=STAMP_ID)
     assert (await opensearch_engine.backend.refresh()).stamp == stamp
-    assert list(client.indices.get_alias(name=alias_name(opensearch_place.prefix, STAMP))) == [index]
+    assert list(client.indices.get_alias(name=alias_name(opensearch_location.prefix, STAMP))) == [index]
     client.close()

@@ -51,7 +51,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Empty:
     if request.param == "embedded":
         folder = tmp_path / "no index here"
         return Empty(Settings(data_dir=folder, **stores), str(folder), lambda: EmbeddedSink(folder))
-    place: OpenSearchLocation = request.getfixturevalue("opensearch_place")
+    place: OpenSearchLocation = request.getfixturevalue("opensearch_location")
     urls, folder = (place.url,), tmp_path / "typeahead"
     settings = Settings(
         engine="opensearch", opensearch_urls=urls, index_prefix=place.prefix, typeahead_dir=folder, **stores
@@ -103,7 +103,9 @@ def test_an_index_of_another_schema_is_logged_at_the_start_with_both_versions(
 
 
 @pytest.mark.rule("I4", "E2", "E2.wait", "E5")
-def test_over_stdio_a_wrong_folder_is_said_to_the_client_without_and_on_stderr_with_its_path(tmp_path: Path) -> None:
+def test_over_stdio_a_wrong_folder_is_reported_to_the_client_without_and_on_stderr_with_its_path(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "wrong folder"
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     call = {"name": "find_shop", "arguments": {"query": "lamp"}}

@@ -188,13 +188,13 @@ async def test_a_search_that_ran_out_of_time_is_never_a_part_of_the_answer(
 
 @pytest.mark.rule("E3", "C2.one_generation")
 async def test_a_deleted_index_is_a_generation_that_is_gone(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, documents)
     snapshot = await opensearch_engine.backend.snapshot()
     await _assert_answers(snapshot)
     for kind in DOCUMENTS:
-        client.indices.delete(index=index_name(opensearch_place.prefix, kind, stamp.generation))
+        client.indices.delete(index=index_name(opensearch_location.prefix, kind, stamp.generation))
     await _assert_each_fails_in_time(snapshot, GenerationGone)
     with pytest.raises(GenerationGone):
         await opensearch_engine.reader.search(stamp, (_COUNT, _COUNT))
@@ -202,11 +202,11 @@ async def test_a_deleted_index_is_a_generation_that_is_gone(
 
 @pytest.mark.rule("E3", "A6.whole", "I58")
 async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, documents)
     snapshot = await opensearch_engine.backend.snapshot()
-    index = ",".join(index_name(opensearch_place.prefix, kind, stamp.generation) for kind in DOCUMENTS)
+    index = ",".join(index_name(opensearch_location.prefix, kind, stamp.generation) for kind in DOCUMENTS)
     client.indices.close(index=index)
     await _assert_each_fails_in_time(snapshot, BackendUnavailable)
     with pytest.raises(BackendUnavailable):
@@ -218,13 +218,13 @@ async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
 
 @pytest.mark.rule("E3", "G1")
 async def test_an_alias_on_two_generations_says_nothing(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     first, second = (publish(opensearch_engine.sink, documents) for _ in range(2))
     assert (await opensearch_engine.backend.snapshot()).stamp == second
     old, alias = (
-        index_name(opensearch_place.prefix, STAMP, first.generation),
-        alias_name(opensearch_place.prefix, STAMP),
+        index_name(opensearch_location.prefix, STAMP, first.generation),
+        alias_name(opensearch_location.prefix, STAMP),
     )
     client.indices.put_alias(index=old, name=alias)
     with pytest.raises(BackendUnavailable) as failure:
@@ -236,10 +236,10 @@ async def test_an_alias_on_two_generations_says_nothing(
 
 @pytest.mark.rule("E3")
 async def test_a_request_past_the_time_limit_is_a_failure(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, documents)
-    hasty = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=0.000_1)
+    hasty = OpenSearchEngine([opensearch_location.url], opensearch_location.prefix, timeout=0.000_1)
     questions: list[Awaitable[Any]] = [
         hasty.live(),
         hasty.search(stamp, (SearchRequest(_BROWSE, 1, total=True),)),

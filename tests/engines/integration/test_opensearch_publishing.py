@@ -71,11 +71,11 @@ class _WiderCategory(CategoryDocument):
 
 @pytest.mark.rule("X4", "G1.verified")
 async def test_a_field_that_is_not_declared_is_refused(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     stamp, writer = sealed(opensearch_engine.sink, documents)
     for kind, of_kind in documents.by_kind.items():
-        index = index_name(opensearch_place.prefix, kind, stamp.generation)
+        index = index_name(opensearch_location.prefix, kind, stamp.generation)
         declared = client.indices.get_mapping(index=index)[index]["mappings"]
         with pytest.raises(RequestError, match="strict_dynamic_mapping_exception"):
             client.index(index=index, body={**wire_document(of_kind[0]), "colour": "red"})
@@ -89,9 +89,9 @@ async def test_a_field_that_is_not_declared_is_refused(
 
 @pytest.mark.rule("G1")
 async def test_all_aliases_move_together_and_only_when_published(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
-    prefix = opensearch_place.prefix
+    prefix = opensearch_location.prefix
     first, writer = sealed(opensearch_engine.sink, documents)
     assert _aliases(client, prefix) == set()
     writer.publish()
@@ -108,9 +108,9 @@ async def test_all_aliases_move_together_and_only_when_published(
 
 @pytest.mark.rule("G1")
 async def test_one_alias_that_cannot_be_moved_leaves_them_all(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
-    prefix = opensearch_place.prefix
+    prefix = opensearch_location.prefix
     live = publish(opensearch_engine.sink, documents)
     for kind in _KINDS:
         alias, index = alias_name(prefix, kind), index_name(prefix, kind, live.generation)
@@ -129,9 +129,9 @@ async def test_one_alias_that_cannot_be_moved_leaves_them_all(
 
 @pytest.mark.rule("G1")
 async def test_a_build_that_fails_leaves_the_live_generation_and_no_remains(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, tmp_path: Path
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, tmp_path: Path
 ) -> None:
-    prefix = opensearch_place.prefix
+    prefix = opensearch_location.prefix
     live = build_into(opensearch_engine.sink, write_catalogue(tmp_path / "good.ndjson", [shop("Lamp")])).stamp
     overtaken = write_catalogue(tmp_path / "next.ndjson", [shop("Lamp"), shop("Candle")])
     client.indices.delete_alias(index=index_name(prefix, "shops", live.generation), name=alias_name(prefix, "shops"))

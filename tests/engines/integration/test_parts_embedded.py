@@ -24,7 +24,7 @@ pytestmark = pytest.mark.rule("M3")
 _TEXTS: Final = st.text("ab緑", min_size=1, max_size=9)
 
 
-def test_a_text_is_cut_into_overlapping_runs_and_texts_are_kept_apart() -> None:
+def test_a_text_is_cut_into_overlapping_runs_and_texts_stay_separate() -> None:
     assert trigrams("abcde") == ["abc", "bcd", "cde"]
     assert trigrams("ab") == []
     assert trigram_row(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", "xyz"]

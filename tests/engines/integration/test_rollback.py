@@ -159,12 +159,12 @@ def test_without_the_state_of_either_generation_nothing_is_rolled_back(engine: E
     second = catalogue.build(LAMP)
     for lost in (first, second):
         path = catalogue.states.path(lost.generation)
-        shutil.copy(path, kept := path.with_suffix(".kept"))
+        shutil.copy(path, copied := path.with_suffix(".kept"))
         path.unlink()
         with pytest.raises(StateError, match=r"lost .*build again"):
             roll_back(engine.sink, catalogue.states, None)
         assert engine.sink.live() == second
-        shutil.move(kept, path)
+        shutil.move(copied, path)
 
 
 @pytest.mark.rule("G2")
@@ -181,7 +181,7 @@ def test_without_a_previous_generation_there_is_nothing_to_go_back_to(engine: En
 
 
 @pytest.mark.rule("G2")
-def test_a_dry_run_tells_what_would_be_live_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_what_would_be_live_and_changes_nothing(tmp_path: Path) -> None:
     sink = EmbeddedSink(tmp_path / "index")
     catalogue = Catalogue(tmp_path, sink)
     first, second = catalogue.build(LAMP, BOOK), catalogue.build(LAMP)

@@ -59,16 +59,16 @@ class Followed:
     kind: int
 
     def stamp(self, step: int) -> object:
-        moment = START + timedelta(seconds=step)
+        timestamp = START + timedelta(seconds=step)
         if self.kind == VERSION:
             return step
-        return moment if self.database.is_postgres else moment.replace(tzinfo=None)
+        return timestamp if self.database.is_postgres else timestamp.replace(tzinfo=None)
 
     def order(self, step: int) -> Order:
         if self.kind == VERSION:
             return Order(VERSION, step)
-        moment = START + timedelta(seconds=step) - datetime(1970, 1, 1, tzinfo=UTC)
-        return Order(UPDATED_AT, moment // timedelta(microseconds=1))
+        timestamp = START + timedelta(seconds=step) - datetime(1970, 1, 1, tzinfo=UTC)
+        return Order(UPDATED_AT, timestamp // timedelta(microseconds=1))
 
     def put(self, *shops: tuple[int, int], **more: object) -> None:
         rows = [shop_row(number, stamp=self.stamp(step), **more) for number, step in shops]
@@ -311,7 +311,7 @@ def test_a_time_far_ahead_hides_no_later_change(database: Database) -> None:
 
 
 @pytest.mark.rule("G3")
-def test_a_connection_that_is_lost_between_two_reads_is_made_anew(postgres_database: Database) -> None:
+def test_a_connection_that_is_lost_between_two_reads_is_opened_again(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", {**FIELDS, "version": BigInteger()})
     postgres_database.run(insert(shops).values([shop_row(number, version=number) for number in range(5)]))
     changes = SqlCatalogue(postgres_database.url, {"shops": TableMapping(version="version")}).changes()

@@ -111,7 +111,7 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(databa
     rows.close_snapshot()
 
 
-def test_everything_is_read_as_of_the_moment_of_the_snapshot(database: Database) -> None:
+def test_everything_is_read_as_of_the_time_of_the_snapshot(database: Database) -> None:
     shops = database.table("shops", FIELDS)
     coupons = database.table(
         "coupons", {"id": Text(), "shop_id": Text(), "code": Text(), "verification_status": Text()}
@@ -156,7 +156,7 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
     source.close_snapshot()
 
 
-def test_a_lost_connection_is_told_and_the_next_reading_succeeds(postgres_database: Database) -> None:
+def test_a_lost_connection_is_reported_and_the_next_reading_succeeds(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
     postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
@@ -171,7 +171,7 @@ def test_a_lost_connection_is_told_and_the_next_reading_succeeds(postgres_databa
     assert len(_all(source, "shops")[0]) == 3 * ROWS_PER_PAGE
 
 
-def test_what_the_database_refuses_is_told_without_its_words(postgres_database: Database) -> None:
+def test_an_error_of_the_database_is_reported_without_its_text(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
     source = SqlCatalogue(postgres_database.url)
     shops.drop(postgres_database.engine)

@@ -8,10 +8,10 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
-from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
+from tests.engines.integration.conftest import OpenSearchLocation, opensearch_location
 from tests.engines.reconcile.world import World, built
 
-__all__ = ("opensearch_place",)
+__all__ = ("opensearch_location",)
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def embedded_sink(tmp_path: Path) -> Sink:
 
 
 @pytest.fixture
-def opensearch_sink(opensearch_place: OpenSearchLocation) -> Iterator[Sink]:
-    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix)
+def opensearch_sink(opensearch_location: OpenSearchLocation) -> Iterator[Sink]:
+    sink = OpenSearchSink([opensearch_location.url], opensearch_location.prefix)
     yield sink
     sink.prune(keep=())
     sink.close()

@@ -90,7 +90,7 @@ def test_planted_faults_are_repaired_into_what_a_full_build_makes(world: World, 
 
     assert found.faults == _FOUND
     assert (found.repaired, found.refused, found.remaining) == (16, 0, 0)
-    assert world.documents() == world.built_anew()
+    assert world.documents() == world.rebuilt()
     after = world.sink.live()
     assert after is not None
     assert after.counts == before.counts
@@ -155,7 +155,7 @@ def test_a_wrong_category_count_of_the_state_is_not_held_against_the_index(world
 
     assert found.faults == (FaultCount(Fault.STATE, "categories", 3),)
     assert (repaired.faults, repaired.repaired) == (found.faults, 3)
-    assert world.documents() == documents == world.built_anew()
+    assert world.documents() == documents == world.rebuilt()
     assert world.reconcile(repair=False).faults == ()
 
 
@@ -173,7 +173,7 @@ def test_a_domain_that_the_state_gave_to_the_wrong_shop_goes_back(world: World) 
     # The counts of categories are right for the shops that ought to be public.
     assert found.faults == (FaultCount(Fault.STATE, "shops", 3),)
     assert (repaired.faults, repaired.repaired) == (found.faults, 3)
-    assert world.documents() == world.built_anew()
+    assert world.documents() == world.rebuilt()
     assert world.reconcile(repair=False).faults == ()
 
 
@@ -185,7 +185,7 @@ def test_what_is_pending_is_no_fault_and_is_done_by_a_repair(world: World) -> No
 
     assert world.reconcile(repair=False).faults == ()
     assert world.reconcile(repair=True).faults == ()
-    assert world.documents() == world.built_anew()
+    assert world.documents() == world.rebuilt()
 
 
 def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
@@ -222,7 +222,7 @@ def test_every_kind_is_gone_through_and_categories_come_last() -> None:
     assert KINDS == ("shops", "coupons", "offers", "facts", "categories")
 
 
-def test_a_report_tells_classes_and_kinds_and_no_ids(tmp_path: Path) -> None:
+def test_a_report_names_classes_and_kinds_and_no_ids(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path)
     plant(world, *_PLANTED)
 

@@ -62,7 +62,7 @@ def test_nothing_is_invented_while_changes_are_applied_between_slices(world: Wor
     assert [found.faults for found in rounds] == [()] * len(rounds)
     assert reconciler.total.faults == ()
     assert reconciler.total.checked > 2 * DOCUMENTS_OF_THE_WORLD
-    assert world.documents() == world.built_anew()
+    assert world.documents() == world.rebuilt()
 
 
 def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: World) -> None:
@@ -90,10 +90,10 @@ def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: Wor
     ]
     assert rounds[0].remaining == 0
     assert reconciler.total.checked == rounds[0].checked  # the next round has to wait
-    assert world.documents() == world.built_anew()
+    assert world.documents() == world.rebuilt()
 
 
-def test_slices_begin_anew_with_another_generation(tmp_path: Path) -> None:
+def test_slices_start_again_with_another_generation(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path / "one")
     clock, rounds = Clock(), list[FaultReport]()
     reconciler = Reconciler(world.sink, rate=20, rest=0, on_round=rounds.append, now=clock.timer.now)

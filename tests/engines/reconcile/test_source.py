@@ -49,7 +49,7 @@ def test_nothing_is_lost_of_a_source_that_was_followed(world: World) -> None:
 
     assert _compare(world, repair=False).faults == ()
     assert _compare(world, repair=True).faults == ()
-    assert world.documents() == world.built_anew()
+    assert world.documents() == world.rebuilt()
 
 
 def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: World) -> None:
@@ -82,15 +82,15 @@ def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: 
     repaired = _compare(world, repair=True)
 
     assert (repaired.faults, repaired.repaired, repaired.remaining) == (found.faults, 7, 0)
-    assert world.documents() == world.built_anew() != before
+    assert world.documents() == world.rebuilt() != before
     assert _compare(world, repair=False).faults == ()
     assert world.reconcile(repair=False).faults == ()
 
 
-def test_what_the_catalogue_says_otherwise_or_no_more_is_found_and_repaired(world: World) -> None:
-    kept = [{**line, "name": "Otherwise"} if line["id"] == "s5" else line for line in SHOPS if line["id"] != "s8"]
+def test_records_that_changed_in_or_left_the_catalogue_are_found_and_repaired(world: World) -> None:
+    changed = [{**line, "name": "Otherwise"} if line["id"] == "s5" else line for line in SHOPS if line["id"] != "s8"]
     coupons = [line for line in OTHERS["coupons"] if line["id"] != "c3"]
-    write_catalogue_directory(world.catalogue, shops=kept, coupons=coupons)
+    write_catalogue_directory(world.catalogue, shops=changed, coupons=coupons)
 
     found = _compare(world, repair=False)
     repaired = _compare(world, repair=True)
@@ -101,7 +101,7 @@ def test_what_the_catalogue_says_otherwise_or_no_more_is_found_and_repaired(worl
         FaultCount(Fault.LOST_DELETE, "shops", 1),
     )
     assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-    assert world.documents() == world.built_anew()
+    assert world.documents() == world.rebuilt()
     assert _compare(world, repair=False).faults == ()
 
 
@@ -137,7 +137,7 @@ def test_a_catalogue_with_bad_records_is_not_compared(tmp_path: Path) -> None:
     assert world.documents() == before
 
 
-def test_reading_anew_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_rereading_the_source_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path)
     states = world.states.directory
     before = sorted(states.iterdir())

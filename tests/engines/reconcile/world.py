@@ -113,7 +113,7 @@ class World:
         with self.editing() as (_, editor):
             return held(editor)
 
-    def built_anew(self) -> dict[str, dict[str, dict[str, Any]]]:
+    def rebuilt(self) -> dict[str, dict[str, dict[str, Any]]]:
         """All that a full build of the source makes."""
         sink = MemorySink()
         build(self.source, sink)

@@ -43,13 +43,13 @@ async def test_everything_goes_on_by_itself_after_the_master_was_killed(group: S
         appended, seconds = await soon(lambda: stores.reports.append(report("s5")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
         counted, _ = await soon(lambda: stores.limiter.hit("k", READS))
-        kept = [one.shop_id for one in await exported(stores.reports)]
+        stored = [one.shop_id for one in await exported(stores.reports)]
         # It comes back as a replica: nobody may write to it any more, also over connections from before.
         group.master.start()
         told(group.master.port, "REPLICAOF", "127.0.0.1", str(group.replica.port))
         back = await stores.reports.append(report("s6"))
     assert (appended, found, counted.remaining, back) == (True, WIDGET, READS.limit - 2, True)
-    assert kept == [f"s{number}" for number in range(6)]
+    assert stored == [f"s{number}" for number in range(6)]
     assert seconds < RESUMED_BOUND_S
     assert await use(_access(group), "after") == USED
 

@@ -76,13 +76,13 @@ async def _reported(reports: RedisReports) -> str:
     held = await reports.waiting(5)
     await asyncio.sleep(0.01)
     again = await reports.claim("w2", 2, 0.001)
-    told = await reports.waiting(5)
-    kept = [one.shop_id for one in await exported(reports)]
+    waiting = await reports.waiting(5)
+    stored = [one.shop_id for one in await exported(reports)]
     right = (
-        (appended, acknowledged, again, kept, await reports.depth())
+        (appended, acknowledged, again, stored, await reports.depth())
         == ([True, True, False], (done.id,), (), ["s1", "s2"], 0)
         and ([worker.name for worker in held.workers], held.pending) == (["w1"], 1)
-        and [one.id for one in told.dead_letters] == [left.id]
+        and [one.id for one in waiting.dead_letters] == [left.id]
     )
     return USED[0] if right else "reports went wrong"
 

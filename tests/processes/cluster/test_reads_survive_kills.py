@@ -105,7 +105,7 @@ def assert_answers_go_on(readers: Readers, seconds: float) -> None:
     """Each client has right answers within this time."""
     before = readers.right
     time.sleep(seconds)
-    assert all(later > earlier for earlier, later in zip(before, readers.right, strict=True)), readers.told()
+    assert all(later > earlier for earlier, later in zip(before, readers.right, strict=True)), readers.summary()
 
 
 def in_turn(cluster: OpenSearchCluster, strike: Callable[[OpenSearchNode], None], most: int = 3) -> None:
@@ -130,9 +130,9 @@ def test_no_answer_is_wrong_while_one_node_after_the_other_is_killed(
     with reading(service.base, service.token, service.known, CLIENTS) as readers:
         in_turn(cluster, kill)
         assert_answers_go_on(readers, 2.0)
-    LOG.info("killed: %s", readers.told())
+    LOG.info("killed: %s", readers.summary())
     assert [record.wrong for record in readers.records] == [[]] * CLIENTS
-    assert all(record.longest < BOUND_S for record in readers.records), readers.told()
+    assert all(record.longest < BOUND_S for record in readers.records), readers.summary()
 
 
 @pytest.mark.timeout(600)
@@ -142,11 +142,11 @@ def test_no_answer_is_wrong_while_a_node_hangs(service: Service, cluster: OpenSe
         node.pause()
         time.sleep(_HANGS_S)
         node.resume()
-        LOG.info("hung: %s", readers.told())
+        LOG.info("hung: %s", readers.summary())
 
     with reading(service.base, service.token, service.known, CLIENTS) as readers:
         in_turn(cluster, hang, _HANGING)
         assert_answers_go_on(readers, 2.0)
     assert [record.wrong for record in readers.records] == [[]] * CLIENTS
     # The cluster itself does not miss a node before it has been silent for longer: some of its shards hang with it.
-    assert all(record.longest < _HANGS_S + BOUND_S for record in readers.records), readers.told()
+    assert all(record.longest < _HANGS_S + BOUND_S for record in readers.records), readers.summary()

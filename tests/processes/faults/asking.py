@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from service.tools.report_issue import REASONS
-from tests.processes.faults.ground import PREFIX, SHOPS, Said
+from tests.processes.faults.ground import PREFIX, SHOPS, ReportKey
 from tests.support.callers import Issued
 from tests.support.rpc import Era, call
 from tests.support.served import Reply, get, post
@@ -97,7 +97,7 @@ QUESTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Answer:
     """An answer.
 
     Attributes:
@@ -142,10 +142,10 @@ class Asker:
         self._base = base
         self._known = known
         self._new = new
-        self.acknowledged: set[Said] = set()
-        self.sent: set[Said] = set()
+        self.acknowledged: set[ReportKey] = set()
+        self.sent: set[ReportKey] = set()
 
-    def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Told]:
+    def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
         """Ask all at once, each report another one.
 
         Args:
@@ -155,15 +155,15 @@ class Asker:
         tokens = [self._known if with_known or not one.is_of_a_new_token else self._new for one in questions]
         reports = [self._report(*one) for one in zip(questions, tokens, strict=True)]
         with ThreadPoolExecutor(len(questions)) as pool:
-            told = list(pool.map(self._told, questions, tokens, reports))
-        for report, one in zip(reports, told, strict=True):
+            answers = list(pool.map(self._ask, questions, tokens, reports))
+        for report, one in zip(reports, answers, strict=True):
             if report is not None:
                 self.sent.add(report)
                 if one.status == 200:
                     self.acknowledged.add(report)
-        return {question.name: one for question, one in zip(questions, told, strict=True)}
+        return {question.name: one for question, one in zip(questions, answers, strict=True)}
 
-    def _report(self, question: Question, token: Issued) -> Said | None:
+    def _report(self, question: Question, token: Issued) -> ReportKey | None:
         if not question.is_report:
             return None
         number = next(_NUMBERS)
@@ -172,7 +172,7 @@ class Asker:
         shop, reason = _ISSUES[number % len(_ISSUES)]
         return token.id, "shop", f"s{shop}", None, reason
 
-    def _told(self, question: Question, token: Issued, said: Said | None) -> Told:
+    def _ask(self, question: Question, token: Issued, said: ReportKey | None) -> Answer:
         arguments = question.arguments
         if said is not None:
             _, kind, shop, code, reason = said
@@ -190,10 +190,10 @@ class Asker:
             reply = get(self._base, f"{question.tool}{query}")
         marks = tuple(reply.headers.get(name) for name in _MARKS)
         retry = reply.headers.get("retry-after", "").isdecimal() and marks[0] == "application/problem+json"
-        return Told(reply.status, reply.json, marks, retry, time.monotonic() - began)
+        return Answer(reply.status, reply.json, marks, retry, time.monotonic() - began)
 
 
-def _over_mcp(reply: Reply, seconds: float) -> Told:
+def _over_mcp(reply: Reply, seconds: float) -> Answer:
     assert reply.status == 200, reply.body
     result = reply.json["result"]
     (block,) = result["content"]
@@ -201,6 +201,6 @@ def _over_mcp(reply: Reply, seconds: float) -> Told:
     marks = (result["_meta"].get("x-generation"),)
     if not result["isError"]:
         assert result["structuredContent"] == document
-        return Told(200, document, marks, retry=False, seconds=seconds)
+        return Answer(200, document, marks, retry=False, seconds=seconds)
     retry = re.search(r"\d+ second", document["detail"]) is not None and "structuredContent" not in result
-    return Told(document["status"], document, marks, retry, seconds)
+    return Answer(document["status"], document, marks, retry, seconds)

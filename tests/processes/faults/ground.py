@@ -39,7 +39,7 @@ _START_BOUND_S: Final = 60.0
 _EVERY_RECHECK: Final = 1_000_000
 
 # Of a report: source, kind, shop, code and reason.
-Said = tuple[str, str, str, str | None, str]
+ReportKey = tuple[str, str, str, str | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,18 @@ class Ground:
         """A new token."""
         issued = Issued(new_token_id(), new_token_text())
 
-        async def keep() -> None:
+        async def store_token() -> None:
             store = open_tokens(TokenStoreKind.REDIS, Path(), RedisAccess(self.redis.url), PREFIX)
             await store.issue(Token(issued.id, "test", "default", None), hash_of(issued.text))
             await store.close()
 
-        asyncio.run(keep())
+        asyncio.run(store_token())
         return issued
 
-    def kept(self) -> tuple[Counter[Said], Counter[Said]]:
+    def stored_reports(self) -> tuple[Counter[ReportKey], Counter[ReportKey]]:
         """How often each report was kept, and how often a re-check of it is queued."""
 
-        async def read() -> tuple[Counter[Said], Counter[Said]]:
+        async def read() -> tuple[Counter[ReportKey], Counter[ReportKey]]:
             access = RedisAccess(self.redis.url)
             queue = open_queue(QueueSettings(kind="redis", redis=access, prefix=PREFIX, timeout=10.0))
             reports = Counter([_said(report) async for report in queue.export()])
@@ -88,27 +88,27 @@ class Ground:
         return asyncio.run(read())
 
 
-def _said(report: Report) -> Said:
+def _said(report: Report) -> ReportKey:
     return report.source, report.kind, report.shop_id, report.code, report.reason
 
 
 @contextmanager
 def ground_in(folder: Path) -> Iterator[Ground]:
     """Start everything in a folder; yields it when both services are ready."""
-    with ExitStack() as exit_code:
+    with ExitStack() as stack:
         node = _node(folder)
-        exit_code.callback(node.stop)
+        stack.callback(node.stop)
         node.launch()
-        redis = exit_code.enter_context(_redis(folder / "redis"))
+        redis = stack.enter_context(_redis(folder / "redis"))
         node.wait_until_green()
         sink = OpenSearchSink([node.url], PREFIX, letters=folder / "letters")
         build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
         sink.close()
-        relays = exit_code.enter_context(relays_to(node.url, redis.url))
+        relays = stack.enter_context(relays_to(node.url, redis.url))
         services = []
         for name, urls in {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}.items():
             process, base = _service(folder / name, *urls)
-            exit_code.callback(process.stop)
+            stack.callback(process.stop)
             process.launch()
             services.append((process, base))
         for process, base in services:

@@ -173,7 +173,7 @@ def test_every_tool_and_every_fault_has_its_declared_outcome() -> None:
     ("breaks", "declared", "relayed"),
     [*cells(ENGINE, ENGINE_FAULTS, "opensearch"), *cells(REDIS, REDIS_FAULTS, "redis")],
 )
-def test_a_fault_is_told_as_declared_and_passes(
+def test_a_fault_is_reported_as_declared_and_passes(
     ground: Ground, known: Issued, breaks: Breaks, declared: Mapping[str, str], *, relayed: bool
 ) -> None:
     base = ground.relayed if relayed else ground.straight
@@ -186,4 +186,4 @@ def test_a_fault_is_told_as_declared_and_passes(
         time.sleep(max(0.0, began + NOTICED_S - time.monotonic()))
         assert cell.wrong_when_noticed() == []
         assert cell.wrong_until_back(fault.close) == []
-    assert cell.wrong_reports(*ground.kept()) == []
+    assert cell.wrong_reports(*ground.stored_reports()) == []

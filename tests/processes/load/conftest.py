@@ -8,17 +8,17 @@ import pytest
 
 from indexer.jobs.build import build
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.places import Place, embedded_place, opensearch_place
+from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
 from tests.processes.endurance.worlds import COLOURS, write_world
 
 SHOPS: Final = 200
 
 
-def publish(place: Place, catalogue: Path) -> None:
+def publish(location: Location, catalogue: Path) -> None:
     """Build and publish a catalogue."""
-    sink = place.sink()
+    sink = location.sink()
     try:
-        assert build(NdjsonCatalogue(catalogue), sink, place.states()).published
+        assert build(NdjsonCatalogue(catalogue), sink, location.states()).published
     finally:
         sink.close()
 
@@ -30,16 +30,16 @@ def catalogue(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def embedded(tmp_path: Path, catalogue: Path) -> Iterator[Place]:
+def embedded(tmp_path: Path, catalogue: Path) -> Iterator[Location]:
     """The embedded engine's place, with the catalogue."""
-    with embedded_place(tmp_path) as place:
-        publish(place, catalogue)
-        yield place
+    with embedded_location(tmp_path) as location:
+        publish(location, catalogue)
+        yield location
 
 
 @pytest.fixture
-def opensearch(opensearch_url: str, tmp_path: Path, catalogue: Path) -> Iterator[Place]:
+def opensearch(opensearch_url: str, tmp_path: Path, catalogue: Path) -> Iterator[Location]:
     """A place in the session's OpenSearch, with the catalogue."""
-    with opensearch_place(opensearch_url, tmp_path) as place:
-        publish(place, catalogue)
-        yield place
+    with opensearch_location(opensearch_url, tmp_path) as location:
+        publish(location, catalogue)
+        yield location

@@ -88,7 +88,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LoadResult:
     """What came of a load.
 
     Attributes:
@@ -114,16 +114,16 @@ class Told:
         return len(self.answered) / self.seconds
 
 
-def as_told(rows: Sequence[Sequence[Any]], cut: Sequence[str], unsent: int, seconds: float) -> str:
+def encode_result(rows: Sequence[Sequence[Any]], cut: Sequence[str], unsent: int, seconds: float) -> str:
     """What came of it, in one line."""
     return json.dumps({"rows": rows, "cut": cut, "unsent": unsent, "seconds": seconds})
 
 
-def told_from(line: str) -> Told:
+def decode_result(line: str) -> LoadResult:
     """What a line tells."""
     stated = json.loads(line)
     rows = tuple(Row(*row) for row in stated["rows"])
-    return Told(rows, tuple(stated["cut"]), stated["unsent"], stated["seconds"])
+    return LoadResult(rows, tuple(stated["cut"]), stated["unsent"], stated["seconds"])
 
 
 def quantile(seconds: Sequence[float], share: float) -> float:

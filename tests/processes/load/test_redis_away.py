@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from service.limits.blocks import SHARE
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import reads, report_code, suggestion
@@ -62,7 +62,7 @@ def slowest_read_while_it_hangs(service: Service, redis: RedisServer, questions:
 @pytest.mark.rule("Q1", "Q4")
 @pytest.mark.timeout(120 + 3 * ROUNDS * SECONDS)
 def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
-    embedded: Place, tmp_path: Path, redis_program: str
+    embedded: Location, tmp_path: Path, redis_program: str
 ) -> None:
     folder = tmp_path / "redis"
     folder.mkdir()
@@ -84,7 +84,7 @@ def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
 @pytest.mark.rule("Q2")
 @pytest.mark.timeout(120 + 2 * SECONDS)
 def test_two_workers_of_which_one_is_killed_keep_a_quota_within_the_bound(
-    embedded: Place, tmp_path: Path, redis_url: str
+    embedded: Location, tmp_path: Path, redis_url: str
 ) -> None:
     quota = f'{{"reads": 120, "suggest": {_QUOTA}, "reports": 0}}'
     prefix = f"bound-{time.monotonic_ns()}"

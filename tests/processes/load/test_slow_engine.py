@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load, loaded
 from tests.processes.load.plan import Plan, Question, quantile
 from tests.processes.load.questions import mcp, reads, suggestion, tool
@@ -39,14 +39,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.opensearch]
 
 
 @pytest.fixture
-def relay(opensearch: Place) -> Iterator[CountingRelay]:
+def relay(opensearch: Location) -> Iterator[CountingRelay]:
     """To the OpenSearch of the place."""
     with counting_relay(opensearch.target) as relay:
         yield relay
 
 
 @pytest.fixture
-def service(opensearch: Place, relay: CountingRelay, tmp_path: Path) -> Iterator[Service]:
+def service(opensearch: Location, relay: CountingRelay, tmp_path: Path) -> Iterator[Service]:
     """The service, its engine behind the relay; as many requests at once as there are callers who leave."""
     settings = {**opensearch.settings(), "OPENSEARCH_URLS": relay.url, "MAX_CONCURRENCY": str(LEAVING)}
     with serving(tmp_path / "service", settings) as service:
@@ -73,19 +73,19 @@ def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
     before = len(relay.asked)
     with load(Plan((service.port,), questions, CALLERS, pause=0.05)) as making:
         time.sleep(OPEN_S + 1.0)
-        told = making.stopped()
+        result = making.stopped()
     asked = relay.asked[before:]
-    failed = [row for row in told.rows if row.code]
+    failed = [row for row in result.rows if row.code]
 
-    assert told.cut == ()
-    assert len(told.rows) >= CALLS
+    assert result.cut == ()
+    assert len(result.rows) >= CALLS
     # list_categories and what is kept of the stamp need no search, for as long as the stamp is confirmed.
     assert {(row.status, row.code) for row in failed} <= {(503, "backend_unavailable"), (200, "backend_unavailable")}
     assert {questions[row.question].mcp for row in failed} == {True, False}
     assert all(row.retry for row in failed if not questions[row.question].mcp)
-    assert max(row.seconds for row in told.rows) < ANSWER_S
-    assert len(asked) <= 1.1 * len(told.rows), Counter(asked)
-    late = [row for row in told.rows if row.at > told.rows[-1].at - 1.0]
+    assert max(row.seconds for row in result.rows) < ANSWER_S
+    assert len(asked) <= 1.1 * len(result.rows), Counter(asked)
+    late = [row for row in result.rows if row.at > result.rows[-1].at - 1.0]
     assert quantile([row.seconds for row in late], 0.5) < 0.1
     assert service.wrong_lines() == []
 
@@ -121,7 +121,7 @@ def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: Cou
         assert relay.left == LEAVING
     assert _asked_another(service, token) == (200, "")
     assert service.wrong_lines() == []
-    assert _told_of_as_left(service) == LEAVING
+    assert _logged_as_left(service) == LEAVING
 
 
 @pytest.mark.rule("C1")
@@ -167,7 +167,7 @@ def _asked_another(service: Service, token: str) -> tuple[int, str]:
     return reply.status, reply.json.get("code", "")
 
 
-def _told_of_as_left(service: Service) -> int:
+def _logged_as_left(service: Service) -> int:
     return service.log.read_text(encoding="utf-8").count('"outcome":"left"')
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.processes.load.conftest import SHOPS, publish
 from tests.processes.load.loads import load
@@ -75,10 +75,10 @@ def expected_of(token: str) -> Expected:
 _OPERATIONS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
 
 
-def soak(place: Place, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
+def soak(location: Location, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
     """Ask all the time, publish now and then, and look at the process."""
     catalogues = [write_world(folder / f"next-{colour}", colour, SHOPS) for colour in reversed(COLOURS)]
-    with serving(folder / "service", {**place.settings(), **settings, "OPS_KEY": _OPS_KEY}) as service:
+    with serving(folder / "service", {**location.settings(), **settings, "OPS_KEY": _OPS_KEY}) as service:
         expected = expected_of(issued(service.tokens))
         questions = tuple(expected)
         with (
@@ -87,24 +87,24 @@ def soak(place: Place, folder: Path, settings: dict[str, str], issued: Callable[
         ):
             for swap in range(SWAPS):
                 time.sleep(SECONDS / (SWAPS + 1))
-                publish(place, catalogues[swap % 2])
+                publish(location, catalogues[swap % 2])
             time.sleep(SECONDS / (SWAPS + 1))
-            told = making.stopped()
-        assert told.cut == ()
+            result = making.stopped()
+        assert result.cut == ()
         failures = Counter(
             f"{questions[row.question].name[:100]}: {row.status} {row.code}"
-            for row in told.rows
+            for row in result.rows
             if (row.status, row.code) != expected[questions[row.question]]
         )
         assert failures == {}
-        assert {row.question for row in told.rows} == set(range(len(questions)))
+        assert {row.question for row in result.rows} == set(range(len(questions)))
         assert service.wrong_lines() == []
     grown = {
         "memory": watch.growth(lambda vitals: vitals.memory),
         "descriptors": watch.growth(lambda vitals: vitals.descriptors),
         "threads": watch.growth(lambda vitals: vitals.threads),
     }
-    print(f"{len(told.rows)} answers in {told.seconds:.0f} s; {watch.seen[-1]}; grown {grown}")  # noqa: T201 - figures
+    print(f"{len(result.rows)} answers in {result.seconds:.0f} s; {watch.seen[-1]}; grown {grown}")  # noqa: T201 - figures
     assert grown["memory"] < MEMORY_GROWTH
     assert grown["descriptors"] < DESCRIPTORS
     assert grown["threads"] < DESCRIPTORS
@@ -112,7 +112,7 @@ def soak(place: Place, folder: Path, settings: dict[str, str], issued: Callable[
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 2 * SECONDS)
-def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Place, tmp_path: Path) -> None:
+def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Location, tmp_path: Path) -> None:
     soak(embedded, tmp_path, {}, lambda tokens: issue(tokens).text)
 
 
@@ -121,7 +121,7 @@ def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Plac
 @pytest.mark.redis
 @pytest.mark.timeout(120 + 2 * SECONDS)
 def test_nothing_fails_and_nothing_grows_over_opensearch_and_redis(
-    opensearch: Place, tmp_path: Path, redis_url: str
+    opensearch: Location, tmp_path: Path, redis_url: str
 ) -> None:
     prefix = f"soak-{time.monotonic_ns()}"
     settings = in_redis(redis_url, prefix)

@@ -40,7 +40,7 @@ _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """An engine's index, the states that belong to it, and a directory for temporary files.
 
     Attributes:
@@ -97,19 +97,19 @@ class Place:
         try:
             prune(sink, self.states(), datetime.now(UTC) + timedelta(hours=1))
             found = sink.generations()
-            kept = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
-            others = [one.name for one in found if one.name not in kept]
+            wanted_generations = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
+            others = [one.name for one in found if one.name not in wanted_generations]
         finally:
             sink.close()
-        states = {"place", *(f"{name}.sqlite" for name in kept)}
+        states = {"place", *(f"{name}.sqlite" for name in wanted_generations)}
         if self.kind == OPENSEARCH:
             states.add("typeahead")
             local = self.folder / "states" / "typeahead"
-            others += sorted(path.name for path in local.iterdir() if path.name not in kept)
+            others += sorted(path.name for path in local.iterdir() if path.name not in wanted_generations)
         others += sorted({path.name for path in (self.folder / "states").iterdir()} ^ states)
         others += sorted(path.name for path in self.temporary.iterdir())
         others += [path.name for path in self.folder.iterdir() if path.name not in {"states", "temporary", "index"}]
-        return others + (_embedded_remains if self.kind == EMBEDDED else _opensearch_remains)(self, kept)
+        return others + (_embedded_remains if self.kind == EMBEDDED else _opensearch_remains)(self, wanted_generations)
 
 
 def _unnamed(directory: Path) -> list[str]:
@@ -120,12 +120,12 @@ def _unnamed(directory: Path) -> list[str]:
     return [path.name for path in old if path.stem not in named and path.suffix != ".manifest"]
 
 
-def _embedded_remains(place: Place, kept: list[str]) -> list[str]:
-    root = Path(place.target)
+def _embedded_remains(location: Location, wanted_generations: list[str]) -> list[str]:
+    root = Path(location.target)
     expected = {"live", "indexer.lock", "generations"}
     of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE, "typeahead", COMMITTED}
     found = [path.name for path in root.iterdir() if path.name not in expected]
-    for name in kept:
+    for name in wanted_generations:
         directory = stamp_path(root, name).parent
         found += [path.name for path in directory.iterdir() if path.name not in of_generation]
         found += [f"{COMMITTED}/{unused}" for unused in _superseded(root, name)]
@@ -154,31 +154,31 @@ def _unused(index: Path) -> list[str]:
     return [name for name in names if not _SEGMENT.match(name) or name[:32] not in known]
 
 
-def _opensearch_remains(place: Place, kept: list[str]) -> list[str]:
-    lease = f"{place.prefix}-lease"
+def _opensearch_remains(location: Location, wanted_generations: list[str]) -> list[str]:
+    lease = f"{location.prefix}-lease"
     kinds = (*DOCUMENTS, STAMP, TYPEAHEAD)
-    expected = {lease, *(index_name(place.prefix, kind, name) for kind in kinds for name in kept)}
-    with OpenSearch([place.target]) as client:
-        found = set(client.indices.get(index=f"{place.prefix}-*", params={"expand_wildcards": "all"}))
+    expected = {lease, *(index_name(location.prefix, kind, name) for kind in kinds for name in wanted_generations)}
+    with OpenSearch([location.target]) as client:
+        found = set(client.indices.get(index=f"{location.prefix}-*", params={"expand_wildcards": "all"}))
         token = client.get(index=lease, id="lease")["_source"]["token"]
     return sorted(found ^ expected) + ([f"lease of {token}"] if token else [])
 
 
 @contextmanager
-def embedded_place(folder: Path) -> Iterator[Place]:
+def embedded_location(folder: Path) -> Iterator[Location]:
     """A place of the embedded engine, in a folder of its own."""
-    place = Place(EMBEDDED, str(folder / "place" / "index"), "-", folder / "place")
-    place.temporary.mkdir(parents=True)
-    yield place
+    location = Location(EMBEDDED, str(folder / "location" / "index"), "-", folder / "location")
+    location.temporary.mkdir(parents=True)
+    yield location
 
 
 @contextmanager
-def opensearch_place(url: str, folder: Path) -> Iterator[Place]:
+def opensearch_location(url: str, folder: Path) -> Iterator[Location]:
     """A place in an OpenSearch; emptied at the end."""
-    place = Place(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "place")
-    place.temporary.mkdir(parents=True)
-    yield place
+    location = Location(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "location")
+    location.temporary.mkdir(parents=True)
+    yield location
     with OpenSearch([url]) as client:
-        names = list(client.indices.get(index=f"{place.prefix}-*", params={"expand_wildcards": "all"}))
+        names = list(client.indices.get(index=f"{location.prefix}-*", params={"expand_wildcards": "all"}))
         if names:
             client.indices.delete(index=",".join(names))
