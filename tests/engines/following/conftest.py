@@ -1,6 +1,5 @@
 """Both real engines as places to write to, each with nothing in it."""
 
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.settings.service import Settings
+from tests.engines.conftest import OpenSearchLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +26,10 @@ class Engine:
     settings: Settings
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSearchLocation:
-    """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
-
-    url: str
-    prefix: str
-
-
 @pytest.fixture
 def embedded(tmp_path: Path) -> Engine:
     """The embedded engine."""
     return Engine(EmbeddedSink(tmp_path / "index"), Settings(data_dir=tmp_path / "index", request_timeout=10.0))
-
-
-@pytest.fixture
-def opensearch_location(opensearch_url: str) -> OpenSearchLocation:
-    """A place in the session's OpenSearch."""
-    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
 
 
 @pytest.fixture

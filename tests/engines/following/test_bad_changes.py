@@ -1,4 +1,4 @@
-"""Changes that can't be applied: kept for the operator alone, told of without a value, and in nobody's way (V1, G3)."""
+"""Bad changes: stored for the operator, logged without a value, and no obstacle to the other changes (V1, G3)."""
 
 import json
 import logging
@@ -10,6 +10,7 @@ import pytest
 from tests.engines.following.conftest import Engine
 from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import shop
+from tests.support.changes import delete, upsert
 
 _CANARY = "zqcanary"
 _BAD = (
@@ -29,8 +30,8 @@ def test_bad_changes_are_dead_letters_and_the_others_go_on(
     caplog.set_level(logging.DEBUG)
     followed = FollowedIndex(tmp_path / "followed", engine.sink, {"shops": [shop("Lamp", id="lamp", version=1)]})
     followed.build()
-    good = {"op": "upsert", "type": "shops", "record": shop("Moss", id="moss", version=1)}
-    followed.append([*_BAD[:2], good, *_BAD[2:], {"op": "delete", "type": "shops", "key": "lamp", "version": 2}])
+    good = upsert("shops", shop("Moss", id="moss"), 1)
+    followed.append([*_BAD[:2], good, *_BAD[2:], delete("shops", "lamp", 2)])
     done = followed.step()
     assert (done.applied, done.refused, set(followed.scan()["shops"])) == (2, 4, {"moss"})
 
@@ -41,8 +42,8 @@ def test_bad_changes_are_dead_letters_and_the_others_go_on(
     ]
     assert all(letter["reason"] and _CANARY not in letter["reason"] for letter in letters)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    statements = capsys.readouterr()
-    assert _CANARY not in f"{caplog.text}{statements.out}{statements.err}"
+    output = capsys.readouterr()
+    assert _CANARY not in f"{caplog.text}{output.out}{output.err}"
 
     # Reading on, nothing of it comes again.
     assert (followed.step().refused, len(file.read_text(encoding="utf-8").splitlines())) == (0, 4)

@@ -6,16 +6,17 @@ decided by the state, which forgets nothing.
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, index_name
-from tests.engines.following.conftest import Engine, OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.following.conftest import Engine
 from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import coupon, offer, shop
+from tests.support.changes import delete, upsert
 
 LAMP = shop("Lamp", "lamp.internal", id="lamp", categories=["lamps"])
 MOSS = shop("Moss", "moss.internal", id="moss", categories=["garden"])
@@ -34,14 +35,6 @@ BOTH = {
 }
 
 
-def _delete(version: int) -> dict[str, Any]:
-    return {"op": "delete", "type": "shops", "key": "lamp", "version": version}
-
-
-def _upsert(version: int) -> dict[str, Any]:
-    return {"op": "upsert", "type": "shops", "record": {**LAMP, "version": version}}
-
-
 def _ids(followed: FollowedIndex) -> dict[str, set[str]]:
     return {kind: set(documents) for kind, documents in followed.scan().items()}
 
@@ -58,14 +51,14 @@ def test_an_older_upsert_after_a_delete_changes_nothing_however_much_later_it_co
     engine: Engine, tmp_path: Path
 ) -> None:
     followed = _built(engine, tmp_path)
-    followed.append([_delete(5)])
+    followed.append([delete("shops", "lamp", 5)])
     assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
     for later, version in ((timedelta(), 4), (timedelta(hours=1), 5), (timedelta(days=4_000), 2)):
-        followed.append([_upsert(version)])
+        followed.append([upsert("shops", LAMP, version)])
         with followed.follower(clock=lambda later=later: datetime.now(UTC) + later) as follower:  # type: ignore[misc]
             done = follower.step()
         assert (done.applied, done.older, _ids(followed)) == (0, 1, MOSS_ALONE)
-    followed.append([_upsert(6)])
+    followed.append([upsert("shops", LAMP, 6)])
     assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
@@ -78,15 +71,15 @@ def test_an_index_that_forgot_its_deletes_and_was_closed_does_not_take_an_older_
     names = [index_name(opensearch_location.prefix, kind, followed.live.generation) for kind in (*DOCUMENTS, STAMP)]
     with OpenSearch([opensearch_location.url], timeout=30) as client:
         client.indices.put_settings(index=",".join(names), body={"index.gc_deletes": "0s"})
-        followed.append([_delete(5)])
+        followed.append([delete("shops", "lamp", 5)])
         assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
         client.indices.close(index=",".join(names))
         client.indices.open(index=",".join(names))
         client.cluster.health(index=",".join(names), params={"wait_for_status": "yellow"})
-    followed.append([_upsert(4)])
+    followed.append([upsert("shops", LAMP, 4)])
     done = followed.step()
     assert (done.applied, done.older, _ids(followed)) == (0, 1, MOSS_ALONE)
-    followed.append([_upsert(6)])
+    followed.append([upsert("shops", LAMP, 6)])
     assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
@@ -95,7 +88,7 @@ def test_a_build_of_an_old_catalogue_does_not_undo_a_delete_even_when_the_change
     engine: Engine, tmp_path: Path
 ) -> None:
     followed = _built(engine, tmp_path)
-    followed.append([_delete(5)])
+    followed.append([delete("shops", "lamp", 5)])
     followed.step()
     followed.build()
     assert _ids(followed) == MOSS_ALONE
@@ -103,9 +96,9 @@ def test_a_build_of_an_old_catalogue_does_not_undo_a_delete_even_when_the_change
     for _ in range(2):  # the second one remembers what the first one took over
         followed.build()
         assert _ids(followed) == MOSS_ALONE
-    followed.append([_upsert(4)])
+    followed.append([upsert("shops", LAMP, 4)])
     assert (followed.step().older, _ids(followed)) == (1, MOSS_ALONE)
-    followed.append([_upsert(6)])
+    followed.append([upsert("shops", LAMP, 6)])
     assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
@@ -115,14 +108,13 @@ def test_a_build_of_an_old_catalogue_does_not_show_a_shop_that_a_change_has_hidd
     embedded: Engine, tmp_path: Path, version: int
 ) -> None:
     followed = _built(embedded, tmp_path)
-    hidden = {**LAMP, "visibility": "under_review", "version": version}
-    followed.append([{"op": "upsert", "type": "shops", "record": hidden}])
+    followed.append([upsert("shops", {**LAMP, "visibility": "under_review"}, version)])
     assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
     for _ in range(2):
         followed.build()
         assert _ids(followed) == MOSS_ALONE
         followed.changes.unlink(missing_ok=True)
-    followed.append([_upsert(6)])
+    followed.append([upsert("shops", LAMP, 6)])
     assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
@@ -132,7 +124,7 @@ def test_a_shop_that_only_a_change_has_introduced_stays_when_the_same_catalogue_
 ) -> None:
     newer = {**CATALOGUE, "shops": [{**MOSS, "version": 9}]}
     followed = FollowedIndex(tmp_path / "followed", embedded.sink, newer)
-    followed.append([_upsert(1)])
+    followed.append([upsert("shops", LAMP, 1)])
     for _ in range(3):
         followed.build()
         assert _ids(followed) == BOTH

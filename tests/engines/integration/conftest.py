@@ -1,6 +1,5 @@
 """The two real engines, each with a sink and a backend on an index of its own."""
 
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
 from service.search.typeahead.folder import FolderLocation
+from tests.engines.conftest import OpenSearchLocation
 from tests.support.emptying import empty_place
 
 
@@ -32,20 +32,6 @@ class Engine:
     sink: Sink
     backend: SearchBackend
     reader: PlannedEngine
-
-
-@dataclass(frozen=True, slots=True)
-class OpenSearchLocation:
-    """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
-
-    url: str
-    prefix: str
-
-
-@pytest.fixture
-def opensearch_location(opensearch_url: str) -> OpenSearchLocation:
-    """A place in the session's OpenSearch."""
-    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from shop_directory.acceptance import (
     IndexLocation,
     OpenSearchLocation,
 )
-from tests.engines.integration import conftest
+from tests.engines import conftest
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.support.catalogues import build_into, shop
 from tests.support.emptying import empty_place

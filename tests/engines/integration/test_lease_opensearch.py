@@ -24,13 +24,6 @@ PATIENCE_S: Final = 20.0
 
 
 @pytest.fixture
-def client(opensearch_url: str) -> Iterator[OpenSearch]:
-    """An operator's own connection."""
-    with OpenSearch([opensearch_url]) as opened:
-        yield opened
-
-
-@pytest.fixture
 def location(opensearch_url: str) -> Iterator[LeaseLocation]:
     """A place of its own in the session's OpenSearch, where a lease does not last long without renewal."""
     with opensearch_lease(opensearch_url, TTL_S) as found:

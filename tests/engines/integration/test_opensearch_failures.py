@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,8 @@ from service.search.plan import Plan
 from service.search.planned_backend import snapshot_of
 from service.search.protocol import SearchBackend, Snapshot
 from service.search.related_records import CouponQuery
-from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish
 from tests.rules.backends.asking import find, names, suggest
 from tests.support.catalogues import coupon, offer, shipping, shop, trust
@@ -64,14 +65,6 @@ def documents(tmp_path: Path) -> Documents:
         shipping=[shipping("lamp")],
         trust=[trust("lamp", "registrar", "R")],
     )
-
-
-@pytest.fixture
-def client(opensearch_url: str) -> Iterator[OpenSearch]:
-    """An operator's own connection."""
-    client = OpenSearch([opensearch_url])
-    yield client
-    client.close()
 
 
 async def _assert_each_fails_in_time(snapshot: Snapshot, failure: type[BackendUnavailable]) -> None:

@@ -23,7 +23,7 @@ from indexer.sinks.opensearch.merging import merge
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.engines.integration.conftest import OpenSearchLocation, opensearch_location
+from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
 from tests.support.emptying import empty_place
 
@@ -36,8 +36,6 @@ UNKNOWN: Final = (404, b'{"error":{"type":"resource_not_found_exception"},"statu
 UNFINISHED: Final = (200, b'{"completed":false}')
 FAILED: Final = (200, b'{"completed":true,"error":{"type":"illegal_state_exception"}}')
 INCOMPLETE: Final = (200, b'{"completed":true,"response":{"_shards":{"failed":1}}}')
-
-__all__ = ["opensearch_location"]
 
 pytestmark = pytest.mark.opensearch
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,7 +19,8 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
-from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import build_into, coupon, offer, shop, write_catalogue
@@ -38,14 +38,6 @@ def documents(tmp_path: Path) -> Documents:
     """One document of each kind."""
     shops = [shop("Lamp", "lamp.internal", id="lamp")]
     return projected(shops, tmp_path, coupons=[coupon("SAVE", "lamp")], offers=[offer("o1", "lamp")])
-
-
-@pytest.fixture
-def client(opensearch_url: str) -> Iterator[OpenSearch]:
-    """An operator's own connection."""
-    client = OpenSearch([opensearch_url])
-    yield client
-    client.close()
 
 
 def _aliases(client: OpenSearch, prefix: str) -> set[tuple[str, str]]:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from opensearchpy import OpenSearch
@@ -25,11 +24,13 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import Generations
+from tests.engines.conftest import OpenSearchLocation
 from tests.engines.following.breaking import BreakingEditor, FallenError, FallPoint, falling_check
 from tests.engines.following.followed import FollowedIndex
-from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import projected, publish, sealed
 from tests.support.catalogues import shop
+from tests.support.changes import delete, upsert
 
 LAMP = shop("Lamp", id="lamp")
 BOUND_S = 20.0
@@ -40,11 +41,11 @@ def _line(account: str, **fields: object) -> dict[str, object]:
 
 
 def _upsert(version: int, account: str, **fields: object) -> dict[str, object]:
-    return {"op": "upsert", "type": "resource_accounts", "record": _line(account, **fields), "version": version}
+    return upsert("resource_accounts", _line(account, **fields), version)
 
 
 def _shop(version: int, name: str) -> dict[str, object]:
-    return {"op": "upsert", "type": "shops", "record": shop(name, id=name.lower()), "version": version}
+    return upsert("shops", shop(name, id=name.lower()), version)
 
 
 def _account(account: str, used: float | None = None) -> ResourceAccount:
@@ -92,8 +93,7 @@ async def test_changed_accounts_are_reported_immediately_and_the_stamp_stays_the
 ) -> None:
     followed = _followed(engine, tmp_path, "a", "b")
     before = followed.live
-    gone = {"op": "delete", "type": "resource_accounts", "key": "P/a", "version": 2}
-    followed.append([_upsert(2, "b", used=5), _upsert(2, "c"), gone])
+    followed.append([_upsert(2, "b", used=5), _upsert(2, "c"), delete("resource_accounts", "P/a", 2)])
     assert (followed.step().applied, followed.live) == (3, before)
     assert await engine.backend.generations() == Generations(
         before, None, Operations((_account("b", 5.0), _account("c")), None)
@@ -131,12 +131,10 @@ async def test_accounts_that_a_killed_follower_took_are_reported_by_the_next_one
 
 
 @contextmanager
-def _following(
-    followed: FollowedIndex, on_batch: Callable[..., None] = lambda _: None, **options: Any
-) -> Iterator[None]:
+def _following(followed: FollowedIndex, options: FollowOptions) -> Iterator[None]:
     """Following in a thread, from beginning to end of the block."""
     changes, stop, failed = NdjsonCatalogue(followed.catalogue).changes(), threading.Event(), []
-    following = Following(followed.sink, followed.states, changes, FollowOptions(**options), on_batch=on_batch)
+    following = Following(followed.sink, followed.states, changes, options)
 
     def run() -> None:
         try:
@@ -166,7 +164,7 @@ async def test_a_follower_reports_its_status_while_it_is_idle_and_the_last_statu
 ) -> None:
     followed = _followed(engine, tmp_path, "a")
     assert await _follower(engine) is None
-    with _following(followed, interval=0.05, status_interval=0.1):
+    with _following(followed, FollowOptions(interval=0.05, status_interval=0.1)):
         first = await _until(engine, lambda _: True)
         second = await _until(engine, lambda statuses: statuses.told_at > first.told_at)
         followed.append([_shop(2, "Book")])
@@ -256,7 +254,7 @@ async def test_a_rollback_reports_the_accounts_of_the_restored_generation_and_la
 @pytest.mark.rule("G2")
 async def test_verification_and_pruning_pass_over_the_document(engine: Engine, tmp_path: Path) -> None:
     followed = _followed(engine, tmp_path, "a")
-    with _following(followed, interval=0.05):
+    with _following(followed, FollowOptions(interval=0.05)):
         await _until(engine, lambda _: True)
     before = await engine.backend.generations()
     verified = verify_live(

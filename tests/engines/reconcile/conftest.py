@@ -8,10 +8,8 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
-from tests.engines.integration.conftest import OpenSearchLocation, opensearch_location
+from tests.engines.conftest import OpenSearchLocation
 from tests.engines.reconcile.world import World, built
-
-__all__ = ("opensearch_location",)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Aliases and stamps that lead astray are found and put right, and the whole of a verification, on both engines."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,16 +23,10 @@ from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import Sink
 from indexer.state.state import StateError
 from indexer.state.states import States
-from tests.engines.integration.conftest import OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
 from tests.engines.reconcile.world import DOCUMENTS_OF_THE_WORLD, PUBLIC, Clock, World, add_shop, built, lose, plant
 
 _REPAIR = VerifyOptions(repair=True)
-
-
-@pytest.fixture
-def client(opensearch_location: OpenSearchLocation) -> Iterator[OpenSearch]:
-    with OpenSearch([opensearch_location.url]) as opened:
-        yield opened
 
 
 def _check(world: World, *, repair: bool) -> FaultReport:

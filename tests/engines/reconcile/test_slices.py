@@ -25,21 +25,18 @@ from tests.engines.reconcile.world import (
     plant,
 )
 from tests.support.catalogues import coupon, offer
-
-
-def _upsert(kind: str, record: dict[str, Any], version: int) -> dict[str, Any]:
-    return {"op": "upsert", "type": kind, "record": record, "version": version}
+from tests.support.changes import delete, upsert
 
 
 def _changes(n: int) -> list[dict[str, Any]]:
     """The n-th handful: shops hidden and shown, renamed and moved, coupons and offers that come and go."""
     one, two = PUBLIC[n % 10], PUBLIC[(n + 3) % 10]
     return [
-        _upsert("shops", {**one, "visibility": ("under_review", "public")[n // 10 % 2]}, n + 1),
-        _upsert("shops", {**two, "name": f"Renamed {n}", "categories": HIDDEN["categories"]}, n + 1),
-        _upsert("coupons", coupon(f"NEW{n}", one["id"], id=f"n{n % 7}"), n + 1),
-        _upsert("offers", offer(f"o{n % 9}", two["id"]), n + 1),
-        {"op": "delete", "type": "coupons", "key": f"c{n % 5}", "version": n + 1},
+        upsert("shops", {**one, "visibility": ("under_review", "public")[n // 10 % 2]}, n + 1),
+        upsert("shops", {**two, "name": f"Renamed {n}", "categories": HIDDEN["categories"]}, n + 1),
+        upsert("coupons", coupon(f"NEW{n}", one["id"], id=f"n{n % 7}"), n + 1),
+        upsert("offers", offer(f"o{n % 9}", two["id"]), n + 1),
+        delete("coupons", f"c{n % 5}", n + 1),
     ]
 
 

@@ -14,6 +14,7 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from tests.engines.reconcile.world import HIDDEN, OTHERS, PUBLIC, SHOPS, World, built
 from tests.support.catalogues import coupon, shipping, shop, write_catalogue, write_catalogue_directory
+from tests.support.changes import delete, upsert
 
 
 def _compare(world: World, *, repair: bool) -> FaultReport:
@@ -34,18 +35,14 @@ def _lose_changes(world: World, *lost: dict[str, Any]) -> None:
     changes.close()
 
 
-def _upsert(kind: str, record: dict[str, Any], version: int) -> dict[str, Any]:
-    return {"op": "upsert", "type": kind, "record": record, "version": version}
-
-
 def test_nothing_is_lost_of_a_source_that_was_followed(world: World) -> None:
     world.say(
-        _upsert("shops", {**PUBLIC[1], "visibility": "removed"}, 4),
-        _upsert("shops", {**HIDDEN, "visibility": "public", "version": 2}, 2),
-        {"op": "delete", "type": "coupons", "key": "c0", "version": 3},
+        upsert("shops", {**PUBLIC[1], "visibility": "removed"}, 4),
+        upsert("shops", {**HIDDEN, "visibility": "public", "version": 2}, 2),
+        delete("coupons", "c0", 3),
     )
     world.follow()
-    world.say(_upsert("shops", {**PUBLIC[1], "visibility": "public"}, 5))  # is under way
+    world.say(upsert("shops", {**PUBLIC[1], "visibility": "public"}, 5))  # not followed yet
 
     assert _compare(world, repair=False).faults == ()
     assert _compare(world, repair=True).faults == ()
@@ -53,17 +50,17 @@ def test_nothing_is_lost_of_a_source_that_was_followed(world: World) -> None:
 
 
 def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: World) -> None:
-    world.say(_upsert("shops", {**PUBLIC[6], "name": "Followed"}, 1))
+    world.say(upsert("shops", {**PUBLIC[6], "name": "Followed"}, 1))
     world.follow()
     _lose_changes(
         world,
-        _upsert("shops", {**PUBLIC[2], "visibility": "under_review"}, 5),
-        _upsert("shops", shop("New", "new.internal", id="new"), 5),
-        _upsert("shops", {**PUBLIC[6], "name": "Not followed"}, 2),
-        _upsert("coupons", coupon("LOST", "s1", id="c-lost"), 5),
-        _upsert("shipping", shipping("s4"), 5),
-        {"op": "delete", "type": "shops", "key": "s9", "version": 6},
-        {"op": "delete", "type": "offers", "key": "o0", "version": 6},
+        upsert("shops", {**PUBLIC[2], "visibility": "under_review"}, 5),
+        upsert("shops", shop("New", "new.internal", id="new"), 5),
+        upsert("shops", {**PUBLIC[6], "name": "Not followed"}, 2),
+        upsert("coupons", coupon("LOST", "s1", id="c-lost"), 5),
+        upsert("shipping", shipping("s4"), 5),
+        delete("shops", "s9", 6),
+        delete("offers", "o0", 6),
     )
     world.follow()
     before = world.documents()
@@ -106,7 +103,7 @@ def test_records_that_changed_in_or_left_the_catalogue_are_found_and_repaired(wo
 
 
 def test_a_shop_that_came_by_a_change_is_no_lost_delete(world: World) -> None:
-    world.say(_upsert("shops", shop("New", "new.internal", id="new"), 1))
+    world.say(upsert("shops", shop("New", "new.internal", id="new"), 1))
     world.follow()
     (world.catalogue / "changes.ndjson").unlink()  # as a stream that can't be read again
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from indexer.__main__ import index
 from service.app import create_app
 from service.settings.service import Settings
-from tests.engines.integration.conftest import OpenSearchLocation, opensearch_location
+from tests.engines.conftest import OpenSearchLocation, opensearch_location
 from tests.people.settings.security_page import indices_in, kind_of, requests
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop, write_catalogue_directory

@@ -4,10 +4,7 @@ Three swaps and 2,000 answers; SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWE
 """
 
 import os
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +16,12 @@ from tests.processes.endurance.locations import Location
 from tests.processes.endurance.reading import QUESTIONS, Asker, Readers
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.support.callers import issue
-from tests.support.real.process import ServerProcess, free_ports
-from tests.support.served import get
+from tests.support.service_process import serving
 
 SWAPS: Final = int(os.environ.get("SHOP_DIRECTORY_SWAPS", "3"))
 ANSWERS: Final = int(os.environ.get("SHOP_DIRECTORY_SWAP_ANSWERS", "2000"))
 CLIENTS: Final = 8
 SHOPS: Final = 50
-START_BOUND_S: Final = 60.0
 SEEN_BY_ALL_S: Final = 3.0
 
 
@@ -52,35 +47,6 @@ class Swapping:
             self.replaced.setdefault(former, time.monotonic())
         self.colours[generation] = colour
         return generation
-
-
-@contextmanager
-def service(location: Location, folder: Path) -> Iterator[str]:
-    """The service as a process of its own; yields its URL."""
-    (port,) = free_ports(1)
-    settings = {
-        **location.settings(),
-        "TOKEN_FILE": str(folder / "tokens.sqlite"),
-        "REPORTS_FILE": str(folder / "reports.sqlite"),
-        "REQUEST_TIMEOUT": "10",
-    }
-    command = ["/usr/bin/env", *(f"SHOP_DIRECTORY_{name}={value}" for name, value in settings.items())]
-    command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
-    process = ServerProcess("the service", command, folder / "service.log")
-    base = f"http://127.0.0.1:{port}"
-
-    def is_ready() -> bool:
-        try:
-            return get(base, "/ready").status == 200
-        except OSError:
-            return False
-
-    process.launch()
-    try:
-        process.wait_for(is_ready, "ready", START_BOUND_S)
-        yield base
-    finally:
-        process.stop()
 
 
 def quiet_answers(base: str, token: str, generation: str, colour: str) -> list[str]:
@@ -129,7 +95,8 @@ def test_every_answer_during_swaps_is_wholly_that_of_the_generation_that_it_name
     swapping = Swapping(location, tmp_path)
     token = issue(tmp_path / "tokens.sqlite").text
     first = swapping.build("amber")
-    with service(location, tmp_path) as base:
+    with serving(tmp_path, {**location.settings(), "REQUEST_TIMEOUT": "10"}) as service:
+        base = service.base
         right = {"amber": quiet_answers(base, token, first, "amber")}
         right["violet"] = quiet_answers(base, token, swapping.build("violet"), "violet")
         assert not set(right["amber"]) & set(right["violet"])

@@ -6,7 +6,6 @@ that is killed looks to it as killed parts look.
 
 import asyncio
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,14 +27,12 @@ from tests.processes.faults.relay import Between, relays_to
 from tests.support.callers import Issued
 from tests.support.catalogues import build_into
 from tests.support.real.opensearch import OpenSearchNode, choose_places
-from tests.support.real.process import ServerProcess, free_ports
 from tests.support.real.redis import RedisServer
 from tests.support.real.sources import LocalNodes, find_local_nodes
-from tests.support.served import get
+from tests.support.service_process import Service
 
 PREFIX: Final = "faults"
 SHOPS: Final = 50
-_START_BOUND_S: Final = 60.0
 _EVERY_RECHECK: Final = 1_000_000
 
 # Of a report: source, kind, shop, code and reason.
@@ -105,15 +102,14 @@ def ground_in(folder: Path) -> Iterator[Ground]:
         build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
         sink.close()
         relays = stack.enter_context(relays_to(node.url, redis.url))
-        services = []
-        for name, urls in {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}.items():
-            process, base = _service(folder / name, *urls)
-            stack.callback(process.stop)
-            process.launch()
-            services.append((process, base))
-        for process, base in services:
-            process.wait_for(lambda base=base: _is_ready(base), "ready", _START_BOUND_S)  # type: ignore[misc]
-        yield Ground(node, redis, services[0][1], services[1][1], *relays)
+        urls = {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}
+        services = [_service(folder / name, *reached) for name, reached in urls.items()]
+        for service in services:
+            stack.callback(service.stop)
+            service.launch()
+        for service in services:
+            service.wait_until_ready()
+        yield Ground(node, redis, services[0].base, services[1].base, *relays)
 
 
 def _node(folder: Path) -> OpenSearchNode:
@@ -139,8 +135,7 @@ def _redis(folder: Path) -> RedisServer:
     return RedisServer(str(wrapped), folder, appendonly=True)
 
 
-def _service(folder: Path, engine_url: str, redis_url: str) -> tuple[ServerProcess, str]:
-    (port,) = free_ports(1)
+def _service(folder: Path, engine_url: str, redis_url: str) -> Service:
     settings = {
         "ENGINE": "opensearch",
         "OPENSEARCH_URLS": engine_url,
@@ -151,13 +146,4 @@ def _service(folder: Path, engine_url: str, redis_url: str) -> tuple[ServerProce
         "REDIS_URL": redis_url,
         "REDIS_PREFIX": PREFIX,
     }
-    command = ["/usr/bin/env", *(f"SHOP_DIRECTORY_{name}={value}" for name, value in settings.items())]
-    command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
-    return ServerProcess(f"the {folder.name} service", command, folder / "service.log"), f"http://127.0.0.1:{port}"
-
-
-def _is_ready(base: str) -> bool:
-    try:
-        return get(base, "/ready").status == 200
-    except OSError:
-        return False
+    return Service(folder, settings)

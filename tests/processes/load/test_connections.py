@@ -19,7 +19,7 @@ import pytest
 from tests.processes.endurance.locations import Location
 from tests.processes.load.plan import quantile
 from tests.processes.load.questions import http
-from tests.processes.load.serving import Service, serving
+from tests.support.service_process import Service, serving
 
 CONNECTIONS: Final = int(os.environ.get("SHOP_DIRECTORY_CONNECTIONS", "1100"))
 P99_S: Final = 0.05

@@ -16,9 +16,9 @@ from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import loaded
 from tests.processes.load.plan import LoadResult, Plan, Question, quantile
 from tests.processes.load.questions import usual
-from tests.processes.load.serving import Service, serving
 from tests.processes.load.watching import watching
 from tests.support.callers import issue
+from tests.support.service_process import Service, serving
 
 SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_OVERLOAD_SECONDS", "5"))
 TIMES: Final = 3

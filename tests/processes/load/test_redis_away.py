@@ -18,10 +18,10 @@ from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import reads, report_code, suggestion
-from tests.processes.load.serving import Service, serving
 from tests.processes.load.test_stopping import in_redis, issued_in_redis, wait_for_workers
 from tests.support.real.redis import RedisServer
 from tests.support.served import get
+from tests.support.service_process import Service, serving
 
 SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_REDIS_AWAY_SECONDS", "6"))
 RATE: Final = 60.0

@@ -16,7 +16,7 @@ from tests.processes.load.conftest import publish
 from tests.processes.load.loads import load, loaded
 from tests.processes.load.plan import LoadResult, Plan, Question
 from tests.processes.load.questions import http, suggestion, tool
-from tests.processes.load.serving import Service, serving
+from tests.support.service_process import Service, serving
 
 BOUND_S: Final = 1.0
 SLOW: Final = 10

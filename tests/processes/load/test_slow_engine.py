@@ -18,10 +18,10 @@ from tests.processes.load.loads import load, loaded
 from tests.processes.load.plan import Plan, Question, quantile
 from tests.processes.load.questions import mcp, reads, suggestion, tool
 from tests.processes.load.relay import CountingRelay, counting_relay
-from tests.processes.load.serving import Service, serving
 from tests.support.callers import issue
 from tests.support.rpc import Era
 from tests.support.served import post
+from tests.support.service_process import Service, serving
 
 SLOW_S: Final = 2.0
 # The deadline of a request, and what it takes to tell that it has passed.

@@ -12,9 +12,9 @@ from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan
 from tests.processes.load.questions import suggestion, tool
-from tests.processes.load.serving import serving
 from tests.support.callers import issue
 from tests.support.served import get
+from tests.support.service_process import serving
 
 CLIENTS: Final = 32
 _HAN: Final = " ".join(HAN[start : start + 7] for start in range(0, 56, 7))

@@ -19,11 +19,11 @@ from tests.processes.load.conftest import SHOPS, publish
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
-from tests.processes.load.serving import serving
 from tests.processes.load.test_stopping import in_redis, issued_in_redis
 from tests.processes.load.watching import watching
 from tests.support.callers import issue
 from tests.support.rpc import Era
+from tests.support.service_process import serving
 
 SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_SOAK_SECONDS", "20"))
 IS_LONG: Final = SECONDS >= 600

@@ -26,8 +26,8 @@ from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import Load, load
 from tests.processes.load.plan import LoadResult, Plan, Question
 from tests.processes.load.questions import report_code, usual
-from tests.processes.load.serving import Service, serving
 from tests.support.callers import issue
+from tests.support.service_process import Service, serving
 
 STOPS: Final = int(os.environ.get("SHOP_DIRECTORY_STOPS", "2"))
 CLIENTS: Final = 8
@@ -129,7 +129,11 @@ def test_a_report_whose_rest_comes_after_the_signal_is_answered_and_stored(embed
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.redis)])
 @pytest.mark.parametrize("signals", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT,)], ids=["term twice", "int"])
 def test_a_second_sigterm_or_a_sigint_ends_it_without_draining(
-    embedded: Location, tmp_path: Path, request: pytest.FixtureRequest, workers: int, signals: tuple[signal.Signals, ...]
+    embedded: Location,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    workers: int,
+    signals: tuple[signal.Signals, ...],
 ) -> None:
     settings = {**embedded.settings(), "DRAIN_SECONDS": "60"}
     if workers > 1:

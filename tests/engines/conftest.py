@@ -1,0 +1,29 @@
+"""The parts of the session's OpenSearch that each test has for itself."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from opensearchpy import OpenSearch
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSearchLocation:
+    """A part of a real OpenSearch that only one test uses: its URL, and what all index names begin with."""
+
+    url: str
+    prefix: str
+
+
+@pytest.fixture
+def opensearch_location(opensearch_url: str) -> OpenSearchLocation:
+    """An unused prefix in the session's OpenSearch."""
+    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+def client(opensearch_url: str) -> Iterator[OpenSearch]:
+    """An operator's own connection."""
+    with OpenSearch([opensearch_url], timeout=30) as opened:
+        yield opened
