@@ -1,4 +1,4 @@
-"""An indexer that falls at a moment that the test names, as if its process had ended there."""
+"""An indexer that crashes at a point that the test names, as if its process had ended there."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
@@ -11,7 +11,7 @@ from indexer.sinks.protocol import GenerationEditor
 
 
 class FallPoint(Enum):
-    """Where it falls."""
+    """Where it crashes."""
 
     TAKEN = "taken"  # the state has the changes, the engine nothing
     WRITING = "writing"  # the engine has some of the documents
@@ -21,7 +21,7 @@ class FallPoint(Enum):
 
 
 class FallenError(Exception):
-    """It fell."""
+    """It crashed."""
 
 
 def falling_check(point: FallPoint) -> Callable[[], None]:
@@ -35,10 +35,10 @@ def falling_check(point: FallPoint) -> Callable[[], None]:
 
 
 class BreakingEditor:
-    """A real editor up to the moment."""
+    """A real editor up to the point of the crash."""
 
     def __init__(self, editor: GenerationEditor, point: FallPoint | None = None, writes: int = 0) -> None:
-        """Note when to fall, if at all: of Moment.WRITING after so many writes of a kind."""
+        """Note when to fall, if at all: of FallPoint.WRITING after so many writes of a kind."""
         self._editor = editor
         self._point = point
         self._writes = writes

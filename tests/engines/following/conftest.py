@@ -1,4 +1,4 @@
-"""Both real engines as places to write to, each with nothing in it."""
+"""Both real engines, each with an empty index."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ Scanned = dict[str, dict[str, dict[str, Any]]]
 
 
 class FollowedIndex:
-    """One place that generations are written to, with what it needs."""
+    """A catalogue, its changes, and the index and states that follow it."""
 
     def __init__(self, folder: Path, sink: Sink, catalogue: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
         """Write the catalogue; nothing is built yet."""
@@ -105,7 +105,7 @@ class FollowedIndex:
             editor.close()
 
     def accounts(self) -> tuple[ResourceAccount, ...]:
-        """What is told of outside accounts beside the live generation."""
+        """The outside accounts that are reported alongside the live generation."""
         editor = self.sink.edit(self.live.generation)
         try:
             operations = editor.operations()

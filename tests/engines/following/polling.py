@@ -75,7 +75,7 @@ class Poller(threading.Thread):
                 self.observations.append(Observation(asked_at, name, _ask(self._base, self._token, name)))
 
     def stop(self) -> None:
-        """End after the round that is under way."""
+        """End after the current round."""
         self._stop_asked.set()
         self.join()
 
@@ -87,11 +87,11 @@ class Poller(threading.Thread):
         self.stop()
 
     def since(self, point: float) -> list[Observation]:
-        """What was asked for from a moment on."""
+        """What was requested from this time on, in seconds of the monotonic clock."""
         return [observations for observations in self.observations if observations.asked_at >= point]
 
     def wait_for(self, expected: Mapping[str, Answer], point: float, seconds: float) -> bool:
-        """Wait until, since the moment, the newest answer of every call is as expected."""
+        """Wait until the newest answer of every call since this time is as expected."""
         while time.monotonic() < point + seconds:
             newest = {observations.name: observations.answer for observations in self.since(point)}
             if newest == dict(expected):

@@ -1,6 +1,6 @@
-"""What a source says of its records over time, by chance: catalogues, changes of every type, and who is right at last.
+"""Random statements of a source about its records: catalogues, changes of every type, and the expected result.
 
-The right end is told here by the rule alone (G3): of all that was said of a key the newest stands. It knows nothing of
+The expected result follows from the rule alone (G3): the newest statement about a key wins. It knows nothing of
 the indexer's state, its tables or its order of work.
 """
 

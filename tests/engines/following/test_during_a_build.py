@@ -1,4 +1,4 @@
-"""Changes that arrive while a build runs: in the live generation at once, and in the published one (G3, V3)."""
+"""Changes that arrive while a build runs: in the live generation immediately, and in the published one (G3, V3)."""
 
 import json
 import threading

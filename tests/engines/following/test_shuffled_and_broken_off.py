@@ -1,4 +1,4 @@
-"""Many updates, shuffled, repeated, cut by restarts and by falls at every moment: the same end state (G3, C1)."""
+"""Many updates, shuffled, repeated, cut by restarts and crashes at every point: the same end state (G3, C1)."""
 
 from contextlib import suppress
 from pathlib import Path

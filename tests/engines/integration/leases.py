@@ -1,4 +1,4 @@
-"""Places with a lease, and the process that a test kills or pauses while it holds one.
+"""Locations with a lease, and the process that a test kills or pauses while it holds one.
 
 `python -m tests.engines.integration.leases KIND TARGET PREFIX TTL WHAT ...` is that process: it prints `held` when it
 holds the lease, answers the lines `check` and `release` of its standard input, and ends with it.
@@ -32,7 +32,7 @@ _TURN_S: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class LeaseLocation:
-    """Where a lease is asked for, in words that a process can be given.
+    """Where a lease is asked for, as arguments that a process can be given.
 
     Attributes:
         kind: embedded or opensearch.
@@ -72,7 +72,7 @@ class LeaseLocation:
 
 @contextmanager
 def opensearch_lease(url: str, ttl: float = 15.0) -> Iterator[LeaseLocation]:
-    """A place of its own in an OpenSearch; its index is gone afterwards."""
+    """An unused prefix in an OpenSearch; its index is deleted at the end."""
     location = LeaseLocation("opensearch", url, f"test-{secrets.token_hex(6)}", ttl)
     yield location
     with OpenSearch([url]) as client:
@@ -80,7 +80,7 @@ def opensearch_lease(url: str, ttl: float = 15.0) -> Iterator[LeaseLocation]:
 
 
 def held_by_us(job: str) -> str:
-    """A pattern of the error that tells of a job of this process."""
+    """A pattern of the error that names a job of this process."""
     who = re.escape(f"{job} (process {os.getpid()} on {socket.gethostname()}, since ")
     return rf"^another job has the lease.*: {who}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\)$"
 
@@ -124,17 +124,17 @@ def race(location: LeaseLocation, threads: int, turns: int, mark: Path) -> int:
 
 def _hold(lease: Lease) -> None:
     lease.acquire("build", 0)
-    _say("held")
+    _print_line("held")
     for line in sys.stdin:
         if line == "release\n":
             lease.release()
-            _say("released")
+            _print_line("released")
             continue
         try:
             lease.check()
-            _say("held")
+            _print_line("held")
         except LeaseLostError:
-            _say("lost")
+            _print_line("lost")
 
 
 def _hold_with_a_worker(lease: Lease) -> None:
@@ -147,12 +147,12 @@ def _hold_with_a_worker(lease: Lease) -> None:
         os.close(told_pipe)
         # Until then it may not have closed its copy of what it inherits.
         os.read(forked, 1)
-        _say("held")
+        _print_line("held")
     sys.stdin.read()
     os._exit(0)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -160,7 +160,7 @@ def _say(line: str) -> None:
 def _run(location: LeaseLocation, what: str, words: list[str]) -> None:
     match what:
         case "race":
-            _say(str(race(location, int(words[0]), int(words[1]), Path(words[2]))))
+            _print_line(str(race(location, int(words[0]), int(words[1]), Path(words[2]))))
         case "fork":
             _hold_with_a_worker(location.ask())
         case _:

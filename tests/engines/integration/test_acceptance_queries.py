@@ -42,7 +42,7 @@ HIDDEN: Final = "Quillomere"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Where a generation is written that nobody has published yet."""
+    """Where an unpublished generation is written."""
 
     sink: Sink
     location: IndexLocation
@@ -51,7 +51,7 @@ class Built:
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Documents:
-    """Two lamps, each for one country, a candle for the world, and a shop that nobody may know of."""
+    """Two lamps, each for one country, a candle for the world, and a shop that is hidden."""
     return projected(
         [
             shop("Lamp", "lamp.internal", id="lamp", popularity=1, categories=["light"], countries=["DE"]),
@@ -65,7 +65,7 @@ def documents(tmp_path: Path) -> Documents:
 
 @pytest.fixture
 def embedded(tmp_path: Path, documents: Documents) -> Built:
-    """An unpublished generation beside a live one that holds no shop."""
+    """An unpublished generation alongside a live one that holds no shop."""
     sink = EmbeddedSink(tmp_path / "index")
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
     return Built(sink, EmbeddedLocation(tmp_path / "index"), sealed(sink, documents)[0])

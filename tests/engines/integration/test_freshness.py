@@ -1,4 +1,4 @@
-"""What is live is asked for often enough, and believed for two seconds and no longer (C1, G4)."""
+"""The live stamp is looked up often enough, and trusted for two seconds and no longer (C1, G4)."""
 
 import asyncio
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class HandClock:
 
 
 class Published:
-    """What an engine would say is live: a stamp, or the failure to tell; counts how often it was asked."""
+    """What an engine reports as live: a stamp, or a failure; counts how often it was asked."""
 
     def __init__(self, says: Stamp | Exception) -> None:
         self.says = says
@@ -99,7 +99,7 @@ async def test_while_one_request_refreshes_the_stamp_the_others_use_a_recently_c
     published.begun.clear()
     published.answering.clear()
     clock.now += 1.0
-    # Nobody asks yet: whoever comes has to.
+    # No look-up runs yet: the next caller has to make it.
     assert live.cached() is None
     asking = asyncio.create_task(live.current())
     await published.begun.wait()

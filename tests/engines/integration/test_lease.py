@@ -37,7 +37,7 @@ def embedded_lease_location(tmp_path: Path) -> LeaseLocation:
 
 @pytest.fixture
 def opensearch_lease_location(opensearch_url: str) -> Iterator[LeaseLocation]:
-    """A place of its own in the session's OpenSearch."""
+    """A prefix of its own in the session's OpenSearch."""
     with opensearch_lease(opensearch_url) as location:
         yield location
 
@@ -148,7 +148,7 @@ def test_a_job_that_fails_gives_its_lease_back(ask: Ask) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_a_killed_job_lets_the_next_one_in_at_once(location: LeaseLocation) -> None:
+def test_a_killed_job_lets_the_next_one_in_immediately(location: LeaseLocation) -> None:
     with location.holder() as process:
         assert reply_to(process, "check") == "held"
         lease = location.ask()
@@ -161,7 +161,7 @@ def test_a_killed_job_lets_the_next_one_in_at_once(location: LeaseLocation) -> N
 
 
 @pytest.mark.rule("G4")
-def test_a_worker_that_outlives_its_killed_job_does_not_keep_the_lease(location: LeaseLocation) -> None:
+def test_a_worker_that_outlives_its_killed_job_does_not_hold_the_lease(location: LeaseLocation) -> None:
     with location.holder("fork") as process:
         lease = location.ask()
         with pytest.raises(LeaseHeldError):
@@ -172,7 +172,7 @@ def test_a_worker_that_outlives_its_killed_job_does_not_keep_the_lease(location:
 
 
 @pytest.mark.rule("G4")
-def test_a_paused_job_keeps_the_lease_of_a_directory(embedded_lease_location: LeaseLocation) -> None:
+def test_a_paused_job_holds_the_lease_of_a_directory(embedded_lease_location: LeaseLocation) -> None:
     with embedded_lease_location.holder() as process:
         process.send_signal(signal.SIGSTOP)
         with pytest.raises(LeaseHeldError, match=rf"process {process.pid} on "):
@@ -191,8 +191,8 @@ def test_of_many_racers_never_two_hold_the_lease_and_each_gets_its_turns(
     clashes = [race(location, THREADS, TURNS, mark)]
     for other in others:
         with other:
-            said, _ = other.communicate()
-            clashes.append(int(said))
+            output, _ = other.communicate()
+            clashes.append(int(output))
     assert clashes == [0] * (PROCESSES + 1)
     assert not mark.exists()
 

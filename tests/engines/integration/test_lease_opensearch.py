@@ -25,7 +25,7 @@ PATIENCE_S: Final = 20.0
 
 @pytest.fixture
 def location(opensearch_url: str) -> Iterator[LeaseLocation]:
-    """A place of its own in the session's OpenSearch, where a lease does not last long without renewal."""
+    """A prefix of its own in the session's OpenSearch, where a lease does not last long without renewal."""
     with opensearch_lease(opensearch_url, TTL_S) as found:
         yield found
 
@@ -62,7 +62,7 @@ def test_a_working_job_keeps_its_lease_however_long_others_wait(location: LeaseL
 
 
 def _elsewhere(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A document of a holder whom nobody here can see, its process number one that is not there."""
+    """A document of a holder on another machine, with a process number that does not exist here."""
     holder = replace(LeaseHolder.here("build"), host="elsewhere", pid=2**22 + 1, **fields)
     return LeaseDocument("a token", holder, 7, TTL_S).as_wire()
 
@@ -76,7 +76,7 @@ def _elsewhere(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
         (_elsewhere(machine=None, started=None), r"build \(process 4194305 on elsewhere, since .*\)"),
         ({"somebody": "else's document"}, "an unknown one"),
     ],
-    ids=["another machine", "a machine that does not tell", "unreadable"],
+    ids=["another machine", "an unnamed machine", "unreadable"],
 )
 def test_a_silent_holder_elsewhere_is_waited_for_until_its_time_is_over(
     location: LeaseLocation, client: OpenSearch, document: dict[str, Any], named: str

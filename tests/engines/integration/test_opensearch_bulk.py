@@ -276,7 +276,7 @@ def test_an_engine_that_takes_nothing_any_more_is_an_error_after_the_patience(
         assert type(raised.value) is SinkError
         sent = len(relay.sent)
         time.sleep(0.5)
-        assert len(relay.sent) == sent  # nobody goes on behind the caller's back
+        assert len(relay.sent) == sent  # nothing is sent after the error was raised
 
 
 @pytest.mark.rule("V1.silent")

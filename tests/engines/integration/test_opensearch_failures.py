@@ -77,7 +77,7 @@ async def _assert_each_fails_in_time(snapshot: Snapshot, failure: type[BackendUn
 
 
 async def _assert_nothing_is_live_in_time(backend: SearchBackend) -> None:
-    """After two seconds not even the stamp is believed, and with it no category (C1)."""
+    """After two seconds not even the stamp is trusted, and with it no category (C1)."""
     for ask in (backend.refresh, backend.snapshot):
         started = time.monotonic()
         with pytest.raises(BackendUnavailable):
@@ -109,7 +109,7 @@ async def _published(url: str, documents: Documents) -> AsyncIterator[OpenSearch
 
 @pytest.mark.slow
 @pytest.mark.rule("E3", "C1.stale")
-async def test_a_stopped_node_is_a_failure_at_once_and_a_restarted_one_answers_again(
+async def test_a_stopped_node_is_a_failure_immediately_and_a_restarted_one_answers_again(
     opensearch_node: NodeFactory, documents: Documents
 ) -> None:
     node = opensearch_node()

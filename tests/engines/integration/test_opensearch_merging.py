@@ -1,4 +1,4 @@
-"""A build leaves one segment a kind in a real OpenSearch; a merge that goes wrong is told of and fails nothing (G1)."""
+"""A build leaves one segment a kind in a real OpenSearch; a merge that goes wrong is logged and fails nothing (G1)."""
 
 import http.client
 import threading
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.opensearch
 
 @pytest.fixture
 def location(opensearch_location: OpenSearchLocation) -> Iterator[OpenSearchLocation]:
-    """A place that is empty again at the end."""
+    """A prefix whose indices are deleted at the end."""
     yield opensearch_location
     empty_place([opensearch_location.url], opensearch_location.prefix)
 
@@ -69,7 +69,7 @@ def _segments(location: OpenSearchLocation, generation: str) -> dict[str, list[i
 
 @contextmanager
 def _spoiled(node: str, part: str, answer: tuple[int, bytes]) -> Iterator[str]:
-    """The URL of a door to a node that answers by itself whatever has this in its path."""
+    """The URL of a relay to a node that itself answers every request with this in its path."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

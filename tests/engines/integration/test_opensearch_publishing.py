@@ -1,4 +1,4 @@
-"""How a generation gets into OpenSearch: strict, all at once, and with a replica where there can be one (G1)."""
+"""How a generation gets into OpenSearch: strict, in one step, and with a replica where there can be one (G1)."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def documents(tmp_path: Path) -> Documents:
 
 
 def _aliases(client: OpenSearch, prefix: str) -> set[tuple[str, str]]:
-    """Every alias of the place with its index."""
+    """Every alias under the prefix with its index."""
     listed = client.cat.aliases(name=f"{prefix}-*", params={"format": "json"})
     return {(row["alias"], row["index"]) for row in listed}
 
@@ -134,7 +134,7 @@ async def test_a_build_that_fails_leaves_the_live_generation_and_no_remains(
 
 
 def _rows(client: OpenSearch, prefix: str) -> dict[str, tuple[str, str]]:
-    """Each index of the place: its health and its number of replicas."""
+    """Each index under the prefix: its health and its number of replicas."""
     listed: list[dict[str, Any]] = json.loads(json.dumps(client.cat.indices(index=f"{prefix}-*", format="json")))
     return {row["index"]: (row["health"], row["rep"]) for row in listed}
 

@@ -198,7 +198,7 @@ def test_rows_that_are_written_while_a_pass_runs_neither_prolong_it_nor_get_lost
     added = 100
     while batch.more:
         followed.put((added, added))
-        # Written before the newest of the pass's beginning, committed behind the place where the pass stands.
+        # Written before the newest of the pass's beginning, committed behind the position of the pass.
         followed.put((added + 100, 70))
         added += 1
         batch = changes.read(batch.position, 5)

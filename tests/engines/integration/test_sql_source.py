@@ -1,4 +1,4 @@
-"""The SQL catalogue on real databases: the same records as NDJSON, read as of one moment, whatever happens."""
+"""The SQL catalogue on real databases: the same records as NDJSON, read as of one time, whatever happens."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The world in each of the two real engines, with no reader beside it."""
+"""The world in each of the two real engines, without a reader."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -64,7 +64,7 @@ def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) ->
 
 @pytest.mark.opensearch
 class TestOpenSearch:
-    """One place of real indices and aliases."""
+    """Real indices and aliases."""
 
     @pytest.fixture
     def world(self, opensearch_sink: Sink, tmp_path: Path) -> World:

@@ -49,7 +49,7 @@ DOCUMENTS_OF_THE_WORLD: Final = 10 + 10 + 4 + 5 + 6
 
 
 class Clock:
-    """Time that passes only when somebody sleeps, or when it is told to."""
+    """Time that passes only when the test or the code under test sleeps."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -64,7 +64,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A catalogue that was built, with the place that its generation is in."""
+    """A catalogue that was built, with the sink and states of its generation."""
 
     sink: Sink
     states: States

@@ -23,7 +23,7 @@ _ELSEWHERE: Final = ("+cluster|slots", "+command", "+asking")
 
 @pytest.fixture(scope="module")
 def server(redis_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A Redis where nobody may do anything but its test and the user."""
+    """A Redis that only its test and the user can use."""
     folder = tmp_path_factory.mktemp("redis")
     with RedisServer(redis_program, folder) as running:
         yield running

@@ -37,14 +37,14 @@ async def test_everything_goes_on_by_itself_after_the_master_was_killed(group: S
         assert [await stores.reports.append(report(f"s{number}")) for number in range(5)] == [True] * 5
         await stores.tokens.issue(WIDGET, hash_of("text"))
         await stores.limiter.hit("k", READS)
-        # What a failover keeps is what a replica had: here all of it, as nothing was under way.
+        # What a failover keeps is what a replica had: here all of it, as no write was pending.
         wait_until_replicated(group.master)
         group.master.kill()
         appended, seconds = await soon(lambda: stores.reports.append(report("s5")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
         counted, _ = await soon(lambda: stores.limiter.hit("k", READS))
         stored = [one.shop_id for one in await exported(stores.reports)]
-        # It comes back as a replica: nobody may write to it any more, also over connections from before.
+        # It comes back as a replica: it accepts no writes any more, also over connections from before.
         group.master.start()
         told(group.master.port, "REPLICAOF", "127.0.0.1", str(group.replica.port))
         back = await stores.reports.append(report("s6"))

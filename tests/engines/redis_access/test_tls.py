@@ -1,4 +1,4 @@
-"""Redis over TLS: whoever is not who the certificates say is never told anything, and never believed."""
+"""Redis over TLS: a server or client that the certificates do not name is sent nothing and is not trusted."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.support.reporting import reporting_to
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A Redis with a TLS port of its own beside the plain one, which only the test uses."""
+    """A Redis with a TLS port of its own alongside the plain one, which only the test uses."""
 
     server: RedisServer
     authority: Authority

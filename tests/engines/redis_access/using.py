@@ -24,7 +24,7 @@ WIDGET: Final = Token("a1", "widget", "default", None)
 READS: Final = Quota(Bucket.READS, 100, 60)
 AWAY: Final = (ReportsUnavailable, TokensUnavailable, LimiterUnavailable)
 # What `use` answers where all is as it should be.
-USED: Final = ("kept, claimed and done", "issued, found and revoked", "counted")
+USED: Final = ("stored, claimed and done", "issued, found and revoked", "counted")
 _BOUND_S: Final = 15.0
 _PATIENCE_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 0.05

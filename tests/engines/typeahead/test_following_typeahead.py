@@ -221,7 +221,7 @@ def test_a_fold_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute
     assert [use.name for use in second[:3]] == inputs
     assert first[0] == second[0]
     assert first[-1] == second[-1]
-    # Both are kept up.
+    # Both stay up to date.
     world.change([named("n4", "Owl")], ["n1"])
     assert world.shape == [[19, 1, 2], [19, 0, 1, 2]]
     _age(world)

@@ -177,7 +177,7 @@ def test_this_is_how_they_are_found(
 
 @pytest.mark.rule("M9.country")
 def test_of_a_large_range_the_few_that_sell_in_a_country_are_all_found(tmp_path: Path) -> None:
-    # Their numbers are at both sides of the words of 32 bits that hold nobody, and in the last, shorter one.
+    # Their numbers are at both sides of the words of 32 bits that hold no shop, and in the last, shorter one.
     few = {0, 31, 64, 65, 95, 160, 191, 199}
     shops = [
         document(

@@ -65,7 +65,7 @@ def _named(directory: Path, data: bytes) -> Path:
 
 
 def test_the_damaged_arrays_are_all_that_there_are() -> None:
-    # What is shown is JSON, and ids are read by nobody who suggests: their bounds are others'.
+    # What is shown is JSON, and suggest requests read no ids: both have bounds of their own.
     assert {*(name for name, _, _ in _DAMAGE), *_SIZED, "shown", "ids"} == set(ARRAYS)
 
 

@@ -1,4 +1,4 @@
-"""Clients that read all the time and know every right answer: what they are told, and for how long they are refused."""
+"""Clients that read all the time and know every right answer: what they get, and for how long they are refused."""
 
 import json
 import threading
@@ -46,7 +46,7 @@ def answers(base: str, token: str) -> Answers:
 
 @dataclass
 class Record:
-    """What one client was told.
+    """The answers that one client got.
 
     Attributes:
         right: how many answers were right.

@@ -1,7 +1,7 @@
-"""A node of three is killed at a chosen moment of a build: the build finishes, and what it publishes is the source.
+"""A node of three is killed at a chosen point of a build: the build finishes, and what it publishes is the source.
 
 A following job that is struck goes on as well, and what it took is there. The short form kills each node once, the
-elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills each of them at every moment.
+elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills each of them at every point.
 """
 
 import json
@@ -33,7 +33,7 @@ from indexer.state.states import States
 from tests.processes.cluster.nodes import asked, make_whole, manager, others
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 
-# A moment is the n-th call of a method: the node dies while it runs.
+# A point is the n-th call of a method: the node dies while it runs.
 KillPoint = tuple[type, str, int]
 BUILDING: Final[dict[str, KillPoint]] = {
     "writing": (BulkSender, "send", 6),
@@ -55,7 +55,7 @@ FOLLOWING: Final[dict[str, KillPoint]] = {
 _ALL: Final = os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all"
 _NODES: Final = 3
 LOG: Final = logging.getLogger(__name__)
-# Each node is struck once, each time at another moment; or each at every one.
+# Each node is struck once, each time at another point; or each at every one.
 BUILDS: Final = [(node, point) for point in BUILDING for node in range(_NODES)] if _ALL else [
     (node, point) for node, point in enumerate(list(BUILDING)[:_NODES])
 ]  # fmt: skip

@@ -47,7 +47,7 @@ def node(status: int = 200) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture
 def gone() -> str:
-    """An address where nobody listens."""
+    """An address where no server listens."""
     (port,) = free_ports(1)
     return f"http://127.0.0.1:{port}"
 

@@ -1,4 +1,4 @@
-"""Each engine in its turn, as a place that jobs of other processes can be sent to."""
+"""Each engine in its turn, as a location that jobs of other processes can be sent to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,20 +10,20 @@ from tests.processes.endurance.locations import Location, embedded_location, ope
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Iterator[Location]:
-    """A place of the embedded engine."""
+    """A location of the embedded engine."""
     with embedded_location(tmp_path) as location:
         yield location
 
 
 @pytest.fixture
 def opensearch(opensearch_url: str, tmp_path: Path) -> Iterator[Location]:
-    """A place in the session's OpenSearch."""
+    """A location in the session's OpenSearch."""
     with opensearch_location(opensearch_url, tmp_path) as location:
         yield location
 
 
 @pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
 def location(request: pytest.FixtureRequest) -> Location:
-    """Each engine's place."""
+    """Each engine's location."""
     found: Location = request.getfixturevalue(request.param)
     return found

@@ -1,4 +1,4 @@
-"""Where generations are kept, in words that a process can be given, and what may be left there by no job."""
+"""Where generations are stored, as arguments for a process, and what no job may leave there."""
 
 import json
 import re
@@ -34,8 +34,8 @@ from service.search.protocol import SearchBackend
 
 EMBEDDED: Final = "embedded"
 OPENSEARCH: Final = "opensearch"
-# What the embedded engine and its sink keep in an index beside its segments, and the latter's files.
-_KEPT: Final = re.compile(rf"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|{re.escape(ANCHORS_FILE)}")
+# What the embedded engine and its sink store in an index alongside its segments, and the latter's files.
+_OWN_FILES: Final = re.compile(rf"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|{re.escape(ANCHORS_FILE)}")
 _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -57,7 +57,7 @@ class Location:
 
     @property
     def temporary(self) -> Path:
-        """The temporary directory of the place's jobs."""
+        """The temporary directory of the location's jobs."""
         return self.folder / "temporary"
 
     def sink(self) -> Sink:
@@ -82,17 +82,17 @@ class Location:
         return OpenSearchBackend([self.target], self.prefix, timeout=10.0)
 
     def words(self) -> list[str]:
-        """The place in words."""
+        """The location as arguments for a process."""
         return [self.kind, self.target, self.prefix, str(self.folder)]
 
     def settings(self) -> dict[str, str]:
-        """What the service has to be told."""
+        """The settings of a service that reads here."""
         if self.kind == EMBEDDED:
             return {"ENGINE": EMBEDDED, "DATA_DIR": self.target}
         return {"ENGINE": OPENSEARCH, "OPENSEARCH_URLS": self.target, "INDEX_PREFIX": self.prefix}
 
     def remains(self) -> list[str]:
-        """What is here beside the live generation, the one before and their states, once the grace is over."""
+        """What is here apart from the live generation, the one before and their states, once the grace is over."""
         sink = self.sink()
         try:
             prune(sink, self.states(), datetime.now(UTC) + timedelta(hours=1))
@@ -150,7 +150,7 @@ def _unused(index: Path) -> list[str]:
     """Files in an index's directory that its last commit does not name."""
     listed = json.loads((index / "meta.json").read_text(encoding="utf-8"))["segments"]
     known = {segment["segment_id"].replace("-", "") for segment in listed}
-    names = [path.name for path in index.iterdir() if not _KEPT.fullmatch(path.name)]
+    names = [path.name for path in index.iterdir() if not _OWN_FILES.fullmatch(path.name)]
     return [name for name in names if not _SEGMENT.match(name) or name[:32] not in known]
 
 
@@ -166,7 +166,7 @@ def _opensearch_remains(location: Location, wanted_generations: list[str]) -> li
 
 @contextmanager
 def embedded_location(folder: Path) -> Iterator[Location]:
-    """A place of the embedded engine, in a folder of its own."""
+    """A location of the embedded engine, in a folder of its own."""
     location = Location(EMBEDDED, str(folder / "location" / "index"), "-", folder / "location")
     location.temporary.mkdir(parents=True)
     yield location
@@ -174,7 +174,7 @@ def embedded_location(folder: Path) -> Iterator[Location]:
 
 @contextmanager
 def opensearch_location(url: str, folder: Path) -> Iterator[Location]:
-    """A place in an OpenSearch; emptied at the end."""
+    """A location in an OpenSearch; emptied at the end."""
     location = Location(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "location")
     location.temporary.mkdir(parents=True)
     yield location

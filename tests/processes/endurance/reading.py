@@ -1,4 +1,4 @@
-"""Clients that ask all read tools without end, by REST, by MCP and by typing, and write down what they are told."""
+"""Clients that ask all read tools without end, by REST, by MCP and by typing, and record the answers."""
 
 import hashlib
 import json
@@ -98,10 +98,10 @@ class Asker:
 
 @dataclass
 class Seen:
-    """What one client was told.
+    """The answers that one client got.
 
     Attributes:
-        answers: how often, by generation, question (its place) and what the answer said.
+        answers: how often, by generation, question (its position) and what the answer said.
         asked_last: by generation, when an answer from it was asked for last; seconds of the monotonic clock.
         failures: what was no answer.
     """
@@ -144,7 +144,7 @@ class Readers:
                 thread.join()
 
     def wait_for(self, answers: int) -> None:
-        """Wait until they have been told so much, all together."""
+        """Wait until they have had so many answers, all together."""
         answer, at = -1, time.monotonic()
         while (now := self.count) < answers:
             if now != answer:

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment of a build, of a publish and of following: what is live answers whole, the next job succeeds.
+"""SIGKILL at any point of a build, of a publish and of following: what is live answers whole, the next job succeeds.
 
 Two kills of each kind and engine; SHOP_DIRECTORY_INDEX_KILLS=50 is the long form (a third of it for each kind).
 """
@@ -113,7 +113,7 @@ class Worlds:
 
 
 def unharmed(location: Location, catalogue: Path, log: Path) -> tuple[float, float]:
-    """A build that nobody kills: seconds from its beginning to its end, and from its publishing to its end."""
+    """A build that is not killed: seconds from its beginning to its end, and from its publishing to its end."""
     with ended(start("build", location, catalogue, log)) as job:
         wait_for(job, "begun")
         begun = time.monotonic()

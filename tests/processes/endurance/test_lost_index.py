@@ -30,7 +30,7 @@ pytestmark = pytest.mark.opensearch
 
 
 class LosingWriter:
-    """Passes everything on, and loses the offers' index at one moment, as an operator's mistake would."""
+    """Passes everything on, and loses the offers' index at one point, as an operator's mistake would."""
 
     def __init__(self, writer: GenerationWriter, point: str, lose: Callable[[], None]) -> None:
         self._writer, self._point, self._lose = writer, point, lose

@@ -1,4 +1,4 @@
-"""Every question of the matrix, asked at once by REST, by typing, by MCP and by a probe, and what each was told."""
+"""Every question of the matrix, asked together by REST, /suggest, MCP and probes, and the answers."""
 
 import json
 import re
@@ -32,7 +32,7 @@ class Question:
         name: of the row.
         transport: rest, suggest, probe or mcp.
         tool: or path.
-        arguments: those of a report are made anew for each report.
+        arguments: those of a report are made for each report.
         era: of MCP.
     """
 
@@ -104,7 +104,7 @@ class Answer:
         status: over MCP that of the problem, or 200.
         document: the JSON.
         marks: media type, tag and generation; the generation over MCP.
-        retry: whether it says, as its door does, when to try again.
+        retry: whether it says, as its transport does, when to try again.
         seconds: until it was there.
     """
 
@@ -146,7 +146,7 @@ class Asker:
         self.sent: set[ReportKey] = set()
 
     def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
-        """Ask all at once, each report another one.
+        """Ask all together, each report another one.
 
         Args:
             questions: no two of a name.

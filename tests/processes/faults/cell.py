@@ -13,11 +13,11 @@ from service.tools.report import RECEIPT
 from tests.processes.faults.asking import QUESTIONS, Answer, Asker, Question
 from tests.processes.faults.ground import ReportKey
 
-# The deadline of a request, and what it takes to tell that it passed.
+# The deadline of a request, and the time to report that it passed.
 _ANSWER_S: Final = 2.0
 _BACK_S: Final = 10.0
 _PAUSE_S: Final = 0.5
-# What a report that could not be taken is told to wait, and how often it is sent again.
+# How long the sender of a refused report waits, and how often it is sent again.
 _RETRY_S: Final = 1.0
 _RETRIES: Final = 3
 _SAME: Final = "same"
@@ -31,7 +31,7 @@ class Cell:
 
         Args:
             asker: with a token that the service has not seen.
-            declared: by question what is told while the fault lasts.
+            declared: by question what is answered while the fault lasts.
             both_eras: whether MCP is asked in its older era too.
         """
         self._asker = asker
@@ -90,7 +90,7 @@ class Cell:
         return wrong + [f"by halves: {said}" for said in self._asker.sent if reports[said] != rechecks[said]]
 
     def _answers(self) -> dict[str, Answer]:
-        """What is told to all questions, asked at once; patiently where the fault should make no difference."""
+        """The answers to all questions, asked together; with retries where the fault should make no difference."""
         sure = [one for one in self._questions if self._declared[one.name] == _SAME]
         others = [one for one in self._questions if one not in sure]
         with ThreadPoolExecutor(1) as pool:
@@ -99,9 +99,9 @@ class Cell:
             return of_others | of_sure.result()
 
     def _with_retries(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
-        """What is told where nothing should fail: of reports, after having been sent again as their senders are told.
+        """The answers where nothing should fail; reports are sent again as Retry-After asks.
 
-        A report whose quota could not be counted at once is refused (Q4), which a busy machine brings about by itself.
+        A report whose quota could not be counted in time is refused (Q4), which a busy machine brings about by itself.
         """
         answers = self._asker.ask(questions, with_known=with_known)
         for _ in range(_RETRIES):

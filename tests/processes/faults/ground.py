@@ -72,20 +72,20 @@ class Ground:
         return issued
 
     def stored_reports(self) -> tuple[Counter[ReportKey], Counter[ReportKey]]:
-        """How often each report was kept, and how often a re-check of it is queued."""
+        """How often each report was stored, and how often a re-check of it is queued."""
 
         async def read() -> tuple[Counter[ReportKey], Counter[ReportKey]]:
             access = RedisAccess(self.redis.url)
             queue = open_queue(QueueSettings(kind="redis", redis=access, prefix=PREFIX, timeout=10.0))
-            reports = Counter([_said(report) async for report in queue.export()])
-            rechecks = Counter(_said(one.report) for one in (await queue.waiting(_EVERY_RECHECK)).rechecks)
+            reports = Counter([_key_of(report) async for report in queue.export()])
+            rechecks = Counter(_key_of(one.report) for one in (await queue.waiting(_EVERY_RECHECK)).rechecks)
             await queue.close()
             return reports, rechecks
 
         return asyncio.run(read())
 
 
-def _said(report: Report) -> ReportKey:
+def _key_of(report: Report) -> ReportKey:
     return report.source, report.kind, report.shop_id, report.code, report.reason
 
 
@@ -121,7 +121,7 @@ def _node(folder: Path) -> OpenSearchNode:
 
 
 def _redis(folder: Path) -> RedisServer:
-    """Redis, which a file that may not grow does not kill but tells of it, as a full disk would."""
+    """Redis, which a file that may not grow does not kill but fails a write of, as a full disk would."""
     program = shutil.which("redis-server")
     if program is None:
         pytest.fail("a test that stops and kills Redis needs redis-server on the PATH")

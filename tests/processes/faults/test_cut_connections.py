@@ -1,6 +1,6 @@
 """A Redis that goes away just after it took a connection is away, and nothing else, however the event loop says so.
 
-The faster event loop that the service runs on tells of a connection that was closed between two steps by an error of
+The faster event loop that the service runs on reports a connection that was closed between two steps by an error of
 its own kind, which is no error of a network.
 """
 

@@ -25,13 +25,13 @@ def publish(location: Location, catalogue: Path) -> None:
 
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Path:
-    """A catalogue that is published where a place is asked for."""
+    """A catalogue that is published in each location."""
     return write_world(tmp_path / "catalogue", COLOURS[0], SHOPS)
 
 
 @pytest.fixture
 def embedded(tmp_path: Path, catalogue: Path) -> Iterator[Location]:
-    """The embedded engine's place, with the catalogue."""
+    """The embedded engine's location, with the catalogue."""
     with embedded_location(tmp_path) as location:
         publish(location, catalogue)
         yield location
@@ -39,7 +39,7 @@ def embedded(tmp_path: Path, catalogue: Path) -> Iterator[Location]:
 
 @pytest.fixture
 def opensearch(opensearch_url: str, tmp_path: Path, catalogue: Path) -> Iterator[Location]:
-    """A place in the session's OpenSearch, with the catalogue."""
+    """A location in the session's OpenSearch, with the catalogue."""
     with opensearch_location(opensearch_url, tmp_path) as location:
         publish(location, catalogue)
         yield location

@@ -153,7 +153,7 @@ def _content(question: Question, raw: Raw) -> tuple[str, bool, str]:
         message = json.loads(raw.body)
         if "error" in message:
             return (message["error"].get("data") or {}).get("code", str(message["error"]["code"])), retry, ""
-        # Beside what is said, a result tells the id of its request.
+        # Apart from its content, a result names the id of its request.
         result = message["result"]
         content = json.dumps({name: part for name, part in result.items() if name != "_meta"}, sort_keys=True).encode()
         if result.get("isError"):

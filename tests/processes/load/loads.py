@@ -1,4 +1,4 @@
-"""Starts a process that makes load, and reads what it tells."""
+"""Starts a process that makes load, and reads its result."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ _LONGER_S: Final = 60.0
 
 
 class Load:
-    """A load under way."""
+    """A running load."""
 
     def __init__(self, plan: Plan) -> None:
         """Begin."""

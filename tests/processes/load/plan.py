@@ -1,4 +1,4 @@
-"""What the process that makes load is told to do, and what it tells when it is done: both as JSON."""
+"""The plan and the result of the process that makes load: both as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class Row(NamedTuple):
     """One answer.
 
     Attributes:
-        question: its place in the plan.
+        question: its position in the plan.
         status: of HTTP.
         code: of the problem, over MCP too; empty where there is none.
         retry: whether it says when to try again.
@@ -120,7 +120,7 @@ def encode_result(rows: Sequence[Sequence[Any]], cut: Sequence[str], unsent: int
 
 
 def decode_result(line: str) -> LoadResult:
-    """What a line tells."""
+    """The result in a line."""
     stated = json.loads(line)
     rows = tuple(Row(*row) for row in stated["rows"])
     return LoadResult(rows, tuple(stated["cut"]), stated["unsent"], stated["seconds"])

@@ -89,7 +89,7 @@ def test_an_address_with_too_many_connections_slows_down_no_other_one(
                 times.append(quantile(waits_of_another_address(service, 3.0 + CONNECTIONS / 1_000), 0.99))
         assert service.wrong_lines() == []
         assert "the bound on connections per address is reached" in service.log.read_text(encoding="utf-8")
-    print(f"p99 of each round: {times}")  # noqa: T201 - the figures, for whoever asks for them
+    print(f"p99 of each round: {times}")  # noqa: T201 - the figures, for pytest -s
     assert times[-1] < P99_S, times
 
 

@@ -1,4 +1,4 @@
-"""Three times the load that just fills the service: some are served as always, the others told so at once.
+"""Three times the load that just fills the service: some are served as always, the others refused immediately.
 
 Five seconds of it; SHOP_DIRECTORY_OVERLOAD_SECONDS=30 is the long form.
 """
@@ -30,7 +30,7 @@ _MOST: Final[int] = Settings.model_fields["max_concurrency"].default
 
 
 def quiet(service: Service, questions: tuple[Question, ...]) -> tuple[dict[int, str], float]:
-    """What each question is answered, and the median time, when nobody else asks."""
+    """What each question is answered, and the median time, when no other client asks."""
     result = loaded(Plan((service.port,), questions, 1, seconds=2.0))
     marks = {row.question: row.mark for row in result.rows}
     assert {row.status for row in result.rows} == {200}
@@ -64,7 +64,7 @@ def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refus
 
         rounds: list[tuple[float, float]] = []
         while len(rounds) < ROUNDS and not any(over <= TIMES * full for full, over in rounds):
-            # The most that nobody is refused at: more clients at once only wait for each other.
+            # The most without any refusal: more clients at once only wait for each other.
             full = loaded(Plan((service.port,), questions, _MOST, seconds=max(2.0, SECONDS / 5)))
             assert {row.status for row in full.rows} == {200}
             assert wrong(full, questions, marks) == []
@@ -75,14 +75,14 @@ def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refus
             refused = [row for row in over.rows if row.status == 503]
             assert {questions[row.question].mcp for row in refused} == {True, False}
             assert len(over.rows) / over.seconds > 0.6 * rate, "the load was not made"
-            # Key presses whose answer is kept are answered all the same: that costs less than to refuse them.
+            # Suggest requests with a cached answer are answered all the same: that costs less than a refusal.
             others = [row for row in over.rows if not questions[row.question].name.startswith("suggest")]
             assert sum(row.status == 503 for row in others) > len(others) / TIMES
             assert len(over.answered) > 0.1 * len(over.rows)
             assert watch.growth(lambda vitals: vitals.memory) < 1.1
             times = [quantile([row.seconds for row in result.answered], 0.99) for result in (full, over)]
             rounds.append((times[0], times[1]))
-            print(  # noqa: T201 - the figures, for whoever asks for them
+            print(  # noqa: T201 - the figures, for pytest -s
                 f"full {full.per_second:.0f}/s p99 {times[0] * 1000:.0f} ms; {len(over.rows) / over.seconds:.0f}/s, of"
                 f" them {over.per_second:.0f} served, p99 {times[1] * 1000:.0f} ms, refused in"
                 f" {quantile([row.seconds for row in refused], 0.5) * 1000:.0f} ms"

@@ -75,7 +75,7 @@ def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
             while len(slowest) < ROUNDS and (not slowest or slowest[-1] >= BOUND_S):
                 slowest.append(slowest_read_while_it_hangs(service, redis, questions))
             assert service.wrong_lines() == []
-    print(f"the slowest read of each round: {slowest}")  # noqa: T201 - the figures, for whoever asks for them
+    print(f"the slowest read of each round: {slowest}")  # noqa: T201 - the figures, for pytest -s
     assert slowest[-1] < BOUND_S, slowest
 
 

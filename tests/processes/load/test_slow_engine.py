@@ -1,4 +1,4 @@
-"""An engine that takes two seconds an answer: it is not asked more for it, and nobody waits beyond the deadline.
+"""An engine that takes two seconds an answer: it gets no more requests for it, and no caller waits beyond the deadline.
 
 And callers who do not wait at all: what was done for them is given up.
 """
@@ -24,7 +24,7 @@ from tests.support.served import post
 from tests.support.service_process import Service, serving
 
 SLOW_S: Final = 2.0
-# The deadline of a request, and what it takes to tell that it has passed.
+# The deadline of a request, and the time to report that it has passed.
 ANSWER_S: Final = 2.0
 CALLS: Final = 200
 CALLERS: Final = 20
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.opensearch]
 
 @pytest.fixture
 def relay(opensearch: Location) -> Iterator[CountingRelay]:
-    """To the OpenSearch of the place."""
+    """To the OpenSearch of the location."""
     with counting_relay(opensearch.target) as relay:
         yield relay
 
@@ -79,7 +79,7 @@ def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
 
     assert result.cut == ()
     assert len(result.rows) >= CALLS
-    # list_categories and what is kept of the stamp need no search, for as long as the stamp is confirmed.
+    # list_categories and what is cached for the stamp need no search, for as long as the stamp is confirmed.
     assert {(row.status, row.code) for row in failed} <= {(503, "backend_unavailable"), (200, "backend_unavailable")}
     assert {questions[row.question].mcp for row in failed} == {True, False}
     assert all(row.retry for row in failed if not questions[row.question].mcp)
@@ -109,7 +109,7 @@ def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: Cou
     }[transport]
     loaded(Plan((service.port,), (suggestion("q=amb"), tool("get_shop", {"shop_domain": "s4"}, token)), 1, seconds=0.5))
     with _called(service, relay, asked, LEAVING) as (callers, before):
-        # All places are taken.
+        # The bound of concurrent requests is reached.
         assert _asked_another(service, token) == (503, "overloaded")
         for caller in callers:
             caller.close()
@@ -142,7 +142,7 @@ def test_suggestions_are_answered_while_searches_are_slow(service: Service, rela
 def _called(
     service: Service, relay: CountingRelay, asked: Sequence[Question], searches: int
 ) -> Iterator[tuple[list[socket.socket], int]]:
-    """Callers who have asked and wait, when so many searches are under way; and how many requests were before."""
+    """Callers who have asked and wait, when so many searches are running; and how many requests were before."""
     relay.only, relay.delay = "_search", SLOW_S
     before = len(relay.asked)
     with ExitStack() as stack:

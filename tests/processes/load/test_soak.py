@@ -1,4 +1,4 @@
-"""Mixed traffic through all doors for a long time, with generations replaced meanwhile: nothing fails, nothing grows.
+"""Mixed traffic over all transports for a long time, with generations replaced meanwhile: nothing fails, nothing grows.
 
 Twenty seconds; SHOP_DIRECTORY_SOAK_SECONDS=900 is the long form. What grows slowly shows in the long form alone: the
 short one still warms up, and is held to a bound that only something gross passes.
@@ -31,7 +31,7 @@ CLIENTS: Final = 6
 MEMORY_GROWTH: Final = 1.05 if IS_LONG else 1.3
 # What may come and go while it is looked: connections to the engine and Redis, files of a generation.
 DESCRIPTORS: Final = 1.1 if IS_LONG else 2.0
-# In the long form as many in the first fifth as readers of generations are kept: then nothing more is to come.
+# In the long form as many in the first fifth as readers of generations stay open: then nothing more is to come.
 SWAPS: Final = 20 if IS_LONG else 2
 _OPS_KEY: Final = "a-key-of-the-soak-test"
 

@@ -32,13 +32,13 @@ from tests.support.service_process import Service, serving
 STOPS: Final = int(os.environ.get("SHOP_DIRECTORY_STOPS", "2"))
 CLIENTS: Final = 8
 DRAIN_S: Final = 1.0
-# Draining, and then as long as the server waits at most for what is under way.
+# Draining, and then as long as the server waits at most for running requests.
 END_S: Final = DRAIN_S + 10.0
 _SETTLED_S: Final = 0.7
 
 
 def stored_codes(settings: QueueSettings) -> Counter[str]:
-    """How often a report about each code is kept."""
+    """How often a report about each code is stored."""
 
     async def read() -> Counter[str]:
         queue = open_queue(settings)
@@ -218,7 +218,7 @@ def wait_for_workers(service: Service, before: list[int]) -> None:
     """Until there are two again, of which one is new."""
     until = time.monotonic() + 30.0
     while len(service.workers()) < 2 or set(service.workers()) == set(before):
-        assert time.monotonic() < until, "no worker was begun anew"
+        assert time.monotonic() < until, "no worker was restarted"
         time.sleep(0.1)
 
 
