@@ -1,6 +1,6 @@
-"""The two real engines, each with a sink and a backend on an index of its own."""
+"""The two real engines, each with a sink and a backend on an index of its own, and the real databases."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from service.search.protocol import SearchBackend
 from service.search.typeahead.folder import FolderLocation
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.emptying import empty_place
+from tests.support.sql_databases import Database, postgres_database_of, sqlite_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +62,25 @@ async def embedded_engine(tmp_path: Path) -> AsyncIterator[Engine]:
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine in its turn."""
     found: Engine = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    """An SQLite file."""
+    with sqlite_file(tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[Database]:
+    """A database of the session's PostgreSQL."""
+    with postgres_database_of(postgres_url) as database:
+        yield database
+
+
+@pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest) -> Database:
+    """Each database in its turn."""
+    found: Database = request.getfixturevalue(request.param)
     return found

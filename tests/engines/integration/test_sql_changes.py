@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import BigInteger, Boolean, DateTime, Table, insert, text, update
@@ -16,30 +15,9 @@ from indexer.sources.protocol import UPDATED_AT, VERSION, Change, ChangeBatch, O
 from indexer.sources.sql.catalogue import SqlCatalogue
 from indexer.sources.sql.changes import SqlChanges
 from indexer.sources.sql.mapping import TableMapping
-from tests.support.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
+from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
 
 START = datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
-
-
-@pytest.fixture
-def sqlite_database(tmp_path: Path) -> Iterator[Database]:
-    """An SQLite file."""
-    with sqlite_file(tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[Database]:
-    """A database of the session's PostgreSQL."""
-    with postgres_database_of(postgres_url) as database:
-        yield database
-
-
-@pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> Database:
-    """Each database in its turn."""
-    found: Database = request.getfixturevalue(request.param)
-    return found
 
 
 def _shops(source: SqlCatalogue) -> list[Record]:

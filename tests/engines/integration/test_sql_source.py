@@ -1,7 +1,6 @@
 """The SQL catalogue on real databases: the same records as NDJSON, read as of one time, whatever happens."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from operator import attrgetter
@@ -18,7 +17,7 @@ from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.sql.catalogue import ROWS_PER_PAGE, SqlCatalogue
-from tests.support.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
+from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
 
 SAMPLE = Path(__file__).parents[3] / "indexer" / "sample"
 LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_countries", "destinations", "excluded",
@@ -26,27 +25,6 @@ LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_
 OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value", "names"}
 TIMES = {"updated_at", "checked_at", "last_verified_at", "observed_at", "resets_at"}
 NUMBERS = {"popularity", "used", "limit"}
-
-
-@pytest.fixture
-def sqlite_database(tmp_path: Path) -> Iterator[Database]:
-    """An SQLite file."""
-    with sqlite_file(tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[Database]:
-    """A database of the session's PostgreSQL."""
-    with postgres_database_of(postgres_url) as database:
-        yield database
-
-
-@pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> Database:
-    """Each database in its turn."""
-    found: Database = request.getfixturevalue(request.param)
-    return found
 
 
 def _column(field: str, *, is_postgres: bool) -> TypeEngine[Any]:

@@ -16,14 +16,12 @@ from typing import Final
 import pytest
 
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.auth.opening import TokenStoreKind, open_tokens
-from service.auth.protocol import Token
-from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.processes.faults.relay import Between, relays_to
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.callers import Issued
 from tests.support.catalogues import build_into
 from tests.support.real.opensearch import OpenSearchNode, choose_places
@@ -61,15 +59,7 @@ class Ground:
 
     def issue(self) -> Issued:
         """A new token."""
-        issued = Issued(new_token_id(), new_token_text())
-
-        async def store_token() -> None:
-            store = open_tokens(TokenStoreKind.REDIS, Path(), RedisAccess(self.redis.url), PREFIX)
-            await store.issue(Token(issued.id, "test", "default", None), hash_of(issued.text))
-            await store.close()
-
-        asyncio.run(store_token())
-        return issued
+        return issue_in_redis(self.redis.url, PREFIX)
 
     def stored_reports(self) -> tuple[Counter[ReportKey], Counter[ReportKey]]:
         """How often each report was stored, and how often a re-check of it is queued."""
@@ -136,14 +126,5 @@ def _redis(folder: Path) -> RedisServer:
 
 
 def _service(folder: Path, engine_url: str, redis_url: str) -> Service:
-    settings = {
-        "ENGINE": "opensearch",
-        "OPENSEARCH_URLS": engine_url,
-        "INDEX_PREFIX": PREFIX,
-        "TOKEN_STORE": "redis",
-        "REPORTS": "redis",
-        "LIMITER": "redis",
-        "REDIS_URL": redis_url,
-        "REDIS_PREFIX": PREFIX,
-    }
-    return Service(folder, settings)
+    settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": engine_url, "INDEX_PREFIX": PREFIX}
+    return Service(folder, {**settings, **in_redis(redis_url, PREFIX)})

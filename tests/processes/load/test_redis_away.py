@@ -18,7 +18,8 @@ from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import reads, report_code, suggestion
-from tests.processes.load.test_stopping import in_redis, issued_in_redis, wait_for_workers
+from tests.processes.load.test_stopping import wait_for_workers
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.real.redis import RedisServer
 from tests.support.served import get
 from tests.support.service_process import Service, serving
@@ -68,7 +69,7 @@ def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
     folder.mkdir()
     slowest: list[float] = []
     with RedisServer(redis_program, folder) as redis:
-        tokens = [issued_in_redis(redis.url, "away") for _ in range(TOKENS)]
+        tokens = [issue_in_redis(redis.url, "away").text for _ in range(TOKENS)]
         questions = tuple(one for token in tokens for one in (*reads(token, weight=6), report_code(token)))
         settings = {**embedded.settings(), **in_redis(redis.url, "away")}
         with serving(tmp_path / "service", settings) as service:

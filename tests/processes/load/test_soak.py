@@ -19,8 +19,8 @@ from tests.processes.load.conftest import SHOPS, publish
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
-from tests.processes.load.test_stopping import in_redis, issued_in_redis
 from tests.processes.load.watching import watching
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.callers import issue
 from tests.support.rpc import Era
 from tests.support.service_process import serving
@@ -125,4 +125,4 @@ def test_nothing_fails_and_nothing_grows_over_opensearch_and_redis(
 ) -> None:
     prefix = f"soak-{time.monotonic_ns()}"
     settings = in_redis(redis_url, prefix)
-    soak(opensearch, tmp_path, settings, lambda _: issued_in_redis(redis_url, prefix))
+    soak(opensearch, tmp_path, settings, lambda _: issue_in_redis(redis_url, prefix).text)

@@ -17,15 +17,13 @@ from typing import Final
 
 import pytest
 
-from service.auth.opening import TokenStoreKind, open_tokens
-from service.auth.protocol import Token
-from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import Load, load
 from tests.processes.load.plan import LoadResult, Plan, Question
 from tests.processes.load.questions import report_code, usual
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.callers import issue
 from tests.support.service_process import Service, serving
 
@@ -148,24 +146,6 @@ def test_a_second_sigterm_or_a_sigint_ends_it_without_draining(
         assert service.wrong_lines() == []
 
 
-def in_redis(url: str, prefix: str) -> dict[str, str]:
-    """What workers share."""
-    return {"REDIS_URL": url, "REDIS_PREFIX": prefix, "LIMITER": "redis", "TOKEN_STORE": "redis", "REPORTS": "redis"}
-
-
-def issued_in_redis(url: str, prefix: str) -> str:
-    """A new token in Redis."""
-    text = new_token_text()
-
-    async def send_report() -> None:
-        store = open_tokens(TokenStoreKind.REDIS, Path(), RedisAccess(url), prefix)
-        await store.issue(Token(new_token_id(), "test", "default", None), hash_of(text))
-        await store.close()
-
-    asyncio.run(send_report())
-    return text
-
-
 @pytest.mark.slow
 @pytest.mark.redis
 @pytest.mark.rule("O1", "Q5")
@@ -175,7 +155,7 @@ def test_no_request_is_cut_when_a_service_of_several_workers_is_stopped_under_lo
 ) -> None:
     prefix = f"stops-{time.monotonic_ns()}"
     settings = {**embedded.settings(), **in_redis(redis_url, prefix), "DRAIN_SECONDS": str(DRAIN_S)}
-    token = issued_in_redis(redis_url, prefix)
+    token = issue_in_redis(redis_url, prefix).text
     questions = (*usual(token), report_code(token))
     with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
         with load(Plan((service.port,), questions, CLIENTS, balanced=True, pause=0.01)) as making:
@@ -196,7 +176,7 @@ def test_a_worker_that_is_killed_is_restarted_and_loses_its_own_requests_only(
 ) -> None:
     prefix = f"kill-{time.monotonic_ns()}"
     settings = {**embedded.settings(), **in_redis(redis_url, prefix)}
-    questions = usual(issued_in_redis(redis_url, prefix))
+    questions = usual(issue_in_redis(redis_url, prefix).text)
     with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
         before = service.workers()
         assert len(before) == 2
