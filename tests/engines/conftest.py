@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pytest
 from opensearchpy import OpenSearch
 
+from tests.support.emptying import empty_place
+
 
 @dataclass(frozen=True, slots=True)
 class OpenSearchLocation:
@@ -17,9 +19,11 @@ class OpenSearchLocation:
 
 
 @pytest.fixture
-def opensearch_location(opensearch_url: str) -> OpenSearchLocation:
-    """An unused prefix in the session's OpenSearch."""
-    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
+def opensearch_location(opensearch_url: str) -> Iterator[OpenSearchLocation]:
+    """An unused prefix in the session's OpenSearch; its indices are deleted at the end."""
+    location = OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
+    yield location
+    empty_place([location.url], location.prefix)
 
 
 @pytest.fixture

@@ -71,6 +71,10 @@ class Service:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Start, and wait until it is ready."""
         self.launch()
@@ -108,7 +112,7 @@ class Service:
 
     def stop(self) -> None:
         """End it in any case."""
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or not self.is_running:
             return
         self._process.terminate()
         try:

@@ -34,12 +34,11 @@ def embedded(tmp_path: Path) -> Engine:
 
 @pytest.fixture
 def opensearch(opensearch_location: OpenSearchLocation, tmp_path: Path) -> Iterator[Engine]:
-    """OpenSearch; emptied at the end."""
+    """OpenSearch."""
     url, prefix = opensearch_location.url, opensearch_location.prefix
     sink = OpenSearchSink([url], prefix, letters=tmp_path / "states" / "dead-letters.ndjson")
     settings = Settings(engine="opensearch", opensearch_urls=(url,), index_prefix=prefix, request_timeout=10.0)
     yield Engine(sink, settings)
-    sink.prune(keep=())
     sink.close()
 
 

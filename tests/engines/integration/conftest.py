@@ -16,7 +16,6 @@ from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
 from service.search.typeahead.folder import FolderLocation
 from tests.engines.conftest import OpenSearchLocation
-from tests.support.emptying import empty_place
 from tests.support.sql_databases import Database, postgres_database_of, sqlite_file
 
 
@@ -37,7 +36,7 @@ class Engine:
 
 @pytest.fixture
 async def opensearch_engine(opensearch_location: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
-    """OpenSearch with nothing published; emptied at the end."""
+    """OpenSearch with nothing published."""
     letters = tmp_path / "dead-letters.ndjson"
     sink = OpenSearchSink([opensearch_location.url], opensearch_location.prefix, letters=letters)
     folder = FolderLocation(tmp_path / "fetched")
@@ -46,7 +45,6 @@ async def opensearch_engine(opensearch_location: OpenSearchLocation, tmp_path: P
     yield Engine(sink, backend, reader)
     await backend.close()
     sink.close()
-    empty_place([opensearch_location.url], opensearch_location.prefix)
 
 
 @pytest.fixture

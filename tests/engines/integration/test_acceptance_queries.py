@@ -33,7 +33,6 @@ from shop_directory.acceptance import (
 from tests.engines import conftest
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.support.catalogues import build_into, shop
-from tests.support.emptying import empty_place
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = REPOSITORY / "docs" / "acceptance-queries.md"
@@ -79,7 +78,6 @@ def opensearch(opensearch_location: conftest.OpenSearchLocation, documents: Docu
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
     yield Built(sink, location, sealed(sink, documents)[0])
     sink.close()
-    empty_place(location.urls, location.prefix)
 
 
 @pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])

@@ -22,7 +22,6 @@ from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
-from tests.support.emptying import empty_place
 
 CANARY: Final = "zqcanary"
 EVERYTHING: Final = 10_000
@@ -208,14 +207,13 @@ def _opensearch_terms(client: OpenSearch, alias: str, field: str, *, sortable: b
 
 
 @pytest.fixture
-def opensearch_environment(opensearch_location: OpenSearchLocation) -> Iterator[dict[str, str]]:
-    """An operator's settings for an unused prefix, whose indices are deleted at the end."""
-    yield {
+def opensearch_environment(opensearch_location: OpenSearchLocation) -> dict[str, str]:
+    """An operator's settings for an unused prefix."""
+    return {
         "SHOP_DIRECTORY_ENGINE": "opensearch",
         "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_location.url,
         "SHOP_DIRECTORY_INDEX_PREFIX": opensearch_location.prefix,
     }
-    empty_place([opensearch_location.url], opensearch_location.prefix)
 
 
 @pytest.mark.rule("V1", "V1.silent", "V1.dependents")

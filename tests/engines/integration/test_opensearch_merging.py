@@ -25,7 +25,6 @@ from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.emptying import empty_place
 
 SHOPS: Final = 120
 SEVERAL: Final = 5
@@ -41,10 +40,9 @@ pytestmark = pytest.mark.opensearch
 
 
 @pytest.fixture
-def location(opensearch_location: OpenSearchLocation) -> Iterator[OpenSearchLocation]:
-    """A prefix whose indices are deleted at the end."""
-    yield opensearch_location
-    empty_place([opensearch_location.url], opensearch_location.prefix)
+def location(opensearch_location: OpenSearchLocation) -> OpenSearchLocation:
+    """Where the test builds."""
+    return opensearch_location
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ def embedded_sink(tmp_path: Path) -> Sink:
 def opensearch_sink(opensearch_location: OpenSearchLocation) -> Iterator[Sink]:
     sink = OpenSearchSink([opensearch_location.url], opensearch_location.prefix)
     yield sink
-    sink.prune(keep=())
     sink.close()
 
 

@@ -17,7 +17,6 @@ from tests.engines.conftest import OpenSearchLocation, opensearch_location
 from tests.people.settings.security_page import indices_in, kind_of, requests
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.emptying import empty_place
 from tests.support.real.certificates import Authority
 from tests.support.real.secured import SecuredNode, secured
 from tests.support.served import Reply, get, post, served, until_ready
@@ -78,7 +77,6 @@ def world(opensearch_location: OpenSearchLocation, tmp_path: Path) -> Iterator[W
     passwords = {"writer": PASSWORD, "reader": PASSWORD}
     with secured(opensearch_location.url, authority.issue("localhost"), **passwords) as transport:
         yield World(transport, authority, opensearch_location, tmp_path)
-    empty_place([opensearch_location.url], opensearch_location.prefix)
 
 
 def _service(world: World, bare: pytest.MonkeyPatch, **changed: str) -> Settings:
