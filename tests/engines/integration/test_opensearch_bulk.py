@@ -201,31 +201,25 @@ def test_documents_are_read_and_requests_are_made_only_as_far_ahead_as_the_bound
 
 
 @pytest.mark.rule("G1")
-def test_a_deleted_index_is_lost_immediately(target: CategoryIndex) -> None:
+@pytest.mark.parametrize("is_created_again", [False, True])
+def test_an_index_that_is_deleted_or_created_again_is_lost_immediately(
+    target: CategoryIndex, *, is_created_again: bool
+) -> None:
     def documents() -> Iterator[CategoryDocument]:
         for number, document in enumerate(_categories(1_000)):
             if number == 500:
                 target.client.indices.delete(index=target.index)
+                if is_created_again:
+                    _create(target.client, target.index, "categories")
             yield document
 
     started = time.monotonic()
     with pytest.raises(IndexLostError, match="is gone"):
         target.load(target.url, documents())
     assert time.monotonic() - started < 5
-    with pytest.raises(IndexLostError, match="is gone"):
-        target.load(target.url, _categories(1))
-
-
-def test_an_index_that_was_created_again_under_its_name_is_lost(target: CategoryIndex) -> None:
-    def documents() -> Iterator[CategoryDocument]:
-        for number, document in enumerate(_categories(1_000)):
-            if number == 500:
-                target.client.indices.delete(index=target.index)
-                _create(target.client, target.index, "categories")
-            yield document
-
-    with pytest.raises(IndexLostError, match="is gone"):
-        target.load(target.url, documents())
+    if not is_created_again:
+        with pytest.raises(IndexLostError, match="is gone"):
+            target.load(target.url, _categories(1))
 
 
 def _make_red(target: CategoryIndex) -> None:

@@ -20,6 +20,7 @@ from index_mappings.integrity import COMMITTED, MANIFEST_SUFFIX, FilesManifest, 
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
+from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.retention import prune
 from indexer.sinks.embedded.committing import GRACE_S as COMMITTED_GRACE_S
 from indexer.sinks.embedded.sink import EmbeddedSink
@@ -27,6 +28,7 @@ from indexer.sinks.opensearch.announcing import TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Role, Sink
 from indexer.sinks.typeahead.store import GRACE_S
+from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
@@ -65,6 +67,16 @@ class Location:
         if self.kind == EMBEDDED:
             return EmbeddedSink(Path(self.target))
         return OpenSearchSink([self.target], self.prefix, letters=self.folder / "letters", typeahead=self.typeahead)
+
+    def build(self, catalogue: Path, wait: float = 0.0) -> BuildSummary:
+        """Build and publish a catalogue as a job does, which waits so many seconds for the lease."""
+        sink = self.sink()
+        try:
+            summary = build(NdjsonCatalogue(catalogue), sink, self.states(), BuildOptions(wait=wait))
+        finally:
+            sink.close()
+        assert summary.published
+        return summary
 
     @property
     def typeahead(self) -> TypeaheadOptions:

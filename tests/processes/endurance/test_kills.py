@@ -16,7 +16,6 @@ from typing import Final
 
 import pytest
 
-from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from tests.processes.endurance.job import start, wait_for
@@ -96,15 +95,6 @@ class Worlds:
         self.catalogues = {colour: write_world(folder / colour, colour, SHOPS) for colour in COLOURS}
         self.documents = {colour: expected_documents(self.catalogues[colour]) for colour in COLOURS}
 
-    def build(self, location: Location, colour: str) -> BuildSummary:
-        """A build that gets the lease at its first try."""
-        sink = location.sink()
-        try:
-            source = NdjsonCatalogue(self.catalogues[colour])
-            return build(source, sink, location.states(), BuildOptions(wait=0))
-        finally:
-            sink.close()
-
     def other(self, location: Location) -> str:
         """The colour that is not live."""
         _, live = live_documents(location)
@@ -138,8 +128,7 @@ def kill_build(location: Location, worlds: Worlds, after: str, delay: float, log
     assert found == worlds.documents[expected]
     assert colour_answered(location) == expected
 
-    summary = worlds.build(location, colour)
-    assert summary.published
+    summary = location.build(worlds.catalogues[colour])
     assert summary.seconds < AT_ONCE_S
     assert live_documents(location) == (summary.stamp.generation, worlds.documents[colour])
     assert colour_answered(location) == colour
@@ -154,7 +143,7 @@ def test_a_killed_build_leaves_whole_answers_and_the_next_one_leaves_nothing_of_
 ) -> None:
     chance = Random(11 if point == "begun" else 12)  # noqa: S311 - when to kill is no secret
     worlds = Worlds(tmp_path)
-    worlds.build(location, "amber")
+    location.build(worlds.catalogues["amber"])
     whole, publishing = unharmed(location, worlds.catalogues["violet"], tmp_path / "log")
     for _ in range(KILLS):
         kill_build(
@@ -201,9 +190,7 @@ def test_killed_following_loses_no_change_and_shows_no_half_of_one(location: Loc
     chance = Random(13)  # noqa: S311 - as above
     catalogue = write_world(tmp_path / "amber", "amber", FOLLOWED_SHOPS)
     prefixes = Prefixes(catalogue, tmp_path / "prefixes")
-    sink = location.sink()
-    generation = build(NdjsonCatalogue(catalogue), sink, location.states()).stamp.generation
-    sink.close()
+    generation = location.build(catalogue).stamp.generation
     lines, sequence = change_lines("amber", FOLLOWED_SHOPS, seed=14), 1
     for _ in range(KILLS):
         with Appending(catalogue, lines), ended(start("follow", location, catalogue, tmp_path / "log")) as job:

@@ -10,8 +10,6 @@ from typing import Final
 
 import pytest
 
-from indexer.jobs.build import build
-from indexer.sources.ndjson import NdjsonCatalogue
 from tests.processes.endurance.locations import Location
 from tests.processes.endurance.reading import QUESTIONS, Asker, Readers
 from tests.processes.endurance.worlds import COLOURS, write_world
@@ -36,13 +34,7 @@ class Swapping:
 
     def build(self, colour: str) -> str:
         """Build and publish; returns the generation."""
-        sink = self._location.sink()
-        try:
-            summary = build(NdjsonCatalogue(self._catalogues[colour]), sink, self._location.states())
-        finally:
-            sink.close()
-        assert summary.published
-        generation = summary.stamp.generation
+        generation = self._location.build(self._catalogues[colour]).stamp.generation
         for former in self.colours:
             self.replaced.setdefault(former, time.monotonic())
         self.colours[generation] = colour

@@ -6,21 +6,10 @@ from typing import Final
 
 import pytest
 
-from indexer.jobs.build import build
-from indexer.sources.ndjson import NdjsonCatalogue
 from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
 from tests.processes.endurance.worlds import COLOURS, write_world
 
 SHOPS: Final = 200
-
-
-def publish(location: Location, catalogue: Path) -> None:
-    """Build and publish a catalogue."""
-    sink = location.sink()
-    try:
-        assert build(NdjsonCatalogue(catalogue), sink, location.states()).published
-    finally:
-        sink.close()
 
 
 @pytest.fixture
@@ -33,7 +22,7 @@ def catalogue(tmp_path: Path) -> Path:
 def embedded(tmp_path: Path, catalogue: Path) -> Iterator[Location]:
     """The embedded engine's location, with the catalogue."""
     with embedded_location(tmp_path) as location:
-        publish(location, catalogue)
+        location.build(catalogue)
         yield location
 
 
@@ -41,5 +30,5 @@ def embedded(tmp_path: Path, catalogue: Path) -> Iterator[Location]:
 def opensearch(opensearch_url: str, tmp_path: Path, catalogue: Path) -> Iterator[Location]:
     """A location in the session's OpenSearch, with the catalogue."""
     with opensearch_location(opensearch_url, tmp_path) as location:
-        publish(location, catalogue)
+        location.build(catalogue)
         yield location

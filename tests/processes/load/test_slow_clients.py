@@ -12,7 +12,6 @@ import pytest
 
 from tests.processes.endurance.locations import Location, embedded_location
 from tests.processes.endurance.worlds import COLOURS, write_world
-from tests.processes.load.conftest import publish
 from tests.processes.load.loads import load, loaded
 from tests.processes.load.plan import LoadResult, Plan, Question
 from tests.processes.load.questions import http, suggestion, tool
@@ -92,7 +91,7 @@ def large_answers(tmp_path: Path) -> Iterator[Service]:
     """The same over a catalogue whose coupons, all together, are more than what a system keeps for a connection."""
     settings = {"MAX_CONCURRENCY": "4", "REQUEST_TIMEOUT": "10"}
     with embedded_location(tmp_path) as location:
-        publish(location, write_world(tmp_path / "catalogue", COLOURS[0], 3_000))
+        location.build(write_world(tmp_path / "catalogue", COLOURS[0], 3_000))
         with serving(
             tmp_path / "service", {**location.settings(), **settings}, module="tests.processes.load.bounded"
         ) as service:

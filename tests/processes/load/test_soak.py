@@ -15,7 +15,7 @@ import pytest
 
 from tests.processes.endurance.locations import Location
 from tests.processes.endurance.worlds import COLOURS, write_world
-from tests.processes.load.conftest import SHOPS, publish
+from tests.processes.load.conftest import SHOPS
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
@@ -87,7 +87,7 @@ def soak(location: Location, folder: Path, settings: dict[str, str], issued: Cal
         ):
             for swap in range(SWAPS):
                 time.sleep(SECONDS / (SWAPS + 1))
-                publish(location, catalogues[swap % 2])
+                location.build(catalogues[swap % 2])
             time.sleep(SECONDS / (SWAPS + 1))
             result = making.stopped()
         assert result.cut == ()
