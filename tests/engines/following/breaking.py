@@ -10,7 +10,7 @@ from index_mappings.typeahead.segment import Shown
 from indexer.sinks.protocol import GenerationEditor
 
 
-class FallPoint(Enum):
+class CrashPoint(Enum):
     """Where it crashes."""
 
     TAKEN = "taken"  # the state has the changes, the engine nothing
@@ -20,16 +20,16 @@ class FallPoint(Enum):
     COMMITTED = "committed"  # the stamp has risen, and the documents are still pending
 
 
-class FallenError(Exception):
+class CrashedError(Exception):
     """It crashed."""
 
 
-def falling_check(point: FallPoint) -> Callable[[], None]:
+def crashing_check(point: CrashPoint) -> Callable[[], None]:
     """A check of the lease that falls before the first write, or never."""
 
     def check() -> None:
-        if point is FallPoint.TAKEN:
-            raise FallenError
+        if point is CrashPoint.TAKEN:
+            raise CrashedError
 
     return check
 
@@ -37,8 +37,8 @@ def falling_check(point: FallPoint) -> Callable[[], None]:
 class BreakingEditor:
     """A real editor up to the point of the crash."""
 
-    def __init__(self, editor: GenerationEditor, point: FallPoint | None = None, writes: int = 0) -> None:
-        """Note when to fall, if at all: of FallPoint.WRITING after so many writes of a kind."""
+    def __init__(self, editor: GenerationEditor, point: CrashPoint | None = None, writes: int = 0) -> None:
+        """Note when to fall, if at all: of CrashPoint.WRITING after so many writes of a kind."""
         self._editor = editor
         self._point = point
         self._writes = writes
@@ -60,8 +60,8 @@ class BreakingEditor:
         self._editor.rebuild_typeahead()
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
-        if self._point is FallPoint.WRITING and self._writes == 0:
-            raise FallenError
+        if self._point is CrashPoint.WRITING and self._writes == 0:
+            raise CrashedError
         self._writes -= 1
         return self._editor.write(kind, documents, removed)
 
@@ -75,16 +75,16 @@ class BreakingEditor:
         return self._editor.operations()
 
     def show(self) -> None:
-        if self._point is FallPoint.WRITTEN:
-            raise FallenError
+        if self._point is CrashPoint.WRITTEN:
+            raise CrashedError
         self._editor.show()
 
     def commit(self, stamp: Stamp) -> None:
-        if self._point is FallPoint.SHOWN:
-            raise FallenError
+        if self._point is CrashPoint.SHOWN:
+            raise CrashedError
         self._editor.commit(stamp)
-        if self._point is FallPoint.COMMITTED:
-            raise FallenError
+        if self._point is CrashPoint.COMMITTED:
+            raise CrashedError
 
     def close(self) -> None:
         self._editor.close()

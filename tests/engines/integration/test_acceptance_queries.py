@@ -209,7 +209,7 @@ def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing
 
 
 @pytest.mark.opensearch
-def test_an_engine_in_trouble_is_asked_again_until_patience_ends(opensearch: Built, tmp_path: Path) -> None:
+def test_a_failing_engine_is_asked_again_until_the_retry_limit(opensearch: Built, tmp_path: Path) -> None:
     assert isinstance(opensearch.location, OpenSearchLocation)
     index = index_name(opensearch.location.prefix, "shops", opensearch.stamp.generation)
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))

@@ -165,7 +165,7 @@ async def test_a_stamp_is_as_old_as_the_question_that_it_answers() -> None:
 
 
 @pytest.mark.rule("G4.schema")
-async def test_a_stamp_of_another_schema_is_refused_at_once_even_when_the_last_one_is_fresh_enough() -> None:
+async def test_a_stamp_of_another_schema_is_refused_immediately_even_when_the_last_one_is_fresh() -> None:
     clock, published = HandClock(), Published(_FIRST)
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST

@@ -72,7 +72,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_two_jobs_exclude_one_another_and_the_second_gets_in_after_the_first(ask: Ask) -> None:
+def test_two_jobs_exclude_one_another_and_the_second_starts_after_the_first(ask: Ask) -> None:
     first, second = ask(), ask()
     first.acquire("build", 0)
     first.check()
@@ -109,7 +109,7 @@ def test_a_job_that_holds_the_lease_cannot_take_it_again(ask: Ask) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_a_job_waits_as_long_as_it_may_and_gets_in_as_soon_as_the_other_ends(ask: Ask) -> None:
+def test_a_job_waits_as_long_as_it_may_and_starts_as_soon_as_the_other_ends(ask: Ask) -> None:
     first, second = ask(), ask()
     first.acquire("build", 0)
     started = time.monotonic()
@@ -148,7 +148,7 @@ def test_a_job_that_fails_gives_its_lease_back(ask: Ask) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_a_killed_job_lets_the_next_one_in_immediately(location: LeaseLocation) -> None:
+def test_the_next_job_starts_immediately_after_one_is_killed(location: LeaseLocation) -> None:
     with location.holder() as process:
         assert reply_to(process, "check") == "held"
         lease = location.ask()

@@ -102,7 +102,7 @@ def _through(sent: list[Sent]) -> list[str]:
     return sorted(id_ for one in passed for id_ in one.ids if id_ not in one.spoil.reject)
 
 
-def test_every_document_is_written_as_the_contract_says(target: CategoryIndex) -> None:
+def test_every_document_is_written_as_the_contract_requires(target: CategoryIndex) -> None:
     documents = [project_shop(ShopRecord.model_validate(shop(f"Lämp 灯 {n}", f"l{n}.internal"))) for n in range(300)]
     index = f"{target.index}-shops"
     _create(target.client, index, "shops")
@@ -228,7 +228,7 @@ def _make_red(target: CategoryIndex) -> None:
     _create(target.client, target.index, "categories", **{"routing.allocation.require._name": "nobody"})
 
 
-def test_an_index_that_stays_red_is_lost_before_the_patience_ends(target: CategoryIndex) -> None:
+def test_an_index_that_stays_red_is_lost_before_the_retry_limit(target: CategoryIndex) -> None:
     _make_red(target)
     started = time.monotonic()
     with pytest.raises(IndexLostError, match="without any copy"):
@@ -246,7 +246,7 @@ def test_an_index_that_is_red_for_a_short_time_is_waited_for(target: CategoryInd
     assert target.versions() == _once(100)
 
 
-def test_an_engine_that_is_not_there_is_an_error_after_the_patience(target: CategoryIndex) -> None:
+def test_an_engine_that_is_not_there_is_an_error_after_the_retry_limit(target: CategoryIndex) -> None:
     (port,) = free_ports(1)
     started = time.monotonic()
     with pytest.raises(SinkError) as raised:
@@ -259,7 +259,7 @@ def test_an_engine_that_is_not_there_is_an_error_after_the_patience(target: Cate
 @pytest.mark.parametrize(
     ("spoilt", "trouble"), [(Spoil(429), "429 spoilt"), (Spoil(503), "503 spoilt"), (Spoil(drop="before"), "no con")]
 )
-def test_an_engine_that_takes_nothing_any_more_is_an_error_after_the_patience(
+def test_an_engine_that_accepts_nothing_any_more_is_an_error_after_the_retry_limit(
     target: CategoryIndex, spoilt: Spoil, trouble: str
 ) -> None:
     with relay_to(target.url, lambda number, _: spoilt if number >= 5 else THROUGH) as relay:
@@ -274,7 +274,7 @@ def test_an_engine_that_takes_nothing_any_more_is_an_error_after_the_patience(
 
 
 @pytest.mark.rule("V1.silent")
-def test_an_error_says_nothing_of_a_document(target: CategoryIndex) -> None:
+def test_an_error_message_contains_nothing_of_a_document(target: CategoryIndex) -> None:
     target.client.indices.close(index=target.index)
     with pytest.raises(SinkError) as raised:
         target.load(target.url, [CategoryDocument("betraying", "betraying", "betraying", 1, ())])
@@ -283,14 +283,14 @@ def test_an_error_says_nothing_of_a_document(target: CategoryIndex) -> None:
     assert target.dead() == []
 
 
-def test_a_node_that_is_gone_is_passed_over_for_another(target: CategoryIndex) -> None:
+def test_another_node_is_asked_instead_of_one_that_is_gone(target: CategoryIndex) -> None:
     (port,) = free_ports(1)
     with closing(_client(f"http://127.0.0.1:{port}", target.url)) as client:
         assert BulkLoader(client, target.letters, _PACE).load(target.index, _categories(200)) == Loaded(200, 0)
     assert target.versions() == _once(200)
 
 
-def test_documents_are_removed_and_one_that_is_not_there_is_no_trouble(target: CategoryIndex) -> None:
+def test_documents_are_removed_and_a_missing_one_is_no_failure(target: CategoryIndex) -> None:
     with closing(_client(target.url)) as client:
         loader = BulkLoader(client, target.letters, _PACE)
         assert loader.load(target.index, _categories(60)) == Loaded(60, 0)

@@ -210,7 +210,7 @@ async def test_a_closed_index_is_a_failure_and_an_opened_one_answers_again(
 
 
 @pytest.mark.rule("E3", "G1")
-async def test_an_alias_on_two_generations_says_nothing(
+async def test_an_alias_on_two_generations_is_a_failure(
     opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     first, second = (publish(opensearch_engine.sink, documents) for _ in range(2))

@@ -25,7 +25,7 @@ from service.search.failures import BackendUnavailable, NothingPublished, OtherS
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import Generations
 from tests.engines.conftest import OpenSearchLocation
-from tests.engines.following.breaking import BreakingEditor, FallenError, FallPoint, falling_check
+from tests.engines.following.breaking import BreakingEditor, CrashedError, CrashPoint, crashing_check
 from tests.engines.following.followed import FollowedIndex
 from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import projected, publish, sealed
@@ -107,7 +107,7 @@ class _Forgetful(BreakingEditor):
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         super().write_operations(operations, wait_for_engine=wait_for_engine)
-        raise FallenError
+        raise CrashedError
 
 
 @pytest.mark.rule("G3")
@@ -116,13 +116,13 @@ async def test_accounts_that_a_killed_follower_took_are_reported_by_the_next_one
 ) -> None:
     followed = _followed(engine, tmp_path, "a")
     followed.append([_upsert(2, "b")])
-    with pytest.raises(FallenError), followed.follower(check=falling_check(FallPoint.TAKEN)) as follower:
+    with pytest.raises(CrashedError), followed.follower(check=crashing_check(CrashPoint.TAKEN)) as follower:
         follower.step()
     assert await _accounts(engine) == (_account("a"),)
     assert (followed.step().applied, await _accounts(engine)) == (0, (_account("a"), _account("b")))
 
     followed.append([_upsert(3, "b", used=9), _shop(3, "Book")])
-    with pytest.raises(FallenError), followed.follower(_Forgetful) as follower:
+    with pytest.raises(CrashedError), followed.follower(_Forgetful) as follower:
         follower.step()
     with followed.states.open(followed.live.generation) as state:
         assert state.pending.count() > 1

@@ -138,7 +138,7 @@ class TestOpenSearch:
         assert after.sequence > 1_000_000_000
         assert after == replace(before, sequence=after.sequence)
 
-    def test_aliases_that_do_not_say_what_is_live_are_left_to_a_build(
+    def test_aliases_that_do_not_identify_the_live_generation_are_left_to_a_build(
         self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
         prefix, generation = opensearch_location.prefix, world.generation

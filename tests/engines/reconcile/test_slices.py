@@ -135,7 +135,7 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
     assert (rounds[0].checked, rounds[0].faults) == (DOCUMENTS_OF_THE_WORLD, ())
 
 
-def test_a_look_in_the_background_ends_when_it_is_closed(world: World) -> None:
+def test_a_background_query_ends_when_it_is_closed(world: World) -> None:
     def endless(state: State) -> bool:
         state.connection.execute(
             "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT MAX(n) FROM n"

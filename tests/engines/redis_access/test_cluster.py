@@ -34,7 +34,7 @@ def _access(cluster: ClusterOfRedis) -> RedisAccess:
 
 @pytest.mark.rule("Q4", "Q5")
 @pytest.mark.parametrize("how", ["killed", "hanging"])
-async def test_everything_goes_on_by_itself_after_a_master_is_gone(cluster: ClusterOfRedis, how: str) -> None:
+async def test_everything_recovers_by_itself_after_a_master_is_gone(cluster: ClusterOfRedis, how: str) -> None:
     owner = cluster.master_of("{shopdir}:reports")
     async with opened(_access(cluster)) as stores:
         assert await asyncio.gather(*(stores.reports.append(report(f"s{n}")) for n in range(8))) == [True] * 8

@@ -31,7 +31,7 @@ def _access(group: SentinelsOfRedis) -> RedisAccess:
 
 
 @pytest.mark.rule("Q4", "Q5")
-async def test_everything_goes_on_by_itself_after_the_master_was_killed(group: SentinelsOfRedis) -> None:
+async def test_everything_recovers_by_itself_after_the_master_was_killed(group: SentinelsOfRedis) -> None:
     assert await use(_access(group), "before") == USED
     async with opened(_access(group)) as stores:
         assert [await stores.reports.append(report(f"s{number}")) for number in range(5)] == [True] * 5
@@ -55,7 +55,7 @@ async def test_everything_goes_on_by_itself_after_the_master_was_killed(group: S
 
 
 @pytest.mark.rule("Q4")
-async def test_everything_goes_on_by_itself_while_the_old_master_hangs(group: SentinelsOfRedis) -> None:
+async def test_everything_recovers_by_itself_while_the_old_master_hangs(group: SentinelsOfRedis) -> None:
     async with opened(_access(group)) as stores:
         await asyncio.gather(*(stores.reports.append(report(f"s{number}")) for number in range(8)))
         await stores.tokens.issue(WIDGET, hash_of("text"))

@@ -242,7 +242,7 @@ def test_a_fold_of_everything_makes_one_base(tmp_path: Path, folding: Folding) -
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
-def test_a_fold_that_is_killed_is_logged_and_begun_again(
+def test_a_fold_that_is_killed_is_logged_and_restarted(
     tmp_path: Path, folding: Folding, caplog: pytest.LogCaptureFixture, kind: signal.Signals
 ) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)

@@ -126,7 +126,7 @@ _ASKED: Final = (
 
 
 @pytest.mark.parametrize("texts", _ASKED, ids="+".join)
-def test_the_best_of_very_many_are_those_that_the_rules_say(
+def test_the_best_of_very_many_are_those_that_the_rules_require(
     segmented: Segmented, typeahead: Typeahead, texts: tuple[str, ...]
 ) -> None:
     for country in (None, "FR", "JP"):

@@ -112,7 +112,7 @@ def test_what_is_no_segment_is_refused(tmp_path: Path) -> None:
             Segment(_named(tmp_path, data))
 
 
-def test_a_segment_is_mapped_once_and_let_go_with_its_last_user(tmp_path: Path, use: SegmentUse) -> None:
+def test_a_segment_is_mapped_once_and_unmapped_with_its_last_user(tmp_path: Path, use: SegmentUse) -> None:
     pool = SegmentPool()
     first, second = (pool.open(tmp_path, use.name) for _ in range(2))
     assert first is second
@@ -138,7 +138,7 @@ def test_the_first_covering_of_which_all_files_are_there_is_used(tmp_path: Path,
         found()
 
 
-def test_a_manifest_that_says_something_else_of_a_segment_is_refused(tmp_path: Path, use: SegmentUse) -> None:
+def test_a_manifest_that_contradicts_a_segment_is_refused(tmp_path: Path, use: SegmentUse) -> None:
     for other in (use.__class__(use.name, use.size + 1, use.shops), use.__class__(use.name, use.size, use.shops - 1)):
         with pytest.raises(ValueError, match="does not fit"):
             open_typeahead(tmp_path, TypeaheadManifest(((other,),)), SegmentPool())

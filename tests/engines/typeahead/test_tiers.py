@@ -114,7 +114,7 @@ def _check(
 
 @_MANY
 @given(built=_several(_named(), _MOST_SHOPS), changes=_changes(_named()), data=st.data())
-def test_shops_as_they_are_projected_are_found_as_the_rules_say(
+def test_shops_as_they_are_projected_are_found_as_the_rules_require(
     built: list[ShopDocument], changes: list[_Change], data: st.DataObject
 ) -> None:
     known = [text for shop in (*built, *(shop for change in changes for shop in change.put)) for text in shop.keys]
@@ -135,7 +135,7 @@ def test_shops_as_they_are_projected_are_found_as_the_rules_say(
 
 @_MANY
 @given(built=_several(_with_odd_texts(), _MOST_SHOPS), changes=_changes(_with_odd_texts()), data=st.data())
-def test_any_texts_are_found_as_the_rules_say(
+def test_any_texts_are_found_as_the_rules_require(
     built: list[ShopDocument], changes: list[_Change], data: st.DataObject
 ) -> None:
     shops = (*built, *(shop for change in changes for shop in change.put))

@@ -70,7 +70,7 @@ async def test_a_node_that_is_gone_costs_no_answer(gone: str) -> None:
 
 
 @pytest.mark.rule("E3")
-async def test_nodes_that_are_all_gone_are_a_failure_at_once(gone: str) -> None:
+async def test_nodes_that_are_all_gone_are_an_immediate_failure(gone: str) -> None:
     client = connect([gone, gone], TIMEOUT_S)
     started = time.monotonic()
     with pytest.raises(NoConnection):

@@ -86,7 +86,7 @@ class LosingSink(OpenSearchSink):
 
 @pytest.mark.rule("G1", "G2")
 @pytest.mark.parametrize("point", LOSS_POINTS)
-def test_a_build_that_loses_an_index_begins_once_more_and_publishes(
+def test_a_build_that_loses_an_index_restarts_once_and_publishes(
     opensearch: Location, tmp_path: Path, point: str
 ) -> None:
     catalogue = write_world(tmp_path / "amber", "amber", SHOPS)

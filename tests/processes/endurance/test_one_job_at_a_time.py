@@ -34,7 +34,7 @@ def test_a_build_waits_while_another_job_has_the_lease(location: Location, tmp_p
     assert location.remains() == []
 
 
-def test_a_build_that_must_not_wait_says_who_has_the_lease(location: Location, tmp_path: Path) -> None:
+def test_a_build_that_must_not_wait_reports_who_has_the_lease(location: Location, tmp_path: Path) -> None:
     catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
     sink = location.sink()
     with holding(sink.lease(), "verify", 0):

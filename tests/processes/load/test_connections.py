@@ -118,7 +118,7 @@ def test_the_connections_that_wait_longest_make_room_for_new_ones(embedded: Loca
 
 
 @pytest.mark.rule("E6", "E1.retry_after")
-def test_where_all_connections_have_a_request_the_next_one_is_refused_in_plain_words(
+def test_where_all_connections_have_a_request_the_next_one_is_refused_with_a_problem_document(
     embedded: Location, tmp_path: Path
 ) -> None:
     settings = {**embedded.settings(), "MAX_CONNECTIONS": "20", "MAX_CONNECTIONS_PER_ADDRESS": "5"}

@@ -54,7 +54,7 @@ def wrong(result: LoadResult, questions: tuple[Question, ...], marks: dict[int, 
 @pytest.mark.slow
 @pytest.mark.rule("E1.retry_after", "E1.transport")
 @pytest.mark.timeout(120 + 5 * SECONDS)
-def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refused_at_once(
+def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refused_immediately(
     embedded: Location, tmp_path: Path
 ) -> None:
     with serving(tmp_path / "service", embedded.settings()) as service:

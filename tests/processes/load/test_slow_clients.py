@@ -100,7 +100,7 @@ def large_answers(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.mark.slow
 @pytest.mark.rule("E6")
-def test_a_client_that_reads_nothing_is_cut_after_its_bound(large_answers: Service) -> None:
+def test_a_client_that_reads_nothing_is_disconnected_after_its_bound(large_answers: Service) -> None:
     service = large_answers
     # What it opens for good with the first answers is open before.
     loaded(Plan((service.port,), (*_NORMAL, Question("everything", _EVERYTHING)), 4, seconds=1.5))
