@@ -86,14 +86,14 @@ class Poller(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def since(self, point: float) -> list[Observation]:
+    def since(self, start: float) -> list[Observation]:
         """What was requested from this time on, in seconds of the monotonic clock."""
-        return [observations for observations in self.observations if observations.asked_at >= point]
+        return [one for one in self.observations if one.asked_at >= start]
 
-    def wait_for(self, expected: Mapping[str, Answer], point: float, seconds: float) -> bool:
+    def wait_for(self, expected: Mapping[str, Answer], start: float, seconds: float) -> bool:
         """Wait until the newest answer of every call since this time is as expected."""
-        while time.monotonic() < point + seconds:
-            newest = {observations.name: observations.answer for observations in self.since(point)}
+        while time.monotonic() < start + seconds:
+            newest = {one.name: one.answer for one in self.since(start)}
             if newest == dict(expected):
                 return True
             time.sleep(0.02)

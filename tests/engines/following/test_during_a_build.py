@@ -91,7 +91,7 @@ def test_a_shop_hidden_after_the_verification_is_not_in_what_is_published(engine
 
 
 class _Appending(threading.Thread):
-    """Appends statements one by one until it is stopped or has said all."""
+    """Appends statements one by one until it is stopped or has appended all."""
 
     def __init__(self, followed: FollowedIndex, statements: list[Statement]) -> None:
         super().__init__(name="appending")

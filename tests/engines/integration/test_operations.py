@@ -154,9 +154,9 @@ def _following(followed: FollowedIndex, options: FollowOptions) -> Iterator[None
 
 async def _until(engine: Engine, what: Callable[[FollowerStatus], bool]) -> FollowerStatus:
     async with asyncio.timeout(BOUND_S):
-        while (statuses := await _follower(engine)) is None or not what(statuses):
+        while (status := await _follower(engine)) is None or not what(status):
             await asyncio.sleep(0.02)
-    return statuses
+    return status
 
 
 async def test_a_follower_reports_its_status_while_it_is_idle_and_the_last_status_stays(
@@ -166,10 +166,10 @@ async def test_a_follower_reports_its_status_while_it_is_idle_and_the_last_statu
     assert await _follower(engine) is None
     with _following(followed, FollowOptions(interval=0.05, status_interval=0.1)):
         first = await _until(engine, lambda _: True)
-        second = await _until(engine, lambda statuses: statuses.told_at > first.told_at)
+        second = await _until(engine, lambda status: status.told_at > first.told_at)
         followed.append([_shop(2, "Book")])
-        third = await _until(engine, lambda statuses: statuses.position is not None)
-        await _until(engine, lambda statuses: statuses.told_at > third.told_at)
+        third = await _until(engine, lambda status: status.position is not None)
+        await _until(engine, lambda status: status.told_at > third.told_at)
     assert (second.source, second.position, second.waiting, second.caught_up_at) == ("file", None, 0, second.told_at)
     last = await _follower(engine)
     assert last is not None
@@ -202,14 +202,7 @@ async def test_the_status_while_changes_wait_says_since_when(engine: Engine, tmp
         follow()
     assert [status.waiting for status in statuses] == [2, 1, 0, 2, 1, 0]
     caught_up_at = [status.caught_up_at for status in statuses]
-    assert caught_up_at == [
-        None,
-        None,
-        statuses[2].told_at,
-        statuses[2].told_at,
-        statuses[2].told_at,
-        statuses[5].told_at,
-    ]
+    assert caught_up_at == [None, None, *[statuses[2].told_at] * 3, statuses[5].told_at]
     assert [status.told_at for status in statuses] == sorted({status.told_at for status in statuses})
 
 

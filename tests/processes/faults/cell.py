@@ -43,14 +43,14 @@ class Cell:
     def look_before(self) -> None:
         """Every question has its answer; the new token is not shown yet."""
         self._before = self._with_retries(self._questions, with_known=True)
-        assert {name: answers.status for name, answers in self._before.items() if answers.status != 200} == {
+        assert {name: one.status for name, one in self._before.items() if one.status != 200} == {
             "get_shop/unknown": 404
         }
         taken = [self._before[one.name].document for one in self._questions if one.is_report]
         assert taken == [{"status": RECEIPT}] * len(taken)
-        assert all(answers.document != {} for answers in self._before.values())
+        assert all(one.document != {} for one in self._before.values())
 
-    def wrong_at_once(self) -> list[str]:
+    def wrong_while_it_begins(self) -> list[str]:
         """While the fault begins: what is neither as declared nor as before. The new token is still not shown."""
         # A report may be refused by a machine that is busy alone; what it is worth is for the next round to say.
         reads = [one for one in self._of_known if self._declared[one.name] != _SAME or not one.is_report]
@@ -119,24 +119,24 @@ class Cell:
             if (faults := self._faults(name, one, {self._declared[name], *allowed}))
         ]
 
-    def _faults(self, name: str, answers: Answer, outcomes: set[str]) -> list[str]:
+    def _faults(self, name: str, answer: Answer, outcomes: set[str]) -> list[str]:
         """What is wrong in the light of each outcome that would be right; nothing when one of them is met."""
-        found = [self._fault(name, answers, outcome) for outcome in sorted(outcomes)]
+        found = [self._fault(name, answer, outcome) for outcome in sorted(outcomes)]
         faults = [] if "" in found else found
-        return faults if answers.seconds < _ANSWER_S else [*faults, "too late"]
+        return faults if answer.seconds < _ANSWER_S else [*faults, "too late"]
 
-    def _fault(self, name: str, answers: Answer, outcome: str) -> str:
+    def _fault(self, name: str, answer: Answer, outcome: str) -> str:
         """Why an answer is not this outcome; nothing when it is."""
         match outcome:
             case "same":
-                return "" if answers.what == self._before[name].what else "not the answer of before"
+                return "" if answer.what == self._before[name].what else "not the answer of before"
             case "503":
-                return answers.fault_as("backend_unavailable")
+                return answer.fault_as("backend_unavailable")
             case "not_ready":
-                return answers.fault_as("not_ready")
+                return answer.fault_as("not_ready")
             case "degraded":
-                checks = {check["name"]: check["status"] for check in answers.document.get("checks", ())}
-                is_degraded = (answers.status, answers.document.get("status")) == (200, "degraded")
+                checks = {check["name"]: check["status"] for check in answer.document.get("checks", ())}
+                is_degraded = (answer.status, answer.document.get("status")) == (200, "degraded")
                 whole = (checks.get("search"), checks.get("reports")) == ("ok", "degraded")
                 return "" if is_degraded and whole else "not degraded"
             case _:

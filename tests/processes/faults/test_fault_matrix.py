@@ -182,7 +182,7 @@ def test_a_fault_is_reported_as_declared_and_passes(
     with ExitStack() as fault:
         fault.enter_context(breaks(ground))
         began = time.monotonic()
-        assert cell.wrong_at_once() == []
+        assert cell.wrong_while_it_begins() == []
         time.sleep(max(0.0, began + NOTICED_S - time.monotonic()))
         assert cell.wrong_when_noticed() == []
         assert cell.wrong_until_back(fault.close) == []
