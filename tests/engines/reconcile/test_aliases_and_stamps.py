@@ -24,7 +24,16 @@ from indexer.sinks.protocol import Sink
 from indexer.state.state import StateError
 from indexer.state.states import States
 from tests.engines.conftest import OpenSearchLocation
-from tests.engines.reconcile.world import DOCUMENTS_OF_THE_WORLD, PUBLIC, Clock, World, add_shop, built, lose, plant
+from tests.engines.reconcile.world import (
+    DOCUMENTS_OF_THE_WORLD,
+    PUBLIC,
+    Clock,
+    World,
+    add_shop,
+    built,
+    lose,
+    plant,
+)
 
 _REPAIR = VerifyOptions(repair=True)
 
@@ -164,7 +173,7 @@ class TestOpenSearch:
 
         assert found.faults == (FaultCount(Fault.GHOST, "shops", 2),)
         assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-        assert world.documents() == world.rebuilt()
+        assert world.scan() == world.rebuilt()
 
 
 def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
@@ -183,16 +192,14 @@ def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
 
     assert found.faults == (FaultCount(Fault.STALE, "facts", 1),)
     assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-    assert world.documents() == world.rebuilt()
+    assert world.scan() == world.rebuilt()
     with world.editing() as (_, editor):
         assert editor.count("facts") == 10
 
 
 def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: World) -> None:
     plant(world, add_shop("hidden"), lose("coupons", "c2"))
-    (world.catalogue / "shops.ndjson").write_text(
-        "".join(f"{json.dumps(line)}\n" for line in ({**PUBLIC[0], "name": "Otherwise"}, *PUBLIC[1:]))
-    )
+    world.rewrite({"shops": [{**PUBLIC[0], "name": "Otherwise"}, *PUBLIC[1:]]})
     ticks: list[int] = []
 
     found = verify_live(world.sink, world.states, world.source, tick=ticks.append)
@@ -207,7 +214,7 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
     )
     assert sum(ticks) == DOCUMENTS_OF_THE_WORLD + 1
     assert (repaired.found.faults, repaired.found.remaining) == (found.found.faults, 0)
-    assert world.documents() == world.rebuilt()
+    assert world.scan() == world.rebuilt()
     assert verify_live(world.sink, world.states, world.source).found.faults == ()
 
 

@@ -48,10 +48,10 @@ def test_nothing_is_invented_while_changes_are_applied_between_slices(world: Wor
 
     with world.states.open(world.generation) as state:
         for n in range(20):
-            world.say(*_changes(n))
+            world.append(_changes(n))
             clock.sleep(1)
             editor = world.sink.edit(world.generation)
-            world.follower(state, editor).drain()
+            world.applier(state, editor).drain()
             reconciler.slice(state, editor, lambda: None)
             editor.close()
 
@@ -59,7 +59,7 @@ def test_nothing_is_invented_while_changes_are_applied_between_slices(world: Wor
     assert [found.faults for found in rounds] == [()] * len(rounds)
     assert reconciler.total.faults == ()
     assert reconciler.total.checked > 2 * DOCUMENTS_OF_THE_WORLD
-    assert world.documents() == world.rebuilt()
+    assert world.scan() == world.rebuilt()
 
 
 def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: World) -> None:
@@ -87,7 +87,7 @@ def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: Wor
     ]
     assert rounds[0].remaining == 0
     assert reconciler.total.checked == rounds[0].checked  # the next round has to wait
-    assert world.documents() == world.rebuilt()
+    assert world.scan() == world.rebuilt()
 
 
 def test_slices_start_again_with_another_generation(tmp_path: Path) -> None:
