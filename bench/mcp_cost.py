@@ -25,7 +25,7 @@ from bench.built_indices import Shops
 from bench.commands import processor_seconds
 from bench.engine_alone import EngineAlone
 from bench.invented import invented_shops
-from tests.processes.load.serving import serving
+from tests.support.service_process import serving
 
 ROUNDS: Final = 9
 REQUESTS: Final = 200

@@ -24,7 +24,7 @@ from bench.invented import invented_shops
 from index_mappings.text import fold
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.steps import shown
-from tests.processes.load.serving import serving
+from tests.support.service_process import serving
 
 _SEED: Final = 20_261_125
 _WELL_KNOWN: Final = 2_000

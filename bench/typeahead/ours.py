@@ -19,10 +19,10 @@ from bench.commands import run
 from bench.opensearch_node import opensearch_node
 from bench.typeahead.system import BuildStats, Role, RunningServer, System
 from index_mappings.documents import SCHEMA_VERSION
-from tests.processes.load.serving import serving
 from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.redis import RedisServer
 from tests.support.real.sources import Missing, find_local_nodes, find_redis_program
+from tests.support.service_process import serving
 
 _MANY: Final = 1_000_000_000
 _INSTALLED: Final = {

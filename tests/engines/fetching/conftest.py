@@ -1,4 +1,4 @@
-"""A place for files of a typeahead in the session's OpenSearch."""
+"""An index for files of a typeahead in the session's OpenSearch."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -64,18 +64,18 @@ class Files:
         self.store.put(path)
         return name
 
-    def chunk(self, name: str, place: int = 0) -> dict[str, Any]:
+    def chunk(self, name: str, number: int = 0) -> dict[str, Any]:
         """A chunk's document."""
-        document: dict[str, Any] = self.client.get(index=self.index, id=chunk_id(name, place))["_source"]
+        document: dict[str, Any] = self.client.get(index=self.index, id=chunk_id(name, number))["_source"]
         return document
 
-    def replace_chunk(self, name: str, document: dict[str, Any], place: int = 0) -> None:
+    def replace_chunk(self, name: str, document: dict[str, Any], number: int = 0) -> None:
         """Put another document in a chunk's place."""
-        self.client.index(index=self.index, id=chunk_id(name, place), body=document)
+        self.client.index(index=self.index, id=chunk_id(name, number), body=document)
 
-    def remove_chunk(self, name: str, place: int = 0) -> None:
+    def remove_chunk(self, name: str, number: int = 0) -> None:
         """Remove a chunk's document."""
-        self.client.delete(index=self.index, id=chunk_id(name, place))
+        self.client.delete(index=self.index, id=chunk_id(name, number))
 
     def gets(self) -> int:
         """How many documents were asked for by id so far."""

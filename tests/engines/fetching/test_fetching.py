@@ -87,7 +87,7 @@ async def test_what_is_there_is_not_fetched_again_by_any_process(files: Files, t
     assert {path.stat().st_ino for path in (tmp_path / "folder").glob("*.segment")} == inodes
 
 
-async def test_processes_that_need_a_file_in_the_same_moment_fetch_it_once(files: Files, tmp_path: Path) -> None:
+async def test_processes_that_need_a_file_at_the_same_time_fetch_it_once(files: Files, tmp_path: Path) -> None:
     name = files.manifest((files.segment(LARGE),))
     before = files.gets()
     command = [sys.executable, "-c", FETCHING, files.url, files.prefix, str(tmp_path / "folder"), GENERATION, name]
@@ -97,7 +97,7 @@ async def test_processes_that_need_a_file_in_the_same_moment_fetch_it_once(files
     assert files.gets() - before == 2 + 3
 
 
-async def test_a_process_that_is_killed_while_it_fetches_holds_nobody_up(files: Files, tmp_path: Path) -> None:
+async def test_a_process_that_is_killed_while_it_fetches_blocks_no_other_process(files: Files, tmp_path: Path) -> None:
     segment = files.segment(1_000)
     name = files.manifest((segment,))
     folder = tmp_path / "folder"
@@ -117,7 +117,7 @@ async def test_a_process_that_is_killed_while_it_fetches_holds_nobody_up(files: 
     assert not (folder / f"{segment.name}.part").exists()
 
 
-async def test_sixty_services_fetch_in_the_same_moment_and_none_is_refused(files: Files, tmp_path: Path) -> None:
+async def test_sixty_services_that_fetch_at_the_same_time_all_succeed(files: Files, tmp_path: Path) -> None:
     name = files.manifest((files.segment(CHUNK_BYTES + 1_000),))
 
     async def fetch(folder: Path) -> None:
@@ -268,7 +268,7 @@ async def test_a_folder_that_others_can_write_is_not_used(files: Files, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.rule("E3")
-async def test_a_cluster_that_goes_away_while_files_are_fetched_is_an_error_until_it_is_back(
+async def test_a_cluster_that_stops_while_files_are_fetched_is_an_error_until_it_is_back(
     opensearch_node: NodeFactory, tmp_path: Path
 ) -> None:
     with opensearch_node() as node, written_to(node.url, tmp_path / "written") as files:

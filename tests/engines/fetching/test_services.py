@@ -110,14 +110,14 @@ class World:
 
 
 @pytest.fixture
-async def world(opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
-    """Nothing published."""
+async def world(request: pytest.FixtureRequest, opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
+    """Nothing published; a build waits for as many readers as the parameter says, by default for none."""
     prefix = f"test-{secrets.token_hex(6)}"
     with OpenSearch([opensearch_url]) as client:
-        options = TypeaheadOptions(tmp_path / "states" / "typeahead", readers=1)
+        options = TypeaheadOptions(tmp_path / "states" / "typeahead", readers=getattr(request, "param", 0))
         sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters", typeahead=options)
-        place = FolderLocation(tmp_path / "fetched")
-        backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, location=place)
+        location = FolderLocation(tmp_path / "fetched")
+        backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, location=location)
         states = States(tmp_path / "states", sink.location)
         yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
         await backend.close()
@@ -195,7 +195,9 @@ async def test_damaged_files_end_suggestions_only_until_they_are_repaired(
 
 
 @pytest.mark.rule("O1", "E3")
-def test_ready_says_what_is_wrong_with_the_files_and_shops_are_still_found(world: World, opensearch_url: str) -> None:
+def test_ready_reports_what_is_wrong_with_the_files_and_shops_are_still_found(
+    world: World, opensearch_url: str
+) -> None:
     stamp = world.build("Harbour")
     _remove(world, stamp)
     settings = Settings(engine="opensearch", opensearch_urls=opensearch_url, index_prefix=world.prefix)
@@ -250,6 +252,7 @@ async def test_a_stale_writer_changes_neither_stamp_nor_suggestions(world: World
     await world.shows("ha", ["Harbour"])
 
 
+@pytest.mark.parametrize("world", [1], indirect=True)
 async def test_an_announced_generation_is_there_when_it_is_published(world: World) -> None:
     world.build("Harbour")
     assert await world.names("ha") == ["Harbour"]

@@ -59,9 +59,9 @@ def test_a_chunk_that_is_missing_or_changed_is_found(files: Files, tmp_path: Pat
 
 def test_writing_a_file_again_changes_nothing(files: Files) -> None:
     segment = files.segment(CHUNK_BYTES + 1)
-    before = [files.chunk(segment.name, place) for place in range(2)]
+    before = [files.chunk(segment.name, number) for number in range(2)]
     files.store.put(segment_path(files.store.directory, segment.name))
-    assert [files.chunk(segment.name, place) for place in range(2)] == before
+    assert [files.chunk(segment.name, number) for number in range(2)] == before
 
 
 def test_files_that_nothing_names_leave_after_the_grace(files: Files, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An indexer that falls at a moment that the test names, as if its process had ended there."""
+"""An indexer that crashes at a point that the test names, as if its process had ended there."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
@@ -10,8 +10,8 @@ from index_mappings.typeahead.segment import Shown
 from indexer.sinks.protocol import GenerationEditor
 
 
-class Timestamp(Enum):
-    """Where it falls."""
+class CrashPoint(Enum):
+    """Where it crashes."""
 
     TAKEN = "taken"  # the state has the changes, the engine nothing
     WRITING = "writing"  # the engine has some of the documents
@@ -20,27 +20,27 @@ class Timestamp(Enum):
     COMMITTED = "committed"  # the stamp has risen, and the documents are still pending
 
 
-class FallenError(Exception):
-    """It fell."""
+class CrashedError(Exception):
+    """It crashed."""
 
 
-def falling_check(moment: Timestamp) -> Callable[[], None]:
+def crashing_check(point: CrashPoint) -> Callable[[], None]:
     """A check of the lease that falls before the first write, or never."""
 
     def check() -> None:
-        if moment is Timestamp.TAKEN:
-            raise FallenError
+        if point is CrashPoint.TAKEN:
+            raise CrashedError
 
     return check
 
 
 class BreakingEditor:
-    """A real editor up to the moment."""
+    """A real editor up to the point of the crash."""
 
-    def __init__(self, editor: GenerationEditor, moment: Timestamp | None = None, writes: int = 0) -> None:
-        """Note when to fall, if at all: of Moment.WRITING after so many writes of a kind."""
+    def __init__(self, editor: GenerationEditor, point: CrashPoint | None = None, writes: int = 0) -> None:
+        """Note when to fall, if at all: of CrashPoint.WRITING after so many writes of a kind."""
         self._editor = editor
-        self._moment = moment
+        self._point = point
         self._writes = writes
 
     @property
@@ -60,8 +60,8 @@ class BreakingEditor:
         self._editor.rebuild_typeahead()
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
-        if self._moment is Timestamp.WRITING and self._writes == 0:
-            raise FallenError
+        if self._point is CrashPoint.WRITING and self._writes == 0:
+            raise CrashedError
         self._writes -= 1
         return self._editor.write(kind, documents, removed)
 
@@ -75,16 +75,16 @@ class BreakingEditor:
         return self._editor.operations()
 
     def show(self) -> None:
-        if self._moment is Timestamp.WRITTEN:
-            raise FallenError
+        if self._point is CrashPoint.WRITTEN:
+            raise CrashedError
         self._editor.show()
 
     def commit(self, stamp: Stamp) -> None:
-        if self._moment is Timestamp.SHOWN:
-            raise FallenError
+        if self._point is CrashPoint.SHOWN:
+            raise CrashedError
         self._editor.commit(stamp)
-        if self._moment is Timestamp.COMMITTED:
-            raise FallenError
+        if self._point is CrashPoint.COMMITTED:
+            raise CrashedError
 
     def close(self) -> None:
         self._editor.close()

@@ -1,6 +1,5 @@
-"""Both real engines as places to write to, each with nothing in it."""
+"""Both real engines, each with an empty index."""
 
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.settings.service import Settings
+from tests.engines.conftest import OpenSearchLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,6 @@ class Engine:
     settings: Settings
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSearchLocation:
-    """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
-
-    url: str
-    prefix: str
-
-
 @pytest.fixture
 def embedded(tmp_path: Path) -> Engine:
     """The embedded engine."""
@@ -41,19 +33,12 @@ def embedded(tmp_path: Path) -> Engine:
 
 
 @pytest.fixture
-def opensearch_place(opensearch_url: str) -> OpenSearchLocation:
-    """A place in the session's OpenSearch."""
-    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
-
-
-@pytest.fixture
-def opensearch(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[Engine]:
-    """OpenSearch; emptied at the end."""
-    url, prefix = opensearch_place.url, opensearch_place.prefix
+def opensearch(opensearch_location: OpenSearchLocation, tmp_path: Path) -> Iterator[Engine]:
+    """OpenSearch."""
+    url, prefix = opensearch_location.url, opensearch_location.prefix
     sink = OpenSearchSink([url], prefix, letters=tmp_path / "states" / "dead-letters.ndjson")
     settings = Settings(engine="opensearch", opensearch_urls=(url,), index_prefix=prefix, request_timeout=10.0)
     yield Engine(sink, settings)
-    sink.prune(keep=())
     sink.close()
 
 

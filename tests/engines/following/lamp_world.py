@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+from tests.support.changes import upsert
 
 LAMP: Final = {
     **shop("Lumen Lamps", "lumen.internal", id="lamp", categories=[("lamps", "Lamps"), ("home", "Home")], popularity=5),
@@ -14,7 +15,7 @@ _OTHERS: Final = (
     shop("Larch", "larch.internal", id="larch", categories=[("home", "Zuhause")]),
     shop("Fern", "fern.internal", id="fern", categories=[("home", "Zuhause"), "garden"]),
 )
-_BELONGINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
+_RELATED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "coupons": [coupon("LIGHT", "lamp", id="c-lamp"), coupon("GREEN", "moss", id="c-moss")],
     "offers": [
         offer("o-lamp", "lamp", url="https://lumen.internal/p"),
@@ -28,13 +29,13 @@ _BELONGINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
 
 
 def lamp_world(*, known: bool = True) -> dict[str, list[dict[str, Any]]]:
-    """The catalogue, or the same where nobody ever heard of the shop."""
+    """The catalogue, or the same without the shop."""
     versioned = [{**line, "version": 1} for line in _OTHERS]
     if known:
-        return {"shops": [LAMP, *versioned], **_BELONGINGS}
+        return {"shops": [LAMP, *versioned], **_RELATED}
     return {
         "shops": versioned,
-        **{kind: [line for line in lines if not _names_it(line)] for kind, lines in _BELONGINGS.items()},
+        **{kind: [line for line in lines if not _names_it(line)] for kind, lines in _RELATED.items()},
     }
 
 
@@ -44,4 +45,4 @@ def _names_it(line: Mapping[str, Any]) -> bool:
 
 def now(visibility: str, version: int) -> dict[str, Any]:
     """The change that gives it this visibility."""
-    return {"op": "upsert", "type": "shops", "record": {**LAMP, "visibility": visibility, "version": version}}
+    return upsert("shops", {**LAMP, "visibility": visibility}, version)

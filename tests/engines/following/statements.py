@@ -1,6 +1,6 @@
-"""What a source says of its records over time, by chance: catalogues, changes of every type, and who is right at last.
+"""Random statements of a source about its records: catalogues, changes of every type, and the expected result.
 
-The right end is told here by the rule alone (G3): of all that was said of a key the newest stands. It knows nothing of
+The expected result follows from the rule alone (G3): the newest statement about a key wins. It knows nothing of
 the indexer's state, its tables or its order of work.
 """
 
@@ -35,7 +35,7 @@ def how_many(in_ci: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Statement:
     """One statement about a record.
 
     Attributes:
@@ -65,18 +65,18 @@ class Said:
         return self.version, int(self.record.get("visibility", "public") != "public"), text
 
 
-def newest(said: Iterable[Said]) -> dict[tuple[str, str], Said]:
+def newest(statements: Iterable[Statement]) -> dict[tuple[str, str], Statement]:
     """What stands of each key."""
-    standing: dict[tuple[str, str], Said] = {}
-    for one in sorted(said, key=lambda one: one.weight):
+    standing: dict[tuple[str, str], Statement] = {}
+    for one in sorted(statements, key=lambda one: one.weight):
         standing[one.type, one.key] = one
     return standing
 
 
-def by_type(said: Iterable[Said]) -> dict[str, list[Mapping[str, Any]]]:
+def by_type(statements: Iterable[Statement]) -> dict[str, list[Mapping[str, Any]]]:
     """The records by type, as a catalogue has them; deleted ones are in none."""
     lines: dict[str, list[Mapping[str, Any]]] = {"shops": []}
-    for one in said:
+    for one in statements:
         if one.record is not None:
             lines.setdefault(one.type, []).append(one.record)
     return lines
@@ -93,41 +93,41 @@ class Story:
         self._shops = shops
         self._versions: dict[tuple[str, str], int] = {}
 
-    def statements(self, count: int) -> list[Said]:
+    def statements(self, count: int) -> list[Statement]:
         """Statements in the order in which they were made; one in eight repeats the version before."""
         return [self._versioned(*self._stated(kind)) for kind in self._chance.choices(_TYPES, k=count)]
 
-    def catalogue(self, said: Iterable[Said]) -> list[Said]:
+    def catalogue(self, statements: Iterable[Statement]) -> list[Statement]:
         """A catalogue of some time: of about half of the keys one statement, a few of them without a version."""
-        found: dict[tuple[str, str], Said] = {}
-        for one in said:
+        found: dict[tuple[str, str], Statement] = {}
+        for one in statements:
             if one.record is not None and self._chance.random() < 0.4:
                 found.setdefault((one.type, one.key), one)
         return [self._maybe_unversioned(one) for one in found.values()]
 
-    def arrivals(self, said: Iterable[Said]) -> list[Said]:
+    def arrivals(self, statements: Iterable[Statement]) -> list[Statement]:
         """The same statements as they arrive: in any order, some of them twice."""
-        arriving = list(said)
+        arriving = list(statements)
         arriving += self._chance.sample(arriving, len(arriving) // 5)
         self._chance.shuffle(arriving)
         return arriving
 
-    def cuts(self, said: list[Said], most: int) -> Iterator[list[Said]]:
+    def cuts(self, statements: list[Statement], most: int) -> Iterator[list[Statement]]:
         """The statements some at a time, up to `most`."""
         at = 0
-        while at < len(said):
+        while at < len(statements):
             size = self._chance.randint(1, most)
-            yield said[at : at + size]
+            yield statements[at : at + size]
             at += size
 
-    def _versioned(self, kind: str, key: str, record: dict[str, Any]) -> Said:
+    def _versioned(self, kind: str, key: str, record: dict[str, Any]) -> Statement:
         before = self._versions.get((kind, key), 0)
         version = before if before and self._chance.random() < 0.12 else before + self._chance.randint(1, 3)
         self._versions[kind, key] = version
         gone = self._chance.random() < 0.15
-        return Said(kind, key, version, None if gone else {**record, "version": version})
+        return Statement(kind, key, version, None if gone else {**record, "version": version})
 
-    def _maybe_unversioned(self, one: Said) -> Said:
+    def _maybe_unversioned(self, one: Statement) -> Statement:
         # An offer without a version would be one with a time, which must not be mixed.
         if one.record is None or one.type == "offers" or self._chance.random() < 0.9:
             return one

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from index_mappings.documents import stored_part
 from index_mappings.opensearch import wire_document
 from indexer.sinks.memory.sink import MemorySink
-from tests.engines.following.places import Place, right
+from tests.engines.following.followed import FollowedIndex, right
 from tests.engines.following.statements import Story, how_many
 
 _EXAMPLES = max(40, how_many(400) // 10)
@@ -33,25 +33,25 @@ def _everything(sink: MemorySink) -> Everything:
 @given(chance=st.randoms(note_method_calls=False, use_true_random=False), count=st.integers(1, 60))
 def test_changes_in_any_order_lead_to_what_a_build_of_the_newest_records_gives(chance: Random, count: int) -> None:
     story = Story(chance, shops=5)
-    said = story.statements(count)
+    statements = story.statements(count)
     with tempfile.TemporaryDirectory() as name:
         folder, sink = Path(name), MemorySink()
-        there = [one for one in story.catalogue(said) if one.record is not None]
+        there = [one for one in story.catalogue(statements) if one.record is not None]
         lines: dict[str, list[Any]] = {"shops": []}
         for one in there:
             lines.setdefault(one.type, []).append(one.record)
-        place = Place(folder, sink, lines)
-        place.build()
-        for some in story.cuts(story.arrivals(said), 12):
-            place.say(some)
-            before = place.live.sequence
-            done = place.step(most=chance.randint(1, 12))
-            assert place.live.sequence == before + done.updates
-        place.drain()
-        expected = right(folder / "right", said)
+        followed = FollowedIndex(folder, sink, lines)
+        followed.build()
+        for some in story.cuts(story.arrivals(statements), 12):
+            followed.append_statements(some)
+            before = followed.live.sequence
+            done = followed.step(most=chance.randint(1, 12))
+            assert followed.live.sequence == before + done.updates
+        followed.drain()
+        expected = right(folder / "right", statements)
         assert _everything(sink) == _everything(expected)
-        assert (place.live.counts, place.drain().applied) == (expected.live().counts, 0)  # type: ignore[union-attr]
+        assert (followed.live.counts, followed.drain().applied) == (expected.live().counts, 0)  # type: ignore[union-attr]
 
         # A build of the old catalogue with the same changes comes to the same.
-        place.build()
+        followed.build()
         assert _everything(sink) == _everything(expected)

@@ -1,4 +1,4 @@
-"""What a category is called follows the catalogue, and of a category that nobody sees nothing is heard (G3, V1)."""
+"""What a category is called follows the catalogue, and a category without a public shop reaches no engine (G3, V1)."""
 
 import asyncio
 from pathlib import Path
@@ -12,61 +12,58 @@ from service.parts import open_search
 from service.search.protocol import FindQuery, SuggestQuery
 from tests.engines.following.breaking import BreakingEditor
 from tests.engines.following.conftest import Engine
-from tests.engines.following.places import Place
+from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import shop
+from tests.support.changes import delete, upsert
 
 LAMP: Final = {**shop("Lamp", id="lamp", categories=["lighting"]), "version": 1}
 OWL: Final = {**shop("Owl", id="owl", categories=["falconry"], visibility="under_review"), "version": 1}
 
 
-def _upsert(kind: str, version: int, **record: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    return {"op": "upsert", "type": kind, "record": {**record, "version": version}}
+def _named(version: int, slug: str, **names: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    return upsert("categories", {"slug": slug, **names}, version)
 
 
-def _delete(slug: str, version: int) -> dict[str, Any]:
-    return {"op": "delete", "type": "categories", "key": slug, "version": version}
-
-
-def _categories(place: Place) -> dict[str, tuple[str, list[str]]]:
+def _categories(followed: FollowedIndex) -> dict[str, tuple[str, list[str]]]:
     """Display name and words by slug, as they are stored."""
-    return {slug: (stored["name"], stored["words"]) for slug, stored in place.scan()["categories"].items()}
+    return {slug: (stored["name"], stored["words"]) for slug, stored in followed.scan()["categories"].items()}
 
 
 @pytest.mark.rule("G3", "M5")
 def test_names_are_versioned_and_followed_like_all_records(tmp_path: Path) -> None:
     named = {"slug": "lighting", "name": "Lamps", "names": {"de": "Leuchten"}, "version": 3}
-    place = Place(tmp_path, MemorySink(), {"shops": [LAMP], "categories": [named]})
-    place.build()
-    assert _categories(place) == {"lighting": ("Lamps", ["lamps", "leuchten", "lighting"])}
+    followed = FollowedIndex(tmp_path, MemorySink(), {"shops": [LAMP], "categories": [named]})
+    followed.build()
+    assert _categories(followed) == {"lighting": ("Lamps", ["lamps", "leuchten", "lighting"])}
 
-    place.append([_upsert("categories", 2, slug="lighting", synonyms=["old"])])
-    assert (place.step().older, _categories(place)["lighting"][0]) == (1, "Lamps")
+    followed.append([_named(2, "lighting", synonyms=["old"])])
+    assert (followed.step().older, _categories(followed)["lighting"][0]) == (1, "Lamps")
 
-    place.append([_upsert("categories", 4, slug="lighting", synonyms=["Lampen"])])
-    assert place.step().applied == 1
-    assert _categories(place) == {"lighting": ("Lighting", ["lampen", "lighting"])}
+    followed.append([_named(4, "lighting", synonyms=["Lampen"])])
+    assert followed.step().applied == 1
+    assert _categories(followed) == {"lighting": ("Lighting", ["lampen", "lighting"])}
 
-    place.append([_delete("lighting", 5), _upsert("categories", 4, slug="lighting", synonyms=["late"])])
-    assert (place.step().applied, _categories(place)) == (1, {"lighting": ("Lighting", ["lighting"])})
+    followed.append([delete("categories", "lighting", 5), _named(4, "lighting", synonyms=["late"])])
+    assert (followed.step().applied, _categories(followed)) == (1, {"lighting": ("Lighting", ["lighting"])})
 
     # The tombstone outlives a build of the old catalogue.
-    place.build()
-    assert _categories(place) == {"lighting": ("Lighting", ["lighting"])}
+    followed.build()
+    assert _categories(followed) == {"lighting": ("Lighting", ["lighting"])}
 
 
 @pytest.mark.rule("G3", "C1", "M5", "M10")
 async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, tmp_path: Path) -> None:
-    place = Place(tmp_path, engine.sink, {"shops": [LAMP]})
-    place.build()
+    followed = FollowedIndex(tmp_path, engine.sink, {"shops": [LAMP]})
+    followed.build()
     backend = open_search(engine.settings)
     try:
         before = await (await backend.refresh()).find(FindQuery("leuchten", None, None, 0, 5))
         assert before.total == 0
-        place.append([_upsert("categories", 1, slug="lighting", name="Lamps", names={"de": "Leuchten"})])
-        place.step()
+        followed.append([_named(1, "lighting", name="Lamps", names={"de": "Leuchten"})])
+        followed.step()
         async with asyncio.timeout(10):
             # The former typeahead answers until that of the new stamp is open.
-            while (snapshot := await backend.refresh()).stamp.sequence < place.live.sequence:
+            while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
                 await asyncio.sleep(0.05)
         found = await snapshot.find(FindQuery("leuchten", None, None, 0, 5))
         suggested = snapshot.suggest(SuggestQuery("leuct", None, 5))
@@ -75,8 +72,8 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
         await backend.close()
 
 
-class _Heard(BreakingEditor):
-    """A real editor that remembers which categories it was told of."""
+class _Recording(BreakingEditor):
+    """A real editor that records the categories that it was sent."""
 
     def __init__(self, editor: GenerationEditor) -> None:
         super().__init__(editor)
@@ -90,29 +87,26 @@ class _Heard(BreakingEditor):
 
 
 @pytest.mark.rule("V1", "G3")
-def test_no_engine_hears_of_a_category_before_a_public_shop_carries_it(tmp_path: Path) -> None:
-    place = Place(tmp_path, MemorySink(), {"shops": [LAMP, OWL]})
-    place.build()
-    heard: list[_Heard] = []
+def test_no_engine_receives_a_category_before_a_public_shop_carries_it(tmp_path: Path) -> None:
+    followed = FollowedIndex(tmp_path, MemorySink(), {"shops": [LAMP, OWL]})
+    followed.build()
+    editors: list[_Recording] = []
 
     def around(editor: GenerationEditor) -> GenerationEditor:
-        heard.append(_Heard(editor))
-        return heard[-1]
+        editors.append(_Recording(editor))
+        return editors[-1]
 
     def step(*lines: dict[str, Any]) -> set[str]:
-        place.append(lines)
-        with place.follower(around) as follower:
+        followed.append(lines)
+        with followed.follower(around) as follower:
             follower.step()
-        return heard[-1].slugs
+        return editors[-1].slugs
 
-    assert step(_upsert("categories", 1, slug="falconry", names={"de": "Beizjagd"})) == set()
-    assert step(_upsert("categories", 2, slug="falconry", names={"de": "Beizjagden"}), _delete("nobody", 2)) == set()
-    assert step({"op": "upsert", "type": "shops", "record": {**OWL, "visibility": "public", "version": 2}}) == {
-        "falconry"
-    }
-    assert _categories(place)["falconry"] == ("Falconry", ["beizjagden", "falconry"])
+    assert step(_named(1, "falconry", names={"de": "Beizjagd"})) == set()
+    assert step(_named(2, "falconry", names={"de": "Beizjagden"}), delete("categories", "nobody", 2)) == set()
+    assert step(upsert("shops", {**OWL, "visibility": "public"}, 2)) == {"falconry"}
+    assert _categories(followed)["falconry"] == ("Falconry", ["beizjagden", "falconry"])
     # Hiding the shop and naming its category in one micro-batch removes all of it.
-    hidden = {"op": "upsert", "type": "shops", "record": {**OWL, "version": 3}}
-    assert step(hidden, _upsert("categories", 3, slug="falconry", synonyms=["hawks"])) == {"falconry"}
-    assert "falconry" not in _categories(place)
-    assert step(_delete("falconry", 4)) == set()
+    assert step(upsert("shops", OWL, 3), _named(3, "falconry", synonyms=["hawks"])) == {"falconry"}
+    assert "falconry" not in _categories(followed)
+    assert step(delete("categories", "falconry", 4)) == set()

@@ -1,4 +1,4 @@
-"""Changes that arrive while a build runs: in the live generation at once, and in the published one (G3, V3)."""
+"""Changes that arrive while a build runs: in the live generation immediately, and in the published one (G3, V3)."""
 
 import json
 import threading
@@ -16,9 +16,9 @@ from indexer.records.problems import ProblemLog
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, NumberedRecord
 from tests.engines.following.conftest import Engine
+from tests.engines.following.followed import FollowedIndex, Scanned, right, scanned
 from tests.engines.following.lamp_world import lamp_world, now
-from tests.engines.following.places import Place, Scanned, right, scanned
-from tests.engines.following.statements import Said, Story, by_type, how_many
+from tests.engines.following.statements import Statement, Story, by_type, how_many
 
 _CHANGES = how_many(300)
 
@@ -41,9 +41,9 @@ class SlowCatalogue(NdjsonCatalogue):
 class _Watching:
     """Hides the lamp shop when a build has begun to read, and slows reading until the live generation has lost it."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._before = place.live
+    def __init__(self, followed: FollowedIndex) -> None:
+        self._followed = followed
+        self._before = followed.live
         self.records = 0
         self.seen: Scanned | None = None
         self.risen: Stamp | None = None
@@ -51,12 +51,12 @@ class _Watching:
     def __call__(self) -> None:
         self.records += 1
         if self.records == 2:
-            self._place.append([now("under_review", 2)])
+            self._followed.append([now("under_review", 2)])
         if self.seen is None and self.records > 2:
             time.sleep(0.2)
-            live = self._place.live
+            live = self._followed.live
             if live.sequence > self._before.sequence:
-                self.seen, self.risen = self._place.scan(), live
+                self.seen, self.risen = self._followed.scan(), live
 
 
 @pytest.mark.rule("V3", "G3")
@@ -66,13 +66,13 @@ def test_a_shop_hidden_while_a_slow_source_is_read_leaves_the_live_generation_be
     catalogue = lamp_world()
     (row,) = catalogue["trust"]
     catalogue["trust"] = [row, *({**row, "shop_id": f"unknown-{number}"} for number in range(60))]
-    place = Place(tmp_path / "followed", engine.sink, catalogue)
-    first = place.build().stamp
-    watching = _Watching(place)
-    summary = _build(place, watching)
-    without = right(tmp_path / "right", _said(lamp_world(known=False)))
+    followed = FollowedIndex(tmp_path / "followed", engine.sink, catalogue)
+    first = followed.build().stamp
+    watching = _Watching(followed)
+    summary = _build(followed, watching)
+    without = right(tmp_path / "right", _statements(lamp_world(known=False)))
 
-    assert (watching.seen, place.scan()) == (scanned(without), scanned(without))
+    assert (watching.seen, followed.scan()) == (scanned(without), scanned(without))
     assert watching.risen is not None
     assert (watching.risen.generation, watching.risen.sequence) == (first.generation, first.sequence + 1)
     assert summary.stamp.generation != first.generation
@@ -81,28 +81,28 @@ def test_a_shop_hidden_while_a_slow_source_is_read_leaves_the_live_generation_be
 
 @pytest.mark.rule("V3", "G3", "G1")
 def test_a_shop_hidden_after_the_verification_is_not_in_what_is_published(engine: Engine, tmp_path: Path) -> None:
-    place = Place(tmp_path / "followed", engine.sink, lamp_world())
-    place.build()
-    summary = _build(place, golden=lambda _: place.append([now("under_review", 2)]))
-    without = right(tmp_path / "right", _said(lamp_world(known=False)))
-    assert (place.scan(), summary.changes.applied) == (scanned(without), 1)
+    followed = FollowedIndex(tmp_path / "followed", engine.sink, lamp_world())
+    followed.build()
+    summary = _build(followed, acceptance=lambda _: followed.append([now("under_review", 2)]))
+    without = right(tmp_path / "right", _statements(lamp_world(known=False)))
+    assert (followed.scan(), summary.changes.applied) == (scanned(without), 1)
     assert without.stamp is not None
-    assert place.live.counts == without.stamp.counts
+    assert followed.live.counts == without.stamp.counts
 
 
-class _Saying(threading.Thread):
-    """Appends statements one by one until it is stopped or has said all."""
+class _Appending(threading.Thread):
+    """Appends statements one by one until it is stopped or has appended all."""
 
-    def __init__(self, place: Place, said: list[Said]) -> None:
-        super().__init__(name="saying")
-        self._place = place
-        self._left = list(said)
+    def __init__(self, followed: FollowedIndex, statements: list[Statement]) -> None:
+        super().__init__(name="appending")
+        self._followed = followed
+        self._left = list(statements)
         self._stop_asked = threading.Event()
         self.count = 0
 
     def run(self) -> None:
         while self._left and not self._stop_asked.wait(0.005):
-            self._place.say([self._left.pop(0)])
+            self._followed.append_statements([self._left.pop(0)])
             self.count += 1
 
     def stop(self) -> None:
@@ -111,48 +111,52 @@ class _Saying(threading.Thread):
 
 
 @pytest.mark.rule("G3")
-def test_nothing_that_was_said_during_a_build_is_lost_and_the_rest_follows(engine: Engine, tmp_path: Path) -> None:
+def test_no_change_that_arrives_during_a_build_is_lost_and_the_rest_follows(engine: Engine, tmp_path: Path) -> None:
     chance = Random(11)  # noqa: S311 - a repeatable test
     story = Story(chance, shops=max(12, _CHANGES // 20))
-    said = story.statements(_CHANGES)
-    catalogue = story.catalogue(said)
-    arrivals = story.arrivals(said)
-    place = Place(tmp_path / "followed", engine.sink, by_type(catalogue))
-    place.build()
-    saying = _Saying(place, arrivals)
-    said_when_verified: list[int] = []
+    statements = story.statements(_CHANGES)
+    catalogue = story.catalogue(statements)
+    arrivals = story.arrivals(statements)
+    followed = FollowedIndex(tmp_path / "followed", engine.sink, by_type(catalogue))
+    followed.build()
+    appending = _Appending(followed, arrivals)
+    appended_when_verified: list[int] = []
 
-    def golden(_: Stamp) -> None:
-        said_when_verified.append(saying.count)
+    def acceptance(_: Stamp) -> None:
+        appended_when_verified.append(appending.count)
 
-    saying.start()
+    appending.start()
     try:
-        _build(place, lambda: time.sleep(0.004), golden)
+        _build(followed, lambda: time.sleep(0.004), acceptance)
     finally:
-        saying.stop()
-    taken = _lines_taken(place)
-    assert 0 < said_when_verified[0] <= taken <= saying.count
-    assert place.scan() == scanned(right(tmp_path / "published", [*catalogue, *arrivals[:taken]]))
+        appending.stop()
+    taken = _lines_taken(followed)
+    assert 0 < appended_when_verified[0] <= taken <= appending.count
+    assert followed.scan() == scanned(right(tmp_path / "published", [*catalogue, *arrivals[:taken]]))
 
-    place.say(arrivals[saying.count :])
-    place.drain()
-    assert _lines_taken(place) == len(arrivals)
-    assert place.scan() == scanned(right(tmp_path / "right", [*catalogue, *arrivals]))
+    followed.append_statements(arrivals[appending.count :])
+    followed.drain()
+    assert _lines_taken(followed) == len(arrivals)
+    assert followed.scan() == scanned(right(tmp_path / "right", [*catalogue, *arrivals]))
 
 
 def _build(
-    place: Place, between: Callable[[], None] = lambda: None, golden: Callable[[Stamp], None] | None = None
+    followed: FollowedIndex,
+    between: Callable[[], None] = lambda: None,
+    acceptance: Callable[[Stamp], None] | None = None,
 ) -> BuildSummary:
-    options = BuildOptions(most_shrink=1.0, acceptance=golden)
-    return build(SlowCatalogue(place.catalogue, between), place.sink, place.states, options)
+    options = BuildOptions(most_shrink=1.0, acceptance=acceptance)
+    return build(SlowCatalogue(followed.catalogue, between), followed.sink, followed.states, options)
 
 
-def _lines_taken(place: Place) -> int:
-    with place.states.open(place.live.generation) as state:
+def _lines_taken(followed: FollowedIndex) -> int:
+    with followed.states.open(followed.live.generation) as state:
         assert state.position is not None
         position: dict[str, Any] = json.loads(state.position)
         return int(position["line"])
 
 
-def _said(catalogue: dict[str, list[dict[str, Any]]]) -> list[Said]:
-    return [Said(kind, f"{number}", 1, line) for kind, lines in catalogue.items() for number, line in enumerate(lines)]
+def _statements(catalogue: dict[str, list[dict[str, Any]]]) -> list[Statement]:
+    return [
+        Statement(kind, f"{number}", 1, line) for kind, lines in catalogue.items() for number, line in enumerate(lines)
+    ]

@@ -6,16 +6,17 @@ decided by the state, which forgets nothing.
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, index_name
-from tests.engines.following.conftest import Engine, OpenSearchLocation
-from tests.engines.following.places import Place
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.following.conftest import Engine
+from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import coupon, offer, shop
+from tests.support.changes import delete, upsert
 
 LAMP = shop("Lamp", "lamp.internal", id="lamp", categories=["lamps"])
 MOSS = shop("Moss", "moss.internal", id="moss", categories=["garden"])
@@ -34,79 +35,71 @@ BOTH = {
 }
 
 
-def _delete(version: int) -> dict[str, Any]:
-    return {"op": "delete", "type": "shops", "key": "lamp", "version": version}
+def _ids(followed: FollowedIndex) -> dict[str, set[str]]:
+    return {kind: set(documents) for kind, documents in followed.scan().items()}
 
 
-def _upsert(version: int) -> dict[str, Any]:
-    return {"op": "upsert", "type": "shops", "record": {**LAMP, "version": version}}
-
-
-def _ids(place: Place) -> dict[str, set[str]]:
-    return {kind: set(documents) for kind, documents in place.scan().items()}
-
-
-def _built(engine: Engine, folder: Path) -> Place:
-    place = Place(folder / "followed", engine.sink, CATALOGUE)
-    place.build()
-    assert _ids(place) == BOTH
-    return place
+def _built(engine: Engine, folder: Path) -> FollowedIndex:
+    followed = FollowedIndex(folder / "followed", engine.sink, CATALOGUE)
+    followed.build()
+    assert _ids(followed) == BOTH
+    return followed
 
 
 @pytest.mark.rule("G3")
 def test_an_older_upsert_after_a_delete_changes_nothing_however_much_later_it_comes(
     engine: Engine, tmp_path: Path
 ) -> None:
-    place = _built(engine, tmp_path)
-    place.append([_delete(5)])
-    assert (place.step().applied, _ids(place)) == (1, MOSS_ALONE)
+    followed = _built(engine, tmp_path)
+    followed.append([delete("shops", "lamp", 5)])
+    assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
     for later, version in ((timedelta(), 4), (timedelta(hours=1), 5), (timedelta(days=4_000), 2)):
-        place.append([_upsert(version)])
-        with place.follower(clock=lambda later=later: datetime.now(UTC) + later) as follower:  # type: ignore[misc]
+        followed.append([upsert("shops", LAMP, version)])
+        with followed.follower(clock=lambda later=later: datetime.now(UTC) + later) as follower:  # type: ignore[misc]
             done = follower.step()
-        assert (done.applied, done.older, _ids(place)) == (0, 1, MOSS_ALONE)
-    place.append([_upsert(6)])
-    assert (place.step().applied, _ids(place)) == (1, BOTH)
+        assert (done.applied, done.older, _ids(followed)) == (0, 1, MOSS_ALONE)
+    followed.append([upsert("shops", LAMP, 6)])
+    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
 @pytest.mark.opensearch
 @pytest.mark.rule("G3")
 def test_an_index_that_forgot_its_deletes_and_was_closed_does_not_take_an_older_upsert(
-    opensearch: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
+    opensearch: Engine, opensearch_location: OpenSearchLocation, tmp_path: Path
 ) -> None:
-    place = _built(opensearch, tmp_path)
-    names = [index_name(opensearch_place.prefix, kind, place.live.generation) for kind in (*DOCUMENTS, STAMP)]
-    with OpenSearch([opensearch_place.url], timeout=30) as client:
+    followed = _built(opensearch, tmp_path)
+    names = [index_name(opensearch_location.prefix, kind, followed.live.generation) for kind in (*DOCUMENTS, STAMP)]
+    with OpenSearch([opensearch_location.url], timeout=30) as client:
         client.indices.put_settings(index=",".join(names), body={"index.gc_deletes": "0s"})
-        place.append([_delete(5)])
-        assert (place.step().applied, _ids(place)) == (1, MOSS_ALONE)
+        followed.append([delete("shops", "lamp", 5)])
+        assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
         client.indices.close(index=",".join(names))
         client.indices.open(index=",".join(names))
         client.cluster.health(index=",".join(names), params={"wait_for_status": "yellow"})
-    place.append([_upsert(4)])
-    done = place.step()
-    assert (done.applied, done.older, _ids(place)) == (0, 1, MOSS_ALONE)
-    place.append([_upsert(6)])
-    assert (place.step().applied, _ids(place)) == (1, BOTH)
+    followed.append([upsert("shops", LAMP, 4)])
+    done = followed.step()
+    assert (done.applied, done.older, _ids(followed)) == (0, 1, MOSS_ALONE)
+    followed.append([upsert("shops", LAMP, 6)])
+    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
 @pytest.mark.rule("G3")
 def test_a_build_of_an_old_catalogue_does_not_undo_a_delete_even_when_the_changes_are_gone(
     engine: Engine, tmp_path: Path
 ) -> None:
-    place = _built(engine, tmp_path)
-    place.append([_delete(5)])
-    place.step()
-    place.build()
-    assert _ids(place) == MOSS_ALONE
-    place.changes.unlink()
+    followed = _built(engine, tmp_path)
+    followed.append([delete("shops", "lamp", 5)])
+    followed.step()
+    followed.build()
+    assert _ids(followed) == MOSS_ALONE
+    followed.changes.unlink()
     for _ in range(2):  # the second one remembers what the first one took over
-        place.build()
-        assert _ids(place) == MOSS_ALONE
-    place.append([_upsert(4)])
-    assert (place.step().older, _ids(place)) == (1, MOSS_ALONE)
-    place.append([_upsert(6)])
-    assert (place.step().applied, _ids(place)) == (1, BOTH)
+        followed.build()
+        assert _ids(followed) == MOSS_ALONE
+    followed.append([upsert("shops", LAMP, 4)])
+    assert (followed.step().older, _ids(followed)) == (1, MOSS_ALONE)
+    followed.append([upsert("shops", LAMP, 6)])
+    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
 @pytest.mark.rule("G3", "V1")
@@ -114,25 +107,24 @@ def test_a_build_of_an_old_catalogue_does_not_undo_a_delete_even_when_the_change
 def test_a_build_of_an_old_catalogue_does_not_show_a_shop_that_a_change_has_hidden(
     embedded: Engine, tmp_path: Path, version: int
 ) -> None:
-    place = _built(embedded, tmp_path)
-    hidden = {**LAMP, "visibility": "under_review", "version": version}
-    place.append([{"op": "upsert", "type": "shops", "record": hidden}])
-    assert (place.step().applied, _ids(place)) == (1, MOSS_ALONE)
+    followed = _built(embedded, tmp_path)
+    followed.append([upsert("shops", {**LAMP, "visibility": "under_review"}, version)])
+    assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
     for _ in range(2):
-        place.build()
-        assert _ids(place) == MOSS_ALONE
-        place.changes.unlink(missing_ok=True)
-    place.append([_upsert(6)])
-    assert (place.step().applied, _ids(place)) == (1, BOTH)
+        followed.build()
+        assert _ids(followed) == MOSS_ALONE
+        followed.changes.unlink(missing_ok=True)
+    followed.append([upsert("shops", LAMP, 6)])
+    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
 
 
 @pytest.mark.rule("G3")
-def test_a_shop_that_only_a_change_has_told_of_stays_when_the_same_catalogue_is_built_again(
+def test_a_shop_that_only_a_change_has_introduced_stays_when_the_same_catalogue_is_built_again(
     embedded: Engine, tmp_path: Path
 ) -> None:
     newer = {**CATALOGUE, "shops": [{**MOSS, "version": 9}]}
-    place = Place(tmp_path / "followed", embedded.sink, newer)
-    place.append([_upsert(1)])
+    followed = FollowedIndex(tmp_path / "followed", embedded.sink, newer)
+    followed.append([upsert("shops", LAMP, 1)])
     for _ in range(3):
-        place.build()
-        assert _ids(place) == BOTH
+        followed.build()
+        assert _ids(followed) == BOTH

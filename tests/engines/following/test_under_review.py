@@ -13,11 +13,11 @@ from service.app import create_app
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from service.settings.service import Settings
-from tests.engines.following.asking import SUGGEST, Answer, Asking, answers
 from tests.engines.following.breaking import BreakingEditor
 from tests.engines.following.conftest import Engine
+from tests.engines.following.followed import FollowedIndex
 from tests.engines.following.lamp_world import lamp_world, now
-from tests.engines.following.places import Place
+from tests.engines.following.polling import SUGGEST, Answer, Poller, answers
 from tests.rules.reports.stores import exported
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
@@ -39,7 +39,7 @@ class _Shown(BreakingEditor):
         self.at = time.monotonic()
 
 
-def _told(folder: Path, *, known: bool) -> dict[str, Answer]:
+def _answers_of(folder: Path, *, known: bool) -> dict[str, Answer]:
     """What a service answers whose index was built from nothing, with the shop or without any word of it."""
     build_into(
         EmbeddedSink(folder / "index"), write_catalogue_directory(folder / "catalogue", **lamp_world(known=known))
@@ -53,33 +53,33 @@ def _told(folder: Path, *, known: bool) -> dict[str, Answer]:
 def test_a_shop_under_review_is_in_no_answer_within_six_seconds_and_comes_back_whole(
     engine: Engine, tmp_path: Path
 ) -> None:
-    known, never_known = _told(tmp_path / "known", known=True), _told(tmp_path / "never", known=False)
+    known, never_known = _answers_of(tmp_path / "known", known=True), _answers_of(tmp_path / "never", known=False)
     assert {status for status, _ in known.values()} == {200}
     assert [name for name in known if known[name] == never_known[name]] == []
-    place = Place(tmp_path / "followed", engine.sink, lamp_world())
-    place.build()
+    followed = FollowedIndex(tmp_path / "followed", engine.sink, lamp_world())
+    followed.build()
     reports = tmp_path / "reports.sqlite"
     settings = engine.settings.model_copy(update={"reports_file": reports})
     token = issue(settings.token_file).text
     with served(create_app(settings)) as base:
         code = {"shop_domain": "lamp", "code": "LIGHT", "reason": "invalid"}
         assert post(base, "/tool/report_code", code, x_api_token=token).status == 200
-        kept = _kept(reports)
-        assert [(row.shop_id, row.code) for row in kept[0]] == [("lamp", "LIGHT")]
+        stored = _stored(reports)
+        assert [(row.shop_id, row.code) for row in stored[0]] == [("lamp", "LIGHT")]
 
-        with Asking(base, token) as asking:
-            assert asking.wait_for(known, time.monotonic(), 10)
+        with Poller(base, token) as poller:
+            assert poller.wait_for(known, time.monotonic(), 10)
             etag = get(base, SUGGEST).headers["etag"]
-            place.append([now("under_review", 2)])
-            _assert_all_become(never_known, asking, _step(place))
+            followed.append([now("under_review", 2)])
+            _assert_all_become(never_known, poller, _step(followed))
             assert get(base, SUGGEST, if_none_match=etag).status == 200
-            assert _kept(reports) == kept
+            assert _stored(reports) == stored
 
-            place.append([now("public", 3)])
-            _assert_all_become(known, asking, _step(place))
+            followed.append([now("public", 3)])
+            _assert_all_become(known, poller, _step(followed))
 
 
-def _step(place: Place) -> float:
+def _step(followed: FollowedIndex) -> float:
     """One micro-batch; returns when it was shown."""
     shown: list[_Shown] = []
 
@@ -87,22 +87,22 @@ def _step(place: Place) -> float:
         shown.append(_Shown(editor))
         return shown[0]
 
-    with place.follower(around) as follower:
+    with followed.follower(around) as follower:
         assert follower.step().applied == 1
     return shown[0].at
 
 
-def _assert_all_become(expected: dict[str, Answer], asking: Asking, shown_at: float) -> None:
+def _assert_all_become(expected: dict[str, Answer], poller: Poller, shown_at: float) -> None:
     """Every answer is as expected in time, and stays so."""
-    became = asking.wait_for(expected, shown_at, _BOUND_S + 4)
+    became = poller.wait_for(expected, shown_at, _BOUND_S + 4)
     time.sleep(_STAYS_S)
-    wrong = [heard for heard in asking.since(shown_at) if heard.answer != expected[heard.name]]
-    last = {heard.name: round(heard.asked_at - shown_at, 2) for heard in wrong}
+    wrong = [observed for observed in poller.since(shown_at) if observed.answer != expected[observed.name]]
+    last = {observed.name: round(observed.asked_at - shown_at, 2) for observed in wrong}
     assert became, f"not after {_BOUND_S + 4} s: {last}"
     assert max(last.values(), default=0.0) <= _BOUND_S, f"seconds after the refresh: {last}"
 
 
-def _kept(path: Path) -> tuple[list[Report], int]:
+def _stored(path: Path) -> tuple[list[Report], int]:
     """The reports in the queue, and how many re-checks wait."""
 
     async def read() -> tuple[list[Report], int]:

@@ -135,17 +135,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.relay.end(settled)
 
     def _ask_for(self, operations: list[tuple[str, bytes]], reject: frozenset[str]) -> tuple[int, bytes]:
-        kept = [lines for one, lines in operations if one not in reject]
+        passed = [lines for one, lines in operations if one not in reject]
         items: list[Any] = []
-        if kept:
-            status, answer = self._ask(b"".join(kept))
-            if status != 200 or len(kept) == len(operations):
+        if passed:
+            status, answer = self._ask(b"".join(passed))
+            if status != 200 or len(passed) == len(operations):
                 return status, answer
             items = json.loads(answer)["items"]
-        told = iter(items)
+        answered = iter(items)
         rejected = {"index": {"status": 429, "error": {"type": _TYPES[429]}}}
         return 200, json.dumps(
-            {"errors": True, "items": [rejected if one in reject else next(told) for one, _ in operations]}
+            {"errors": True, "items": [rejected if one in reject else next(answered) for one, _ in operations]}
         ).encode()
 
     def _ask(self, body: bytes) -> tuple[int, bytes]:

@@ -1,7 +1,6 @@
-"""The two real engines, each with a sink and a backend on an index of its own."""
+"""The two real engines, each with a sink and a backend on an index of its own, and the real databases."""
 
-import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
 from service.search.typeahead.folder import FolderLocation
-from tests.support.emptying import delete_indices
+from tests.engines.conftest import OpenSearchLocation
+from tests.support.sql_databases import Database, postgres_database_of, sqlite_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,32 +34,17 @@ class Engine:
     reader: PlannedEngine
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSearchLocation:
-    """A part of a real OpenSearch that nobody else uses: its URL, and what all index names begin with."""
-
-    url: str
-    prefix: str
-
-
 @pytest.fixture
-def opensearch_place(opensearch_url: str) -> OpenSearchLocation:
-    """A place in the session's OpenSearch."""
-    return OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
-
-
-@pytest.fixture
-async def opensearch_engine(opensearch_place: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
-    """OpenSearch with nothing published; emptied at the end."""
+async def opensearch_engine(opensearch_location: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
+    """OpenSearch with nothing published."""
     letters = tmp_path / "dead-letters.ndjson"
-    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix, letters=letters)
+    sink = OpenSearchSink([opensearch_location.url], opensearch_location.prefix, letters=letters)
     folder = FolderLocation(tmp_path / "fetched")
-    reader = OpenSearchEngine([opensearch_place.url], opensearch_place.prefix, timeout=10.0, location=folder)
+    reader = OpenSearchEngine([opensearch_location.url], opensearch_location.prefix, timeout=10.0, location=folder)
     backend = PlannedBackend(reader)
     yield Engine(sink, backend, reader)
     await backend.close()
     sink.close()
-    delete_indices([opensearch_place.url], opensearch_place.prefix)
 
 
 @pytest.fixture
@@ -75,4 +60,25 @@ async def embedded_engine(tmp_path: Path) -> AsyncIterator[Engine]:
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine in its turn."""
     found: Engine = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    """An SQLite file."""
+    with sqlite_file(tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[Database]:
+    """A database of the session's PostgreSQL."""
+    with postgres_database_of(postgres_url) as database:
+        yield database
+
+
+@pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest) -> Database:
+    """Each database in its turn."""
+    found: Database = request.getfixturevalue(request.param)
     return found

@@ -1,4 +1,4 @@
-"""Places with a lease, and the process that a test kills or pauses while it holds one.
+"""Locations with a lease, and the process that a test kills or pauses while it holds one.
 
 `python -m tests.engines.integration.leases KIND TARGET PREFIX TTL WHAT ...` is that process: it prints `held` when it
 holds the lease, answers the lines `check` and `release` of its standard input, and ends with it.
@@ -31,8 +31,8 @@ _TURN_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class LeasePlace:
-    """Where a lease is asked for, in words that a process can be given.
+class LeaseLocation:
+    """Where a lease is asked for, as arguments that a process can be given.
 
     Attributes:
         kind: embedded or opensearch.
@@ -71,21 +71,21 @@ class LeasePlace:
 
 
 @contextmanager
-def opensearch_lease(url: str, ttl: float = 15.0) -> Iterator[LeasePlace]:
-    """A place of its own in an OpenSearch; its index is gone afterwards."""
-    place = LeasePlace("opensearch", url, f"test-{secrets.token_hex(6)}", ttl)
-    yield place
+def opensearch_lease(url: str, ttl: float = 15.0) -> Iterator[LeaseLocation]:
+    """An unused prefix in an OpenSearch; its index is deleted at the end."""
+    location = LeaseLocation("opensearch", url, f"test-{secrets.token_hex(6)}", ttl)
+    yield location
     with OpenSearch([url]) as client:
-        client.indices.delete(index=f"{place.prefix}-lease", params={"ignore": 404})
+        client.indices.delete(index=f"{location.prefix}-lease", params={"ignore": 404})
 
 
 def held_by_us(job: str) -> str:
-    """A pattern of the error that tells of a job of this process."""
+    """A pattern of the error that names a job of this process."""
     who = re.escape(f"{job} (process {os.getpid()} on {socket.gethostname()}, since ")
     return rf"^another job has the lease.*: {who}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\)$"
 
 
-def told(process: subprocess.Popen[str], line: str) -> str:
+def reply_to(process: subprocess.Popen[str], line: str) -> str:
     """What the process answers to a line."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -94,12 +94,12 @@ def told(process: subprocess.Popen[str], line: str) -> str:
     return process.stdout.readline().rstrip("\n")
 
 
-def race(place: LeasePlace, threads: int, turns: int, mark: Path) -> int:
+def race(location: LeaseLocation, threads: int, turns: int, mark: Path) -> int:
     """Threads that take the lease in turn; returns how many turns two of them had at once, or had failing."""
     clashes: list[int] = []
 
     def run() -> None:
-        lease = place.ask()
+        lease = location.ask()
         for _ in range(turns):
             clashed = 1
             with holding(lease, "race", _PATIENCE_S):
@@ -124,49 +124,49 @@ def race(place: LeasePlace, threads: int, turns: int, mark: Path) -> int:
 
 def _hold(lease: Lease) -> None:
     lease.acquire("build", 0)
-    _say("held")
+    _print_line("held")
     for line in sys.stdin:
         if line == "release\n":
             lease.release()
-            _say("released")
+            _print_line("released")
             continue
         try:
             lease.check()
-            _say("held")
+            _print_line("held")
         except LeaseLostError:
-            _say("lost")
+            _print_line("lost")
 
 
 def _hold_with_a_worker(lease: Lease) -> None:
     """Hold it, with a forked process that lives as long as the test keeps the pipe open, not as long as we do."""
     lease.acquire("build", 0)
-    forked, told_so = os.pipe()
+    forked, told_pipe = os.pipe()
     if os.fork() == 0:
-        os.write(told_so, b".")
+        os.write(told_pipe, b".")
     else:
-        os.close(told_so)
+        os.close(told_pipe)
         # Until then it may not have closed its copy of what it inherits.
         os.read(forked, 1)
-        _say("held")
+        _print_line("held")
     sys.stdin.read()
     os._exit(0)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _run(place: LeasePlace, what: str, words: list[str]) -> None:
+def _run(location: LeaseLocation, what: str, words: list[str]) -> None:
     match what:
         case "race":
-            _say(str(race(place, int(words[0]), int(words[1]), Path(words[2]))))
+            _print_line(str(race(location, int(words[0]), int(words[1]), Path(words[2]))))
         case "fork":
-            _hold_with_a_worker(place.ask())
+            _hold_with_a_worker(location.ask())
         case _:
-            _hold(place.ask())
+            _hold(location.ask())
 
 
 if __name__ == "__main__":
     _kind, _target, _prefix, _ttl, _what, *_words = sys.argv[1:]
-    _run(LeasePlace(_kind, _target, _prefix, float(_ttl)), _what, _words)
+    _run(LeaseLocation(_kind, _target, _prefix, float(_ttl)), _what, _words)

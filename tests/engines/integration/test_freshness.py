@@ -1,4 +1,4 @@
-"""What is live is asked for often enough, and believed for two seconds and no longer (C1, G4)."""
+"""The live stamp is looked up often enough, and trusted for two seconds and no longer (C1, G4)."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,8 @@ from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first
 from index_mappings.integrity import to_checked_json
 from service.search.failures import BackendUnavailable, NotReadable
 from service.search.freshness import LiveStamp
-from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import projected, publish
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import shop
@@ -36,7 +37,7 @@ class HandClock:
 
 
 class Published:
-    """What an engine would say is live: a stamp, or the failure to tell; counts how often it was asked."""
+    """What an engine reports as live: a stamp, or a failure; counts how often it was asked."""
 
     def __init__(self, says: Stamp | Exception) -> None:
         self.says = says
@@ -88,7 +89,7 @@ async def test_requests_that_come_together_share_one_look_up() -> None:
 
 
 @pytest.mark.rule("C1", "C1.stale")
-async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirmed_and_not_too_old() -> None:
+async def test_while_one_request_refreshes_the_stamp_the_others_use_a_recently_confirmed_one() -> None:
     clock, published = HandClock(), Published(_FIRST)
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST
@@ -98,7 +99,7 @@ async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirm
     published.begun.clear()
     published.answering.clear()
     clock.now += 1.0
-    # Nobody asks yet: whoever comes has to.
+    # No look-up runs yet: the next caller has to make it.
     assert live.cached() is None
     asking = asyncio.create_task(live.current())
     await published.begun.wait()
@@ -116,7 +117,7 @@ async def test_while_one_request_asks_anew_the_others_go_on_with_what_is_confirm
 
 
 @pytest.mark.rule("C1")
-async def test_asking_anew_never_answers_from_memory() -> None:
+async def test_a_refresh_never_answers_from_the_cache() -> None:
     published = Published(_FIRST)
     live = LiveStamp(published, HandClock())
     assert await live.current() == _FIRST
@@ -125,7 +126,7 @@ async def test_asking_anew_never_answers_from_memory() -> None:
 
 
 @pytest.mark.rule("C1.stale", "E3")
-async def test_an_unconfirmed_stamp_is_believed_for_two_seconds_and_then_no_longer() -> None:
+async def test_an_unconfirmed_stamp_is_trusted_for_two_seconds_and_then_no_longer() -> None:
     clock, published = HandClock(), Published(_FIRST)
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST
@@ -164,7 +165,7 @@ async def test_a_stamp_is_as_old_as_the_question_that_it_answers() -> None:
 
 
 @pytest.mark.rule("G4.schema")
-async def test_a_stamp_of_another_schema_is_refused_at_once_even_when_the_last_one_is_fresh_enough() -> None:
+async def test_a_stamp_of_another_schema_is_refused_immediately_even_when_the_last_one_is_fresh() -> None:
     clock, published = HandClock(), Published(_FIRST)
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST
@@ -235,11 +236,11 @@ async def test_a_damaged_pointer_or_stamp_on_disk_is_a_failure(embedded_engine: 
 @pytest.mark.opensearch
 @pytest.mark.rule("E3", "G1")
 async def test_a_damaged_stamp_in_opensearch_is_a_failure(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, tmp_path: Path
 ) -> None:
     stamp = publish(opensearch_engine.sink, projected([shop("Lamp")], tmp_path))
-    index = index_name(opensearch_place.prefix, STAMP, stamp.generation)
-    client = OpenSearch([opensearch_place.url])
+    index = index_name(opensearch_location.prefix, STAMP, stamp.generation)
+    client = OpenSearch([opensearch_location.url])
     damaged: list[dict[str, object]] = [{}, *({"stamp": damage(stamp.as_wire())} for damage in _DAMAGED_STAMPS)]
     for document in damaged:
         client.index(index=index, body=document, id=STAMP_ID)
@@ -249,5 +250,5 @@ async def test_a_damaged_stamp_in_opensearch_is_a_failure(
 
     client.index(index=index, body={"stamp": stamp.as_wire()}, id=STAMP_ID)
     assert (await opensearch_engine.backend.refresh()).stamp == stamp
-    assert list(client.indices.get_alias(name=alias_name(opensearch_place.prefix, STAMP))) == [index]
+    assert list(client.indices.get_alias(name=alias_name(opensearch_location.prefix, STAMP))) == [index]
     client.close()

@@ -13,7 +13,8 @@ from indexer.__main__ import index
 from indexer.jobs.retention import prune, remove_unfinished
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
-from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, sealed
 from tests.support.catalogues import shop
 
@@ -40,7 +41,7 @@ def _roles(sink: Sink) -> list[tuple[str, Role]]:
 
 
 @pytest.mark.rule("G2", "G1")
-async def test_each_generation_is_told_with_its_role_its_stamp_and_since_when_it_is_not_live(
+async def test_each_generation_is_listed_with_its_role_its_stamp_and_since_when_it_is_not_live(
     engine: Engine, documents: Documents
 ) -> None:
     assert (engine.sink.generations(), engine.sink.live()) == ((), None)
@@ -125,19 +126,19 @@ async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_n
 
 
 @pytest.mark.opensearch
-def test_the_status_of_a_cluster_is_told_as_that_of_a_directory(
-    opensearch_place: OpenSearchLocation, opensearch_engine: Engine, tmp_path: Path
+def test_the_status_of_a_cluster_is_reported_like_that_of_a_directory(
+    opensearch_location: OpenSearchLocation, opensearch_engine: Engine, tmp_path: Path
 ) -> None:
     environment = {
         "SHOP_DIRECTORY_ENGINE": "opensearch",
-        "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_place.url,
-        "SHOP_DIRECTORY_INDEX_PREFIX": opensearch_place.prefix,
+        "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_location.url,
+        "SHOP_DIRECTORY_INDEX_PREFIX": opensearch_location.prefix,
         "SHOP_DIRECTORY_STATE_DIR": str(tmp_path / "state"),
     }
     built = CliRunner().invoke(index, ["build", "--json"], env=environment)
     done = CliRunner().invoke(index, ["status", "--json"], env=environment)
     assert (built.exit_code, done.exit_code) == (0, 0)
-    told = json.loads(done.stdout)
-    assert told["place"] == opensearch_engine.sink.location
-    roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in told["generations"]]
+    status = json.loads(done.stdout)
+    assert status["location"] == opensearch_engine.sink.location
+    roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in status["generations"]]
     assert roles == [(json.loads(built.stdout)["generation"], "live", True)]

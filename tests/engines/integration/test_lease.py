@@ -18,7 +18,7 @@ from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, LeaseLostError, holding
 from indexer.sinks.memory.lease import MemoryLease, MemoryLock
-from tests.engines.integration.leases import LeasePlace, held_by_us, opensearch_lease, race, told
+from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, race, reply_to
 
 TURNS: Final = int(os.environ.get("SHOP_DIRECTORY_LEASE_TURNS", "4"))
 THREADS: Final = 5
@@ -30,28 +30,28 @@ Ask = Callable[[], Lease]
 
 
 @pytest.fixture
-def embedded_lease_place(tmp_path: Path) -> LeasePlace:
+def embedded_lease_location(tmp_path: Path) -> LeaseLocation:
     """An index directory that is not there yet."""
-    return LeasePlace("embedded", str(tmp_path / "var" / "index"))
+    return LeaseLocation("embedded", str(tmp_path / "var" / "index"))
 
 
 @pytest.fixture
-def opensearch_lease_place(opensearch_url: str) -> Iterator[LeasePlace]:
-    """A place of its own in the session's OpenSearch."""
-    with opensearch_lease(opensearch_url) as place:
-        yield place
+def opensearch_lease_location(opensearch_url: str) -> Iterator[LeaseLocation]:
+    """A prefix of its own in the session's OpenSearch."""
+    with opensearch_lease(opensearch_url) as location:
+        yield location
 
 
 _ENGINES: Final[list[Any]] = [
-    "embedded_lease_place",
-    pytest.param("opensearch_lease_place", marks=pytest.mark.opensearch),
+    "embedded_lease_location",
+    pytest.param("opensearch_lease_location", marks=pytest.mark.opensearch),
 ]
 
 
 @pytest.fixture(params=_ENGINES)
-def place(request: pytest.FixtureRequest) -> LeasePlace:
+def location(request: pytest.FixtureRequest) -> LeaseLocation:
     """Each engine in its turn."""
-    found: LeasePlace = request.getfixturevalue(request.param)
+    found: LeaseLocation = request.getfixturevalue(request.param)
     return found
 
 
@@ -61,7 +61,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
     if request.param == "memory":
         lock = MemoryLock()
         return lambda: MemoryLease(lock)
-    found: LeasePlace = request.getfixturevalue(request.param)
+    found: LeaseLocation = request.getfixturevalue(request.param)
     return found.ask
 
 
@@ -72,7 +72,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_two_jobs_exclude_one_another_and_the_second_gets_in_after_the_first(ask: Ask) -> None:
+def test_two_jobs_exclude_one_another_and_the_second_starts_after_the_first(ask: Ask) -> None:
     first, second = ask(), ask()
     first.acquire("build", 0)
     first.check()
@@ -109,7 +109,7 @@ def test_a_job_that_holds_the_lease_cannot_take_it_again(ask: Ask) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_a_job_waits_as_long_as_it_may_and_gets_in_as_soon_as_the_other_ends(ask: Ask) -> None:
+def test_a_job_waits_as_long_as_it_may_and_starts_as_soon_as_the_other_ends(ask: Ask) -> None:
     first, second = ask(), ask()
     first.acquire("build", 0)
     started = time.monotonic()
@@ -117,13 +117,13 @@ def test_a_job_waits_as_long_as_it_may_and_gets_in_as_soon_as_the_other_ends(ask
         second.acquire("rollback", 0.4)
     assert 0.4 <= time.monotonic() - started < 0.4 + AT_ONCE_S
 
-    exit_code = threading.Timer(0.4, first.release)
+    releasing = threading.Timer(0.4, first.release)
     started = time.monotonic()
-    exit_code.start()
+    releasing.start()
     second.acquire("rollback", PATIENCE_S)
     assert 0.4 <= time.monotonic() - started < 0.4 + 2 * AT_ONCE_S
     second.check()
-    exit_code.join()
+    releasing.join()
     second.release()
 
 
@@ -148,10 +148,10 @@ def test_a_job_that_fails_gives_its_lease_back(ask: Ask) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_a_killed_job_lets_the_next_one_in_at_once(place: LeasePlace) -> None:
-    with place.holder() as process:
-        assert told(process, "check") == "held"
-        lease = place.ask()
+def test_the_next_job_starts_immediately_after_one_is_killed(location: LeaseLocation) -> None:
+    with location.holder() as process:
+        assert reply_to(process, "check") == "held"
+        lease = location.ask()
         with pytest.raises(LeaseHeldError, match=rf": build \(process {process.pid} on "):
             lease.acquire("build", 0)
         _kill(process)
@@ -161,9 +161,9 @@ def test_a_killed_job_lets_the_next_one_in_at_once(place: LeasePlace) -> None:
 
 
 @pytest.mark.rule("G4")
-def test_a_worker_that_outlives_its_killed_job_does_not_keep_the_lease(place: LeasePlace) -> None:
-    with place.holder("fork") as process:
-        lease = place.ask()
+def test_a_worker_that_outlives_its_killed_job_does_not_hold_the_lease(location: LeaseLocation) -> None:
+    with location.holder("fork") as process:
+        lease = location.ask()
         with pytest.raises(LeaseHeldError):
             lease.acquire("build", 0)
         _kill(process)
@@ -172,25 +172,27 @@ def test_a_worker_that_outlives_its_killed_job_does_not_keep_the_lease(place: Le
 
 
 @pytest.mark.rule("G4")
-def test_a_paused_job_keeps_the_lease_of_a_directory(embedded_lease_place: LeasePlace) -> None:
-    with embedded_lease_place.holder() as process:
+def test_a_paused_job_holds_the_lease_of_a_directory(embedded_lease_location: LeaseLocation) -> None:
+    with embedded_lease_location.holder() as process:
         process.send_signal(signal.SIGSTOP)
         with pytest.raises(LeaseHeldError, match=rf"process {process.pid} on "):
-            embedded_lease_place.ask().acquire("build", 0.3)
+            embedded_lease_location.ask().acquire("build", 0.3)
         process.send_signal(signal.SIGCONT)
-        assert told(process, "check") == "held"
+        assert reply_to(process, "check") == "held"
 
 
 @pytest.mark.rule("G4")
-def test_of_many_racers_never_two_hold_the_lease_and_each_gets_its_turns(place: LeasePlace, tmp_path: Path) -> None:
+def test_of_many_racers_never_two_hold_the_lease_and_each_gets_its_turns(
+    location: LeaseLocation, tmp_path: Path
+) -> None:
     mark = tmp_path / "inside"
     words = (str(THREADS), str(TURNS), str(mark))
-    others = [place.start("race", *words) for _ in range(PROCESSES)]
-    clashes = [race(place, THREADS, TURNS, mark)]
+    others = [location.start("race", *words) for _ in range(PROCESSES)]
+    clashes = [race(location, THREADS, TURNS, mark)]
     for other in others:
         with other:
-            said, _ = other.communicate()
-            clashes.append(int(said))
+            output, _ = other.communicate()
+            clashes.append(int(output))
     assert clashes == [0] * (PROCESSES + 1)
     assert not mark.exists()
 

@@ -15,7 +15,7 @@ from indexer.sinks.lease_holder import LeaseHolder
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from tests.engines.integration.leases import LeasePlace, held_by_us, opensearch_lease, told
+from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, reply_to
 from tests.support.real.plugin import NodeFactory
 from tests.support.real.process import free_ports
 
@@ -24,32 +24,25 @@ PATIENCE_S: Final = 20.0
 
 
 @pytest.fixture
-def client(opensearch_url: str) -> Iterator[OpenSearch]:
-    """An operator's own connection."""
-    with OpenSearch([opensearch_url]) as opened:
-        yield opened
-
-
-@pytest.fixture
-def place(opensearch_url: str) -> Iterator[LeasePlace]:
-    """A place of its own in the session's OpenSearch, where a lease does not last long without renewal."""
+def location(opensearch_url: str) -> Iterator[LeaseLocation]:
+    """A prefix of its own in the session's OpenSearch, where a lease does not last long without renewal."""
     with opensearch_lease(opensearch_url, TTL_S) as found:
         yield found
 
 
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
-def test_a_paused_job_loses_its_lease_and_learns_of_it_before_it_writes(place: LeasePlace) -> None:
-    with place.holder() as process:
+def test_a_paused_job_loses_its_lease_and_learns_of_it_before_it_writes(location: LeaseLocation) -> None:
+    with location.holder() as process:
         process.send_signal(signal.SIGSTOP)
-        successor, third = place.ask(), place.ask()
+        successor, third = location.ask(), location.ask()
         started = time.monotonic()
         successor.acquire("follow", PATIENCE_S)
         assert TTL_S / 2 < time.monotonic() - started < 4 * TTL_S
 
         process.send_signal(signal.SIGCONT)
-        assert told(process, "check") == "lost"
-        assert told(process, "release") == "released"
+        assert reply_to(process, "check") == "lost"
+        assert reply_to(process, "release") == "released"
         time.sleep(1.5 * TTL_S)  # longer than it would last without its renewals
         successor.check()
         with pytest.raises(LeaseHeldError, match=held_by_us("follow")):
@@ -59,8 +52,8 @@ def test_a_paused_job_loses_its_lease_and_learns_of_it_before_it_writes(place: L
 
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
-def test_a_working_job_keeps_its_lease_however_long_others_wait(place: LeasePlace) -> None:
-    first, second = place.ask(), place.ask()
+def test_a_working_job_keeps_its_lease_however_long_others_wait(location: LeaseLocation) -> None:
+    first, second = location.ask(), location.ask()
     first.acquire("follow", 0)
     with pytest.raises(LeaseHeldError, match=held_by_us("follow")):
         second.acquire("build", 2 * TTL_S)
@@ -69,7 +62,7 @@ def test_a_working_job_keeps_its_lease_however_long_others_wait(place: LeasePlac
 
 
 def _elsewhere(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A document of a holder whom nobody here can see, its process number one that is not there."""
+    """A document of a holder on another machine, with a process number that does not exist here."""
     holder = replace(LeaseHolder.here("build"), host="elsewhere", pid=2**22 + 1, **fields)
     return LeaseDocument("a token", holder, 7, TTL_S).as_wire()
 
@@ -83,33 +76,33 @@ def _elsewhere(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
         (_elsewhere(machine=None, started=None), r"build \(process 4194305 on elsewhere, since .*\)"),
         ({"somebody": "else's document"}, "an unknown one"),
     ],
-    ids=["another machine", "a machine that does not tell", "unreadable"],
+    ids=["another machine", "an unnamed machine", "unreadable"],
 )
 def test_a_silent_holder_elsewhere_is_waited_for_until_its_time_is_over(
-    place: LeasePlace, client: OpenSearch, document: dict[str, Any], named: str
+    location: LeaseLocation, client: OpenSearch, document: dict[str, Any], named: str
 ) -> None:
-    with holding(place.ask(), "build", 0):
+    with holding(location.ask(), "build", 0):
         pass  # makes the index
-    client.index(index=f"{place.prefix}-lease", id="lease", body=document)
-    lease, patient = place.ask(), place.ask()
+    client.index(index=f"{location.prefix}-lease", id="lease", body=document)
+    lease, waiting = location.ask(), location.ask()
     started = time.monotonic()
     with pytest.raises(LeaseHeldError, match=f"^another job has the lease: {named}$"):
         lease.acquire("build", 0)
     with pytest.raises(LeaseHeldError):
         lease.acquire("build", TTL_S / 2)
-    patient.acquire("build", PATIENCE_S)
+    waiting.acquire("build", PATIENCE_S)
     assert TTL_S <= time.monotonic() - started < 4 * TTL_S
-    patient.check()
-    patient.release()
+    waiting.check()
+    waiting.release()
 
 
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
-def test_who_tries_from_time_to_time_takes_over_as_well(place: LeasePlace, client: OpenSearch) -> None:
-    with holding(place.ask(), "build", 0):
+def test_who_tries_from_time_to_time_takes_over_as_well(location: LeaseLocation, client: OpenSearch) -> None:
+    with holding(location.ask(), "build", 0):
         pass
-    client.index(index=f"{place.prefix}-lease", id="lease", body=_elsewhere(machine="another boot pid:[1]"))
-    lease = place.ask()
+    client.index(index=f"{location.prefix}-lease", id="lease", body=_elsewhere(machine="another boot pid:[1]"))
+    lease = location.ask()
     with pytest.raises(LeaseHeldError):
         lease.acquire("follow", 0)
     time.sleep(TTL_S)
@@ -121,11 +114,11 @@ def test_who_tries_from_time_to_time_takes_over_as_well(place: LeasePlace, clien
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
 def test_a_lease_whose_index_was_deleted_is_lost_and_the_next_one_is_safe_from_it(
-    place: LeasePlace, client: OpenSearch
+    location: LeaseLocation, client: OpenSearch
 ) -> None:
-    first, second, third = place.ask(), place.ask(), place.ask()
+    first, second, third = location.ask(), location.ask(), location.ask()
     first.acquire("build", 0)
-    client.indices.delete(index=f"{place.prefix}-lease")
+    client.indices.delete(index=f"{location.prefix}-lease")
     second.acquire("follow", 0)  # the numbers begin again: both documents have the same
     time.sleep(TTL_S)
     with pytest.raises(LeaseLostError):
@@ -139,10 +132,12 @@ def test_a_lease_whose_index_was_deleted_is_lost_and_the_next_one_is_safe_from_i
 
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
-def test_a_lease_that_was_taken_by_a_request_without_an_answer_is_ours(place: LeasePlace, client: OpenSearch) -> None:
-    lease = OpenSearchLease(client, place.prefix)
+def test_a_lease_that_was_taken_by_a_request_without_an_answer_is_ours(
+    location: LeaseLocation, client: OpenSearch
+) -> None:
+    lease = OpenSearchLease(client, location.prefix)
     written = LeaseDocument("our token", LeaseHolder.here("build"), 0, 15.0)
-    assert LeaseStore(client, place.prefix, 5.0).create(written)
+    assert LeaseStore(client, location.prefix, 5.0).create(written)
     with pytest.raises(LeaseHeldError):
         lease._attempt("build", "another token")
     lease._attempt("build", "our token")
@@ -153,15 +148,15 @@ def test_a_lease_that_was_taken_by_a_request_without_an_answer_is_ours(place: Le
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
 def test_the_index_of_the_lease_is_hidden_and_outlives_a_prune(
-    place: LeasePlace, client: OpenSearch, caplog: pytest.LogCaptureFixture
+    location: LeaseLocation, client: OpenSearch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    prefix = place.prefix
-    lease = place.ask()
+    prefix = location.prefix
+    lease = location.ask()
     with holding(lease, "prune", 0):
         assert dict(client.indices.get(index=f"{prefix}-*")) == {}
         assert client.cat.indices(index=f"{prefix}-*", format="json") == []
         assert client.search(index=f"{prefix}-*")["hits"]["hits"] == []
-        sink = OpenSearchSink([place.target], prefix)
+        sink = OpenSearchSink([location.target], prefix)
         assert sink.prune(keep=()) == ()
         sink.close()
         lease.check()

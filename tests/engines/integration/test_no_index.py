@@ -22,7 +22,7 @@ from tests.support.catalogues import build_into, shop, write_catalogue
 from tests.support.served import get, post, served
 
 if TYPE_CHECKING:
-    from tests.engines.integration.conftest import OpenSearchLocation
+    from tests.engines.conftest import OpenSearchLocation
 
 NO_INDEX: Final = (
     "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
@@ -51,12 +51,12 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Empty:
     if request.param == "embedded":
         folder = tmp_path / "no index here"
         return Empty(Settings(data_dir=folder, **stores), str(folder), lambda: EmbeddedSink(folder))
-    place: OpenSearchLocation = request.getfixturevalue("opensearch_place")
-    urls, folder = (place.url,), tmp_path / "typeahead"
+    location: OpenSearchLocation = request.getfixturevalue("opensearch_location")
+    urls, folder = (location.url,), tmp_path / "typeahead"
     settings = Settings(
-        engine="opensearch", opensearch_urls=urls, index_prefix=place.prefix, typeahead_dir=folder, **stores
+        engine="opensearch", opensearch_urls=urls, index_prefix=location.prefix, typeahead_dir=folder, **stores
     )
-    return Empty(settings, f"{place.prefix}-stamp", lambda: OpenSearchSink([place.url], place.prefix))
+    return Empty(settings, f"{location.prefix}-stamp", lambda: OpenSearchSink([location.url], location.prefix))
 
 
 @pytest.mark.rule("O1", "G4.schema", "E5", "I73")
@@ -103,7 +103,9 @@ def test_an_index_of_another_schema_is_logged_at_the_start_with_both_versions(
 
 
 @pytest.mark.rule("I4", "E2", "E2.wait", "E5")
-def test_over_stdio_a_wrong_folder_is_said_to_the_client_without_and_on_stderr_with_its_path(tmp_path: Path) -> None:
+def test_over_stdio_a_wrong_folder_is_reported_to_the_client_without_and_on_stderr_with_its_path(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "wrong folder"
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     call = {"name": "find_shop", "arguments": {"query": "lamp"}}

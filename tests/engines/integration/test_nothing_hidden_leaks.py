@@ -6,7 +6,6 @@ that a search that sees nothing can't pass for an index that holds nothing.
 
 import json
 import logging
-import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +20,8 @@ from index_mappings.embedded import STORED_COLUMN, columns, index_directory
 from index_mappings.opensearch import cluster_fields
 from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
+from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
-from tests.support.emptying import delete_indices
 
 CANARY: Final = "zqcanary"
 EVERYTHING: Final = 10_000
@@ -130,7 +129,7 @@ def _build(
     caplog: pytest.LogCaptureFixture,
     environment: Mapping[str, str],
 ) -> str:
-    """Build as an operator does; returns all that was said, the log of every level included."""
+    """Build as an operator does; returns all output, the log of every level included."""
     path = write_catalogue_directory(folder / "catalogue", **catalogue)
     caplog.set_level(logging.DEBUG)
     done = CliRunner().invoke(index, ["build", "--catalogue", str(path), "--json"], env=environment)
@@ -138,7 +137,7 @@ def _build(
     return f"{done.output}\n{caplog.text}"
 
 
-# Every text of a belonging that may be public is found when it is.
+# Every text of a related record that may be public is found when it is.
 PUBLIC_TEXTS: Final = (
     "coupon", "code", "couponTitle", "couponSource", "offer", "offertitle", "url", "delivery", "registrar",
     "trustsource", "payment", "network", "net.internal", "template", "program", "commission", "disclosure",
@@ -150,7 +149,7 @@ CATEGORY_TEXTS: Final = ("display", "german", "synonym")
 
 
 def _unseen(canaries: set[str]) -> list[str]:
-    """Texts of the first hidden shop's belongings that a search for canaries does not see."""
+    """Texts of the first hidden shop's related records that a search for canaries does not see."""
     everything = "\n".join(canaries)
     return [text for text in PUBLIC_TEXTS if f"{CANARY}b0{text}" not in everything]
 
@@ -207,16 +206,33 @@ def _opensearch_terms(client: OpenSearch, alias: str, field: str, *, sortable: b
             yield f"{alias}.{field}: {CANARY}"
 
 
+@pytest.fixture
+def opensearch_environment(opensearch_location: OpenSearchLocation) -> dict[str, str]:
+    """An operator's settings for an unused prefix."""
+    return {
+        "SHOP_DIRECTORY_ENGINE": "opensearch",
+        "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_location.url,
+        "SHOP_DIRECTORY_INDEX_PREFIX": opensearch_location.prefix,
+    }
+
+
 @pytest.mark.rule("V1", "V1.silent", "V1.dependents")
-def test_no_canary_is_in_the_embedded_index_the_log_or_the_output(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("engine", ["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
+def test_no_canary_is_in_the_index_the_log_or_the_output(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = tmp_path / "index"
     environment = {"SHOP_DIRECTORY_ENGINE": "embedded", "SHOP_DIRECTORY_DATA_DIR": str(root)}
-    said = _build(tmp_path, _catalogue(public=False), caplog, environment)
-    assert _embedded_canaries(root) == set()
-    assert CANARY not in said.lower()
-    assert '"lost_domain": 1' in said
+    if engine == "opensearch":
+        environment = request.getfixturevalue("opensearch_environment")
+    output = _build(tmp_path, _catalogue(public=False), caplog, environment)
+    if engine == "opensearch":
+        client = request.getfixturevalue("client")
+        assert _opensearch_canaries(client, environment["SHOP_DIRECTORY_INDEX_PREFIX"]) == set()
+    else:
+        assert _embedded_canaries(root) == set()
+    assert CANARY not in output.lower()
+    assert '"lost_domain": 1' in output
 
 
 @pytest.mark.rule("V1.silent")
@@ -233,45 +249,13 @@ def test_the_search_of_the_embedded_index_sees_canaries_that_are_public(
     assert _unseen(canaries) == []
 
 
-@pytest.fixture
-def prefix(opensearch_url: str) -> Iterator[str]:
-    """An index prefix that nobody else uses, gone with its indices afterwards."""
-    name = f"test-{secrets.token_hex(6)}"
-    yield name
-    delete_indices([opensearch_url], name)
-
-
-@pytest.fixture
-def client(opensearch_url: str) -> Iterator[OpenSearch]:
-    with OpenSearch([opensearch_url], timeout=30) as opened:
-        yield opened
-
-
-def _environment(url: str, prefix: str) -> dict[str, str]:
-    return {
-        "SHOP_DIRECTORY_ENGINE": "opensearch",
-        "SHOP_DIRECTORY_OPENSEARCH_URLS": url,
-        "SHOP_DIRECTORY_INDEX_PREFIX": prefix,
-    }
-
-
-@pytest.mark.opensearch
-@pytest.mark.rule("V1", "V1.silent", "V1.dependents")
-def test_no_canary_is_in_opensearch_the_log_or_the_output(
-    opensearch_url: str, client: OpenSearch, prefix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    said = _build(tmp_path, _catalogue(public=False), caplog, _environment(opensearch_url, prefix))
-    assert _opensearch_canaries(client, prefix) == set()
-    assert CANARY not in said.lower()
-    assert '"lost_domain": 1' in said
-
-
 @pytest.mark.opensearch
 @pytest.mark.rule("V1.silent")
 def test_the_search_of_opensearch_sees_canaries_that_are_public(
-    opensearch_url: str, client: OpenSearch, prefix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    opensearch_environment: dict[str, str], client: OpenSearch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _build(tmp_path, _catalogue(public=True), caplog, _environment(opensearch_url, prefix))
+    prefix = opensearch_environment["SHOP_DIRECTORY_INDEX_PREFIX"]
+    _build(tmp_path, _catalogue(public=True), caplog, opensearch_environment)
     canaries = _opensearch_canaries(client, prefix)
     fields = {canary.removeprefix(f"{prefix}-").partition(":")[0] for canary in canaries}
     assert {"shops.full", "shops.keys", "shops.words"} <= fields

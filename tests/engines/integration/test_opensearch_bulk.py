@@ -39,7 +39,7 @@ pytestmark = pytest.mark.opensearch
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CategoryIndex:
     """An index of its own in a real OpenSearch: the node's URL, a client to it, the index, and where letters go."""
 
     url: str
@@ -77,13 +77,13 @@ def _create(client: OpenSearch, index: str, kind: str, **more: object) -> None:
 
 
 @pytest.fixture
-def place(opensearch_url: str, tmp_path: Path) -> Iterator[Place]:
+def target(opensearch_url: str, tmp_path: Path) -> Iterator[CategoryIndex]:
     """An index of categories."""
     index = f"test-{secrets.token_hex(6)}"
     letters = DeadLetters(tmp_path / "private" / "letters.ndjson")
     with closing(_client(opensearch_url)) as client:
         _create(client, index, "categories")
-        yield Place(opensearch_url, client, index, letters)
+        yield CategoryIndex(opensearch_url, client, index, letters)
         client.indices.delete(index=index, params={"ignore_unavailable": "true"})
     letters.close()
 
@@ -102,46 +102,46 @@ def _through(sent: list[Sent]) -> list[str]:
     return sorted(id_ for one in passed for id_ in one.ids if id_ not in one.spoil.reject)
 
 
-def test_every_document_is_written_as_the_contract_says(place: Place) -> None:
+def test_every_document_is_written_as_the_contract_requires(target: CategoryIndex) -> None:
     documents = [project_shop(ShopRecord.model_validate(shop(f"Lämp 灯 {n}", f"l{n}.internal"))) for n in range(300)]
-    index = f"{place.index}-shops"
-    _create(place.client, index, "shops")
-    assert BulkLoader(place.client, place.letters, _PACE).load(index, documents) == Loaded(300, 0)
-    found = place.client.mget(body={"ids": [one.id for one in documents]}, index=index)["docs"]
+    index = f"{target.index}-shops"
+    _create(target.client, index, "shops")
+    assert BulkLoader(target.client, target.letters, _PACE).load(index, documents) == Loaded(300, 0)
+    found = target.client.mget(body={"ids": [one.id for one in documents]}, index=index)["docs"]
     assert [hit["_source"] for hit in found] == [json.loads(json.dumps(stored_part(one))) for one in documents]
-    place.client.indices.delete(index=index)
+    target.client.indices.delete(index=index)
 
 
-def test_no_document_is_no_request(place: Place) -> None:
-    with relay_to(place.url) as relay:
-        assert place.load(relay.url, []) == Loaded(0, 0)
+def test_no_document_is_no_request(target: CategoryIndex) -> None:
+    with relay_to(target.url) as relay:
+        assert target.load(relay.url, []) == Loaded(0, 0)
         assert relay.sent == []
 
 
-def test_requests_are_bounded_by_documents_and_by_bytes(place: Place) -> None:
+def test_requests_are_bounded_by_documents_and_by_bytes(target: CategoryIndex) -> None:
     by_bytes = Pace(chunk_documents=1_000, chunk_bytes=1_000, requests=1)
-    with relay_to(place.url) as relay:
-        assert place.load(relay.url, _categories(50)) == Loaded(50, 0)
+    with relay_to(target.url) as relay:
+        assert target.load(relay.url, _categories(50)) == Loaded(50, 0)
         assert sorted(len(one.ids) for one in relay.sent) == [10, _CHUNK, _CHUNK]
         relay.sent.clear()
-        assert place.load(relay.url, _categories(50), by_bytes) == Loaded(50, 0)
+        assert target.load(relay.url, _categories(50), by_bytes) == Loaded(50, 0)
         assert {len(one.ids) for one in relay.sent[:-1]} == {10}  # of 91 to 100 bytes
-    assert place.versions() == dict.fromkeys(_once(50), 2)
+    assert target.versions() == dict.fromkeys(_once(50), 2)
 
 
-def test_what_the_engine_refuses_is_a_dead_letter_and_the_rest_is_written(place: Place) -> None:
+def test_what_the_engine_refuses_is_a_dead_letter_and_the_rest_is_written(target: CategoryIndex) -> None:
     documents = _categories(100)
     documents[7] = CategoryDocument("c7", _TOO_LONG, "Seven", 7, ())
     documents[55] = CategoryDocument("i" * 600, "r", "Too long an id, for which a whole request is refused", 55, ())
-    assert place.load(place.url, documents) == Loaded(98, 2)
-    assert place.versions() == {id_: 1 for id_ in _once(100) if id_ not in {"c7", "c55"}}
-    assert [(one["id"], one["status"], one["reason"]) for one in place.dead()] == [
+    assert target.load(target.url, documents) == Loaded(98, 2)
+    assert target.versions() == {id_: 1 for id_ in _once(100) if id_ not in {"c7", "c55"}}
+    assert [(one["id"], one["status"], one["reason"]) for one in target.dead()] == [
         ("c7", 400, "illegal_argument_exception"),
         ("i" * 600, 400, "action_request_validation_exception"),
     ]
-    assert place.dead()[0] == {
+    assert target.dead()[0] == {
         "at": None,
-        "index": place.index,
+        "index": target.index,
         "id": "c7",
         "status": 400,
         "reason": "illegal_argument_exception",
@@ -149,7 +149,7 @@ def test_what_the_engine_refuses_is_a_dead_letter_and_the_rest_is_written(place:
     }
 
 
-def test_only_the_items_that_were_turned_away_are_sent_again(place: Place) -> None:
+def test_only_the_items_that_were_rejected_are_sent_again(target: CategoryIndex) -> None:
     unlucky = frozenset(f"c{n}" for n in range(0, 200, 3))
     seen: set[str] = set()
 
@@ -159,28 +159,28 @@ def test_only_the_items_that_were_turned_away_are_sent_again(place: Place) -> No
         seen.update(new)
         return Spoil(reject=new)
 
-    with relay_to(place.url, spoil) as relay:
-        assert place.load(relay.url, _categories(200)) == Loaded(200, 0)
-    assert place.versions() == _once(200)
+    with relay_to(target.url, spoil) as relay:
+        assert target.load(relay.url, _categories(200)) == Loaded(200, 0)
+    assert target.versions() == _once(200)
     assert sorted(id_ for one in relay.sent for id_ in one.ids) == sorted([*_once(200), *unlucky])
-    assert place.dead() == []
+    assert target.dead() == []
 
 
 @pytest.mark.parametrize("spoilt", [Spoil(429), Spoil(502), Spoil(503), Spoil(504), Spoil(drop="before")], ids=str)
-def test_a_request_that_failed_as_a_whole_is_sent_again(place: Place, spoilt: Spoil) -> None:
-    with relay_to(place.url, lambda number, _: spoilt if number % 3 == 0 else THROUGH) as relay:
-        assert place.load(relay.url, _categories(200)) == Loaded(200, 0)
-    assert place.versions() == _once(200)
+def test_a_request_that_failed_as_a_whole_is_sent_again(target: CategoryIndex, spoilt: Spoil) -> None:
+    with relay_to(target.url, lambda number, _: spoilt if number % 3 == 0 else THROUGH) as relay:
+        assert target.load(relay.url, _categories(200)) == Loaded(200, 0)
+    assert target.versions() == _once(200)
     assert _through(relay.sent) == sorted(_once(200))
     assert len(relay.sent) > 10
 
 
-def test_a_request_whose_answer_was_lost_is_sent_again(place: Place) -> None:
-    with relay_to(place.url, lambda number, _: Spoil(drop="after") if number == 4 else THROUGH) as relay:
-        assert place.load(relay.url, _categories(200)) == Loaded(200, 0)
+def test_a_request_whose_answer_was_lost_is_sent_again(target: CategoryIndex) -> None:
+    with relay_to(target.url, lambda number, _: Spoil(drop="after") if number == 4 else THROUGH) as relay:
+        assert target.load(relay.url, _categories(200)) == Loaded(200, 0)
     twice = set(relay.sent[4].ids)
     assert len(twice) == _CHUNK
-    assert place.versions() == {id_: 2 if id_ in twice else 1 for id_ in _once(200)}
+    assert target.versions() == {id_: 2 if id_ in twice else 1 for id_ in _once(200)}
 
 
 def _watched(relay: Relay, documents: list[CategoryDocument], ahead: list[int]) -> Iterator[CategoryDocument]:
@@ -189,133 +189,127 @@ def _watched(relay: Relay, documents: list[CategoryDocument], ahead: list[int]) 
         yield document
 
 
-def test_documents_are_read_and_requests_are_made_only_as_far_ahead_as_the_bounds_say(place: Place) -> None:
-    with relay_to(place.url, lambda number, _: Spoil(429) if 5 <= number < 25 else THROUGH) as relay:
+def test_documents_are_read_and_requests_are_made_only_as_far_ahead_as_the_bounds_say(target: CategoryIndex) -> None:
+    with relay_to(target.url, lambda number, _: Spoil(429) if 5 <= number < 25 else THROUGH) as relay:
         ahead: list[int] = []
-        assert place.load(relay.url, _watched(relay, _categories(1_000), ahead)) == Loaded(1_000, 0)
+        assert target.load(relay.url, _watched(relay, _categories(1_000), ahead)) == Loaded(1_000, 0)
     assert max(ahead) <= (_REQUESTS + 2) * _CHUNK
     assert max(one.in_flight for one in relay.sent) <= _REQUESTS
     # Under pressure one request at a time is tried, as soon as those in flight at its beginning are answered.
     assert max(one.in_flight for one in relay.sent[5 + 2 * _REQUESTS : 25]) == 1
-    assert place.versions() == _once(1_000)
+    assert target.versions() == _once(1_000)
 
 
 @pytest.mark.rule("G1")
-def test_a_deleted_index_is_lost_at_once(place: Place) -> None:
+@pytest.mark.parametrize("is_created_again", [False, True])
+def test_an_index_that_is_deleted_or_created_again_is_lost_immediately(
+    target: CategoryIndex, *, is_created_again: bool
+) -> None:
     def documents() -> Iterator[CategoryDocument]:
         for number, document in enumerate(_categories(1_000)):
             if number == 500:
-                place.client.indices.delete(index=place.index)
+                target.client.indices.delete(index=target.index)
+                if is_created_again:
+                    _create(target.client, target.index, "categories")
             yield document
 
     started = time.monotonic()
     with pytest.raises(IndexLostError, match="is gone"):
-        place.load(place.url, documents())
+        target.load(target.url, documents())
     assert time.monotonic() - started < 5
-    with pytest.raises(IndexLostError, match="is gone"):
-        place.load(place.url, _categories(1))
+    if not is_created_again:
+        with pytest.raises(IndexLostError, match="is gone"):
+            target.load(target.url, _categories(1))
 
 
-def test_an_index_that_was_made_anew_under_its_name_is_lost(place: Place) -> None:
-    def documents() -> Iterator[CategoryDocument]:
-        for number, document in enumerate(_categories(1_000)):
-            if number == 500:
-                place.client.indices.delete(index=place.index)
-                _create(place.client, place.index, "categories")
-            yield document
-
-    with pytest.raises(IndexLostError, match="is gone"):
-        place.load(place.url, documents())
-
-
-def _make_red(place: Place) -> None:
+def _make_red(target: CategoryIndex) -> None:
     """An index whose shard no node may hold."""
-    place.client.indices.delete(index=place.index)
-    _create(place.client, place.index, "categories", **{"routing.allocation.require._name": "nobody"})
+    target.client.indices.delete(index=target.index)
+    _create(target.client, target.index, "categories", **{"routing.allocation.require._name": "nobody"})
 
 
-def test_an_index_that_stays_red_is_lost_before_the_patience_ends(place: Place) -> None:
-    _make_red(place)
+def test_an_index_that_stays_red_is_lost_before_the_retry_limit(target: CategoryIndex) -> None:
+    _make_red(target)
     started = time.monotonic()
     with pytest.raises(IndexLostError, match="without any copy"):
-        place.load(place.url, _categories(100), Pace(give_up_after=120.0, lost_after=1.0, longest_pause=0.2))
+        target.load(target.url, _categories(100), Pace(give_up_after=120.0, lost_after=1.0, longest_pause=0.2))
     assert time.monotonic() - started < 20
 
 
-def test_an_index_that_is_red_for_a_moment_is_waited_for(place: Place) -> None:
-    _make_red(place)
+def test_an_index_that_is_red_for_a_short_time_is_waited_for(target: CategoryIndex) -> None:
+    _make_red(target)
     anywhere = {"index.routing.allocation.require._name": None}
-    healing = threading.Timer(1.0, place.client.indices.put_settings, kwargs={"body": anywhere, "index": place.index})
+    healing = threading.Timer(1.0, target.client.indices.put_settings, kwargs={"body": anywhere, "index": target.index})
     healing.start()
-    assert place.load(place.url, _categories(100), Pace(give_up_after=60.0, lost_after=30.0)) == Loaded(100, 0)
+    assert target.load(target.url, _categories(100), Pace(give_up_after=60.0, lost_after=30.0)) == Loaded(100, 0)
     healing.join()
-    assert place.versions() == _once(100)
+    assert target.versions() == _once(100)
 
 
-def test_an_engine_that_is_not_there_is_an_error_after_the_patience(place: Place) -> None:
+def test_an_engine_that_is_not_there_is_an_error_after_the_retry_limit(target: CategoryIndex) -> None:
     (port,) = free_ports(1)
     started = time.monotonic()
     with pytest.raises(SinkError) as raised:
-        place.load(f"http://127.0.0.1:{port}", _categories(100), _HASTY)
+        target.load(f"http://127.0.0.1:{port}", _categories(100), _HASTY)
     assert 1 <= time.monotonic() - started < 5
     assert type(raised.value) is SinkError
-    assert str(raised.value) == f"{place.index}: nothing succeeded for 1 s; the last failure: no connection"
+    assert str(raised.value) == f"{target.index}: nothing succeeded for 1 s; the last failure: no connection"
 
 
 @pytest.mark.parametrize(
     ("spoilt", "trouble"), [(Spoil(429), "429 spoilt"), (Spoil(503), "503 spoilt"), (Spoil(drop="before"), "no con")]
 )
-def test_an_engine_that_takes_nothing_any_more_is_an_error_after_the_patience(
-    place: Place, spoilt: Spoil, trouble: str
+def test_an_engine_that_accepts_nothing_any_more_is_an_error_after_the_retry_limit(
+    target: CategoryIndex, spoilt: Spoil, trouble: str
 ) -> None:
-    with relay_to(place.url, lambda number, _: spoilt if number >= 5 else THROUGH) as relay:
+    with relay_to(target.url, lambda number, _: spoilt if number >= 5 else THROUGH) as relay:
         started = time.monotonic()
         with pytest.raises(SinkError, match=trouble) as raised:
-            place.load(relay.url, _categories(1_000), _HASTY)
+            target.load(relay.url, _categories(1_000), _HASTY)
         assert 1 <= time.monotonic() - started < 5
         assert type(raised.value) is SinkError
         sent = len(relay.sent)
         time.sleep(0.5)
-        assert len(relay.sent) == sent  # nobody goes on behind the caller's back
+        assert len(relay.sent) == sent  # nothing is sent after the error was raised
 
 
 @pytest.mark.rule("V1.silent")
-def test_an_error_says_nothing_of_a_document(place: Place) -> None:
-    place.client.indices.close(index=place.index)
+def test_an_error_message_contains_nothing_of_a_document(target: CategoryIndex) -> None:
+    target.client.indices.close(index=target.index)
     with pytest.raises(SinkError) as raised:
-        place.load(place.url, [CategoryDocument("betraying", "betraying", "betraying", 1, ())])
-    assert str(raised.value) == f"{place.index}: writing was given up: 400 index_closed_exception"
+        target.load(target.url, [CategoryDocument("betraying", "betraying", "betraying", 1, ())])
+    assert str(raised.value) == f"{target.index}: writing was given up: 400 index_closed_exception"
     assert (raised.value.__cause__, raised.value.__context__) == (None, None)
-    assert place.dead() == []
+    assert target.dead() == []
 
 
-def test_a_node_that_is_gone_is_passed_over_for_another(place: Place) -> None:
+def test_another_node_is_asked_instead_of_one_that_is_gone(target: CategoryIndex) -> None:
     (port,) = free_ports(1)
-    with closing(_client(f"http://127.0.0.1:{port}", place.url)) as client:
-        assert BulkLoader(client, place.letters, _PACE).load(place.index, _categories(200)) == Loaded(200, 0)
-    assert place.versions() == _once(200)
+    with closing(_client(f"http://127.0.0.1:{port}", target.url)) as client:
+        assert BulkLoader(client, target.letters, _PACE).load(target.index, _categories(200)) == Loaded(200, 0)
+    assert target.versions() == _once(200)
 
 
-def test_documents_are_removed_and_one_that_is_not_there_is_no_trouble(place: Place) -> None:
-    with closing(_client(place.url)) as client:
-        loader = BulkLoader(client, place.letters, _PACE)
-        assert loader.load(place.index, _categories(60)) == Loaded(60, 0)
-        assert loader.delete(place.index, [*(f"c{n}" for n in range(50)), "nobody"]) == Loaded(51, 0)
-    assert set(place.versions()) == {f"c{n}" for n in range(50, 60)}
+def test_documents_are_removed_and_a_missing_one_is_no_failure(target: CategoryIndex) -> None:
+    with closing(_client(target.url)) as client:
+        loader = BulkLoader(client, target.letters, _PACE)
+        assert loader.load(target.index, _categories(60)) == Loaded(60, 0)
+        assert loader.delete(target.index, [*(f"c{n}" for n in range(50)), "nobody"]) == Loaded(51, 0)
+    assert set(target.versions()) == {f"c{n}" for n in range(50, 60)}
 
 
-def test_a_failure_to_read_documents_is_passed_on_and_ends_the_load(place: Place) -> None:
+def test_a_failure_to_read_documents_is_passed_on_and_ends_the_load(target: CategoryIndex) -> None:
     def documents() -> Iterator[CategoryDocument]:
         yield from _categories(100)
         raise LookupError("the source is away")
 
     threads = threading.active_count()
     with pytest.raises(LookupError, match="the source is away"):
-        place.load(place.url, documents())
+        target.load(target.url, documents())
     assert threading.active_count() == threads
 
 
-def test_dead_letters_that_cannot_be_written_end_the_load(place: Place, tmp_path: Path) -> None:
+def test_dead_letters_that_cannot_be_written_end_the_load(target: CategoryIndex, tmp_path: Path) -> None:
     (tmp_path / "private").write_text("a file where the directory should be", encoding="utf-8")
     with pytest.raises(SinkError, match="dead-letter file"):
-        place.load(place.url, [CategoryDocument("c1", _TOO_LONG, "One", 1, ())])
+        target.load(target.url, [CategoryDocument("c1", _TOO_LONG, "One", 1, ())])

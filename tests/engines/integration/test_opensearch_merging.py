@@ -1,4 +1,4 @@
-"""A build leaves one segment a kind in a real OpenSearch; a merge that goes wrong is told of and fails nothing (G1)."""
+"""A build leaves one segment a kind in a real OpenSearch; a merge that goes wrong is logged and fails nothing (G1)."""
 
 import http.client
 import threading
@@ -23,9 +23,8 @@ from indexer.sinks.opensearch.merging import merge
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
+from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.emptying import delete_indices
 
 SHOPS: Final = 120
 SEVERAL: Final = 5
@@ -37,16 +36,13 @@ UNFINISHED: Final = (200, b'{"completed":false}')
 FAILED: Final = (200, b'{"completed":true,"error":{"type":"illegal_state_exception"}}')
 INCOMPLETE: Final = (200, b'{"completed":true,"response":{"_shards":{"failed":1}}}')
 
-__all__ = ["opensearch_place"]
-
 pytestmark = pytest.mark.opensearch
 
 
 @pytest.fixture
-def place(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearchLocation]:
-    """A place that is empty again at the end."""
-    yield opensearch_place
-    delete_indices([opensearch_place.url], opensearch_place.prefix)
+def location(opensearch_location: OpenSearchLocation) -> OpenSearchLocation:
+    """Where the test builds."""
+    return opensearch_location
 
 
 @pytest.fixture
@@ -58,10 +54,10 @@ def catalogue(tmp_path: Path) -> NdjsonCatalogue:
     return NdjsonCatalogue(write_catalogue_directory(tmp_path / "catalogue", shops=shops, coupons=coupons))
 
 
-def _segments(place: OpenSearchLocation, generation: str) -> dict[str, list[int]]:
+def _segments(location: OpenSearchLocation, generation: str) -> dict[str, list[int]]:
     """Of each kind, how many segments each copy of its index has that searches look into."""
-    with OpenSearch([place.url]) as client:
-        names = {kind: index_name(place.prefix, kind, generation) for kind in DOCUMENTS}
+    with OpenSearch([location.url]) as client:
+        names = {kind: index_name(location.prefix, kind, generation) for kind in DOCUMENTS}
         found = client.indices.segments(index=",".join(names.values()))["indices"]
     return {
         kind: [copy["num_search_segments"] for shard in found[name]["shards"].values() for copy in shard]
@@ -71,7 +67,7 @@ def _segments(place: OpenSearchLocation, generation: str) -> dict[str, list[int]
 
 @contextmanager
 def _spoiled(node: str, part: str, answer: tuple[int, bytes]) -> Iterator[str]:
-    """The URL of a door to a node that answers by itself whatever has this in its path."""
+    """The URL of a relay to a node that itself answers every request with this in its path."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -109,9 +105,9 @@ def _spoiled(node: str, part: str, answer: tuple[int, bytes]) -> Iterator[str]:
             thread.join()
 
 
-def _built(url: str, place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path) -> str:
+def _built(url: str, location: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path) -> str:
     """Build and publish; returns the generation."""
-    sink = OpenSearchSink([url], place.prefix, letters=tmp_path / "letters", pace=PACE)
+    sink = OpenSearchSink([url], location.prefix, letters=tmp_path / "letters", pace=PACE)
     try:
         summary = build(catalogue, sink)
         live = sink.live()
@@ -124,17 +120,17 @@ def _built(url: str, place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_
 
 @pytest.mark.rule("G1")
 def test_a_build_leaves_one_segment_of_each_kind(
-    place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    location: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    generation = _built(place.url, place, catalogue, tmp_path)
-    assert _segments(place, generation) == {kind: [1] for kind in DOCUMENTS} | {"offers": [0]}
+    generation = _built(location.url, location, catalogue, tmp_path)
+    assert _segments(location, generation) == {kind: [1] for kind in DOCUMENTS} | {"offers": [0]}
     assert caplog.messages == []
 
 
 @pytest.mark.rule("G1")
-def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: OpenSearchLocation) -> None:
-    (name,) = names = _one_index(place)
-    with OpenSearch([place.url]) as client:
+def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(location: OpenSearchLocation) -> None:
+    (name,) = names = _one_index(location)
+    with OpenSearch([location.url]) as client:
         for number in range(SEVERAL):
             client.index(index=name, id=str(number), body={"number": number}, refresh=True)
         about = client.indices.segments(index=name)["indices"][name]
@@ -148,7 +144,7 @@ def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: 
 
 @pytest.mark.rule("G1")
 @pytest.mark.parametrize(
-    ("part", "answer", "told"),
+    ("part", "answer", "logged"),
     [
         ("/_forcemerge", REFUSED, "the new generation could not be merged: AuthorizationException, a user that"),
         ("/_tasks/", REFUSED, "it is not known whether the new generation was merged: AuthorizationException, a"),
@@ -157,29 +153,29 @@ def test_what_lay_in_several_segments_lies_in_one_after_the_next_refresh(place: 
         ("/_tasks/", INCOMPLETE, "a part of the new generation could not be merged; it stays as it is"),
     ],
 )
-def test_a_merge_that_fails_is_told_of_and_the_build_is_published(
-    place: OpenSearchLocation,
+def test_a_merge_that_fails_is_reported_and_the_build_is_published(
+    location: OpenSearchLocation,
     catalogue: NdjsonCatalogue,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     part: str,
     answer: tuple[int, bytes],
-    told: str,
+    logged: str,
 ) -> None:
-    with _spoiled(place.url, part, answer) as url:
-        generation = _built(url, place, catalogue, tmp_path)
+    with _spoiled(location.url, part, answer) as url:
+        generation = _built(url, location, catalogue, tmp_path)
     (line,) = caplog.messages
-    assert line.startswith(told)
-    with OpenSearch([place.url]) as client:
-        assert client.count(index=index_name(place.prefix, "shops", generation))["count"] == SHOPS
+    assert line.startswith(logged)
+    with OpenSearch([location.url]) as client:
+        assert client.count(index=index_name(location.prefix, "shops", generation))["count"] == SHOPS
 
 
 def test_a_merge_is_waited_for_no_longer_than_its_bound_and_other_work_goes_on_meanwhile(
-    place: OpenSearchLocation, caplog: pytest.LogCaptureFixture
+    location: OpenSearchLocation, caplog: pytest.LogCaptureFixture
 ) -> None:
-    names = _one_index(place)
+    names = _one_index(location)
     ticks: list[float] = []
-    with _spoiled(place.url, "/_tasks/", UNFINISHED) as url, OpenSearch([url], max_retries=0) as client:
+    with _spoiled(location.url, "/_tasks/", UNFINISHED) as url, OpenSearch([url], max_retries=0) as client:
         began = time.monotonic()
         assert not merge(client, names, lambda: ticks.append(time.monotonic()), bound=1.5)
         assert 1.5 <= time.monotonic() - began < 1.5 + 2.0
@@ -188,21 +184,21 @@ def test_a_merge_is_waited_for_no_longer_than_its_bound_and_other_work_goes_on_m
     assert len(ticks) >= 4
 
 
-def test_a_lease_that_is_lost_during_a_merge_ends_the_waiting(place: OpenSearchLocation) -> None:
-    names = _one_index(place)
+def test_a_lease_that_is_lost_during_a_merge_ends_the_waiting(location: OpenSearchLocation) -> None:
+    names = _one_index(location)
 
     def lost() -> None:
         raise LeaseLostError("another job has it")
 
-    with OpenSearch([place.url]) as client, pytest.raises(LeaseLostError):
+    with OpenSearch([location.url]) as client, pytest.raises(LeaseLostError):
         merge(client, names, lost)
 
 
 @pytest.mark.rule("G1")
 def test_what_is_left_of_a_build_that_is_ended_while_it_merges_is_removed(
-    place: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    location: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = _built(place.url, place, catalogue, tmp_path)
+    before = _built(location.url, location, catalogue, tmp_path)
 
     def end() -> None:
         raise KeyboardInterrupt
@@ -214,7 +210,7 @@ def test_what_is_left_of_a_build_that_is_ended_while_it_merges_is_removed(
             monkeypatch.setattr(writer, "merge", lambda _: merging(end))
             return writer
 
-    sink = Ended([place.url], place.prefix, letters=tmp_path / "letters", pace=PACE)
+    sink = Ended([location.url], location.prefix, letters=tmp_path / "letters", pace=PACE)
     try:
         with pytest.raises(KeyboardInterrupt):
             build(catalogue, sink)
@@ -223,8 +219,8 @@ def test_what_is_left_of_a_build_that_is_ended_while_it_merges_is_removed(
         sink.close()
 
 
-def _one_index(place: OpenSearchLocation) -> list[str]:
-    name = index_name(place.prefix, "shops", new_generation(datetime.now(UTC)))
-    with OpenSearch([place.url]) as client:
+def _one_index(location: OpenSearchLocation) -> list[str]:
+    name = index_name(location.prefix, "shops", new_generation(datetime.now(UTC)))
+    with OpenSearch([location.url]) as client:
         client.indices.create(index=name, body={"settings": {"number_of_shards": 1, "number_of_replicas": 0}})
     return [name]

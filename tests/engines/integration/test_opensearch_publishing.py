@@ -1,8 +1,7 @@
-"""How a generation gets into OpenSearch: strict, all at once, and with a replica where there can be one (G1)."""
+"""How a generation gets into OpenSearch: strict, in one step, and with a replica where there can be one (G1)."""
 
 import asyncio
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,7 +19,8 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
-from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import build_into, coupon, offer, shop, write_catalogue
@@ -40,16 +40,8 @@ def documents(tmp_path: Path) -> Documents:
     return projected(shops, tmp_path, coupons=[coupon("SAVE", "lamp")], offers=[offer("o1", "lamp")])
 
 
-@pytest.fixture
-def client(opensearch_url: str) -> Iterator[OpenSearch]:
-    """An operator's own connection."""
-    client = OpenSearch([opensearch_url])
-    yield client
-    client.close()
-
-
 def _aliases(client: OpenSearch, prefix: str) -> set[tuple[str, str]]:
-    """Every alias of the place with its index."""
+    """Every alias under the prefix with its index."""
     listed = client.cat.aliases(name=f"{prefix}-*", params={"format": "json"})
     return {(row["alias"], row["index"]) for row in listed}
 
@@ -71,11 +63,11 @@ class _WiderCategory(CategoryDocument):
 
 @pytest.mark.rule("X4", "G1.verified")
 async def test_a_field_that_is_not_declared_is_refused(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
     stamp, writer = sealed(opensearch_engine.sink, documents)
     for kind, of_kind in documents.by_kind.items():
-        index = index_name(opensearch_place.prefix, kind, stamp.generation)
+        index = index_name(opensearch_location.prefix, kind, stamp.generation)
         declared = client.indices.get_mapping(index=index)[index]["mappings"]
         with pytest.raises(RequestError, match="strict_dynamic_mapping_exception"):
             client.index(index=index, body={**wire_document(of_kind[0]), "colour": "red"})
@@ -89,9 +81,9 @@ async def test_a_field_that_is_not_declared_is_refused(
 
 @pytest.mark.rule("G1")
 async def test_all_aliases_move_together_and_only_when_published(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
-    prefix = opensearch_place.prefix
+    prefix = opensearch_location.prefix
     first, writer = sealed(opensearch_engine.sink, documents)
     assert _aliases(client, prefix) == set()
     writer.publish()
@@ -108,9 +100,9 @@ async def test_all_aliases_move_together_and_only_when_published(
 
 @pytest.mark.rule("G1")
 async def test_one_alias_that_cannot_be_moved_leaves_them_all(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, documents: Documents
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, documents: Documents
 ) -> None:
-    prefix = opensearch_place.prefix
+    prefix = opensearch_location.prefix
     live = publish(opensearch_engine.sink, documents)
     for kind in _KINDS:
         alias, index = alias_name(prefix, kind), index_name(prefix, kind, live.generation)
@@ -129,9 +121,9 @@ async def test_one_alias_that_cannot_be_moved_leaves_them_all(
 
 @pytest.mark.rule("G1")
 async def test_a_build_that_fails_leaves_the_live_generation_and_no_remains(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, client: OpenSearch, tmp_path: Path
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, tmp_path: Path
 ) -> None:
-    prefix = opensearch_place.prefix
+    prefix = opensearch_location.prefix
     live = build_into(opensearch_engine.sink, write_catalogue(tmp_path / "good.ndjson", [shop("Lamp")])).stamp
     overtaken = write_catalogue(tmp_path / "next.ndjson", [shop("Lamp"), shop("Candle")])
     client.indices.delete_alias(index=index_name(prefix, "shops", live.generation), name=alias_name(prefix, "shops"))
@@ -142,7 +134,7 @@ async def test_a_build_that_fails_leaves_the_live_generation_and_no_remains(
 
 
 def _rows(client: OpenSearch, prefix: str) -> dict[str, tuple[str, str]]:
-    """Each index of the place: its health and its number of replicas."""
+    """Each index under the prefix: its health and its number of replicas."""
     listed: list[dict[str, Any]] = json.loads(json.dumps(client.cat.indices(index=f"{prefix}-*", format="json")))
     return {row["index"]: (row["health"], row["rep"]) for row in listed}
 

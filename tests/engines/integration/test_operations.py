@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from opensearchpy import OpenSearch
@@ -25,11 +24,13 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import Generations
-from tests.engines.following.breaking import BreakingEditor, FallenError, Timestamp, falling_check
-from tests.engines.following.places import Place
-from tests.engines.integration.conftest import Engine, OpenSearchLocation
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.following.breaking import BreakingEditor, CrashedError, CrashPoint, crashing_check
+from tests.engines.following.followed import FollowedIndex
+from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import projected, publish, sealed
 from tests.support.catalogues import shop
+from tests.support.changes import delete, upsert
 
 LAMP = shop("Lamp", id="lamp")
 BOUND_S = 20.0
@@ -40,21 +41,23 @@ def _line(account: str, **fields: object) -> dict[str, object]:
 
 
 def _upsert(version: int, account: str, **fields: object) -> dict[str, object]:
-    return {"op": "upsert", "type": "resource_accounts", "record": _line(account, **fields), "version": version}
+    return upsert("resource_accounts", _line(account, **fields), version)
 
 
 def _shop(version: int, name: str) -> dict[str, object]:
-    return {"op": "upsert", "type": "shops", "record": shop(name, id=name.lower()), "version": version}
+    return upsert("shops", shop(name, id=name.lower()), version)
 
 
-def _told(account: str, used: float | None = None) -> ResourceAccount:
+def _account(account: str, used: float | None = None) -> ResourceAccount:
     return ResourceAccount("P", account, None, used, None, None, None, None)
 
 
-def _place(engine: Engine, folder: Path, *accounts: str) -> Place:
-    place = Place(folder, engine.sink, {"shops": [LAMP], "resource_accounts": [_line(one) for one in accounts]})
-    place.build()
-    return place
+def _followed(engine: Engine, folder: Path, *accounts: str) -> FollowedIndex:
+    followed = FollowedIndex(
+        folder, engine.sink, {"shops": [LAMP], "resource_accounts": [_line(one) for one in accounts]}
+    )
+    followed.build()
+    return followed
 
 
 async def _accounts(engine: Engine) -> tuple[ResourceAccount, ...] | None:
@@ -68,34 +71,35 @@ async def _follower(engine: Engine) -> FollowerStatus | None:
     return operations.follower
 
 
-async def test_a_build_tells_accounts_and_the_generations_there_are(engine: Engine, tmp_path: Path) -> None:
+async def test_a_build_reports_accounts_and_the_existing_generations(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NothingPublished):
         await engine.backend.generations()
-    place = _place(engine, tmp_path, "b", "a")
-    first = place.live
-    operations = Operations((_told("a"), _told("b")), None)
+    followed = _followed(engine, tmp_path, "b", "a")
+    first = followed.live
+    operations = Operations((_account("a"), _account("b")), None)
     assert await engine.backend.generations() == Generations(first, None, operations)
 
-    place.rewrite({"shops": [LAMP], "resource_accounts": [_line("c", used=2)]})
-    second = place.build().stamp
-    assert await engine.backend.generations() == Generations(second, first, Operations((_told("c", 2.0),), None))
+    followed.rewrite({"shops": [LAMP], "resource_accounts": [_line("c", used=2)]})
+    second = followed.build().stamp
+    assert await engine.backend.generations() == Generations(second, first, Operations((_account("c", 2.0),), None))
 
-    prune(engine.sink, place.states, datetime.now(UTC) + timedelta(hours=1), keep_previous=False)
-    assert await engine.backend.generations() == Generations(second, None, Operations((_told("c", 2.0),), None))
+    prune(engine.sink, followed.states, datetime.now(UTC) + timedelta(hours=1), keep_previous=False)
+    assert await engine.backend.generations() == Generations(second, None, Operations((_account("c", 2.0),), None))
 
 
 @pytest.mark.rule("G3", "C1")
-async def test_changed_accounts_are_told_at_once_and_the_stamp_stands(engine: Engine, tmp_path: Path) -> None:
-    place = _place(engine, tmp_path, "a", "b")
-    before = place.live
-    gone = {"op": "delete", "type": "resource_accounts", "key": "P/a", "version": 2}
-    place.append([_upsert(2, "b", used=5), _upsert(2, "c"), gone])
-    assert (place.step().applied, place.live) == (3, before)
+async def test_changed_accounts_are_reported_immediately_and_the_stamp_stays_the_same(
+    engine: Engine, tmp_path: Path
+) -> None:
+    followed = _followed(engine, tmp_path, "a", "b")
+    before = followed.live
+    followed.append([_upsert(2, "b", used=5), _upsert(2, "c"), delete("resource_accounts", "P/a", 2)])
+    assert (followed.step().applied, followed.live) == (3, before)
     assert await engine.backend.generations() == Generations(
-        before, None, Operations((_told("b", 5.0), _told("c")), None)
+        before, None, Operations((_account("b", 5.0), _account("c")), None)
     )
-    place.append([_upsert(1, "b", used=1)])
-    assert (place.step().older, await _accounts(engine)) == (1, (_told("b", 5.0), _told("c")))
+    followed.append([_upsert(1, "b", used=1)])
+    assert (followed.step().older, await _accounts(engine)) == (1, (_account("b", 5.0), _account("c")))
 
 
 class _Forgetful(BreakingEditor):
@@ -103,32 +107,34 @@ class _Forgetful(BreakingEditor):
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         super().write_operations(operations, wait_for_engine=wait_for_engine)
-        raise FallenError
+        raise CrashedError
 
 
 @pytest.mark.rule("G3")
-async def test_accounts_that_a_killed_follower_took_are_told_by_the_next_one(engine: Engine, tmp_path: Path) -> None:
-    place = _place(engine, tmp_path, "a")
-    place.append([_upsert(2, "b")])
-    with pytest.raises(FallenError), place.follower(check=falling_check(Timestamp.TAKEN)) as follower:
+async def test_accounts_that_a_killed_follower_took_are_reported_by_the_next_one(
+    engine: Engine, tmp_path: Path
+) -> None:
+    followed = _followed(engine, tmp_path, "a")
+    followed.append([_upsert(2, "b")])
+    with pytest.raises(CrashedError), followed.follower(check=crashing_check(CrashPoint.TAKEN)) as follower:
         follower.step()
-    assert await _accounts(engine) == (_told("a"),)
-    assert (place.step().applied, await _accounts(engine)) == (0, (_told("a"), _told("b")))
+    assert await _accounts(engine) == (_account("a"),)
+    assert (followed.step().applied, await _accounts(engine)) == (0, (_account("a"), _account("b")))
 
-    place.append([_upsert(3, "b", used=9), _shop(3, "Book")])
-    with pytest.raises(FallenError), place.follower(_Forgetful) as follower:
+    followed.append([_upsert(3, "b", used=9), _shop(3, "Book")])
+    with pytest.raises(CrashedError), followed.follower(_Forgetful) as follower:
         follower.step()
-    with place.states.open(place.live.generation) as state:
+    with followed.states.open(followed.live.generation) as state:
         assert state.pending.count() > 1
-    done = place.step()
-    assert (done.applied, done.updates, await _accounts(engine)) == (0, 1, (_told("a"), _told("b", 9.0)))
+    done = followed.step()
+    assert (done.applied, done.updates, await _accounts(engine)) == (0, 1, (_account("a"), _account("b", 9.0)))
 
 
 @contextmanager
-def _following(place: Place, tell: Callable[..., None] = lambda _: None, **options: Any) -> Iterator[None]:  # noqa: ANN401
+def _following(followed: FollowedIndex, options: FollowOptions) -> Iterator[None]:
     """Following in a thread, from beginning to end of the block."""
-    changes, stop, failed = NdjsonCatalogue(place.catalogue).changes(), threading.Event(), []
-    following = Following(place.sink, place.states, changes, FollowOptions(**options), on_batch=tell)
+    changes, stop, failed = NdjsonCatalogue(followed.catalogue).changes(), threading.Event(), []
+    following = Following(followed.sink, followed.states, changes, options)
 
     def run() -> None:
         try:
@@ -148,65 +154,65 @@ def _following(place: Place, tell: Callable[..., None] = lambda _: None, **optio
 
 async def _until(engine: Engine, what: Callable[[FollowerStatus], bool]) -> FollowerStatus:
     async with asyncio.timeout(BOUND_S):
-        while (told := await _follower(engine)) is None or not what(told):
+        while (status := await _follower(engine)) is None or not what(status):
             await asyncio.sleep(0.02)
-    return told
+    return status
 
 
-async def test_a_follower_tells_of_itself_while_it_is_idle_and_its_last_word_stays(
+async def test_a_follower_reports_its_status_while_it_is_idle_and_the_last_status_stays(
     engine: Engine, tmp_path: Path
 ) -> None:
-    place = _place(engine, tmp_path, "a")
+    followed = _followed(engine, tmp_path, "a")
     assert await _follower(engine) is None
-    with _following(place, interval=0.05, status_interval=0.1):
+    with _following(followed, FollowOptions(interval=0.05, status_interval=0.1)):
         first = await _until(engine, lambda _: True)
-        second = await _until(engine, lambda told: told.told_at > first.told_at)
-        place.append([_shop(2, "Book")])
-        third = await _until(engine, lambda told: told.position is not None)
-        await _until(engine, lambda told: told.told_at > third.told_at)
+        second = await _until(engine, lambda status: status.told_at > first.told_at)
+        followed.append([_shop(2, "Book")])
+        third = await _until(engine, lambda status: status.position is not None)
+        await _until(engine, lambda status: status.told_at > third.told_at)
     assert (second.source, second.position, second.waiting, second.caught_up_at) == ("file", None, 0, second.told_at)
     last = await _follower(engine)
     assert last is not None
-    size = place.changes.stat().st_size
+    size = followed.changes.stat().st_size
     assert last == FollowerStatus("file", f"line 1, byte {size}", 0, last.told_at, last.told_at)
-    assert await _accounts(engine) == (_told("a"),)
+    assert await _accounts(engine) == (_account("a"),)
     await asyncio.sleep(0.3)
     assert await _follower(engine) == last
 
 
-async def test_what_is_told_while_changes_wait_says_since_when(engine: Engine, tmp_path: Path) -> None:
-    place = _place(engine, tmp_path)
-    told: list[FollowerStatus] = []
+async def test_the_status_while_changes_wait_says_since_when(engine: Engine, tmp_path: Path) -> None:
+    followed = _followed(engine, tmp_path)
+    statuses: list[FollowerStatus] = []
 
     def look(_: object) -> None:
-        editor = engine.sink.edit(place.live.generation)
+        editor = engine.sink.edit(followed.live.generation)
         operations = editor.operations()
         editor.close()
         assert operations is not None
         assert operations.follower is not None
-        told.append(operations.follower)
+        statuses.append(operations.follower)
 
     def follow() -> None:
-        changes = NdjsonCatalogue(place.catalogue).changes()
+        changes = NdjsonCatalogue(followed.catalogue).changes()
         options = FollowOptions(once=True, micro_batch=1)
-        Following(place.sink, place.states, changes, options, on_batch=look).run(threading.Event())
+        Following(followed.sink, followed.states, changes, options, on_batch=look).run(threading.Event())
 
     for version in (1, 2):
-        place.append([_shop(version, "Book"), _upsert(version, "a"), _shop(version, "Vase")])
+        followed.append([_shop(version, "Book"), _upsert(version, "a"), _shop(version, "Vase")])
         follow()
-    assert [status.waiting for status in told] == [2, 1, 0, 2, 1, 0]
-    caught_up_at = [status.caught_up_at for status in told]
-    assert caught_up_at == [None, None, told[2].told_at, told[2].told_at, told[2].told_at, told[5].told_at]
-    assert [status.told_at for status in told] == sorted({status.told_at for status in told})
+    assert [status.waiting for status in statuses] == [2, 1, 0, 2, 1, 0]
+    caught_up_at = [status.caught_up_at for status in statuses]
+    assert caught_up_at == [None, None, *[statuses[2].told_at] * 3, statuses[5].told_at]
+    assert [status.told_at for status in statuses] == sorted({status.told_at for status in statuses})
 
 
-async def test_a_generation_without_the_document_says_nothing_of_it(engine: Engine, tmp_path: Path) -> None:
+async def test_a_generation_without_the_operations_document_reports_none(engine: Engine, tmp_path: Path) -> None:
     stamp = publish(engine.sink, projected([LAMP], tmp_path))
     assert await engine.backend.generations() == Generations(stamp, None, None)
 
 
 @pytest.mark.rule("G4")
-async def test_a_generation_of_another_schema_version_is_told_as_it_is(engine: Engine, tmp_path: Path) -> None:
+async def test_a_generation_of_another_schema_version_is_reported_as_it_is(engine: Engine, tmp_path: Path) -> None:
     documents = projected([LAMP], tmp_path)
     first = publish(engine.sink, documents)
     stamp, writer = sealed(engine.sink, documents, schema_version=999)
@@ -217,47 +223,49 @@ async def test_a_generation_of_another_schema_version_is_told_as_it_is(engine: E
 
 
 @pytest.mark.rule("G2")
-async def test_a_rollback_tells_the_accounts_of_what_is_live_again_and_what_changed_since(
+async def test_a_rollback_reports_the_accounts_of_the_restored_generation_and_later_changes(
     engine: Engine, tmp_path: Path
 ) -> None:
-    place = _place(engine, tmp_path, "a", "b")
-    first = place.live
-    place.rewrite({"shops": [LAMP], "resource_accounts": [_line("c")]})
-    second = place.build().stamp
-    place.append([_upsert(5, "b", used=5)])
-    place.step()
-    assert await _accounts(engine) == (_told("b", 5.0), _told("c"))
+    followed = _followed(engine, tmp_path, "a", "b")
+    first = followed.live
+    followed.rewrite({"shops": [LAMP], "resource_accounts": [_line("c")]})
+    second = followed.build().stamp
+    followed.append([_upsert(5, "b", used=5)])
+    followed.step()
+    assert await _accounts(engine) == (_account("b", 5.0), _account("c"))
 
     status = FollowerStatus("stdin", None, 0, "2031-05-06T07:08:09Z", "2031-05-06T07:08:09Z")
     editor = engine.sink.edit(second.generation)
     editor.write_operations(Operations((), status))
     editor.close()
-    done = roll_back(engine.sink, place.states, None)
+    done = roll_back(engine.sink, followed.states, None)
     assert done.stamp == first
-    expected = Operations((_told("a"), _told("b", 5.0)), status)
+    expected = Operations((_account("a"), _account("b", 5.0)), status)
     assert await engine.backend.generations() == Generations(first, second, expected)
 
 
 @pytest.mark.rule("G2")
 async def test_verification_and_pruning_pass_over_the_document(engine: Engine, tmp_path: Path) -> None:
-    place = _place(engine, tmp_path, "a")
-    with _following(place, interval=0.05):
+    followed = _followed(engine, tmp_path, "a")
+    with _following(followed, FollowOptions(interval=0.05)):
         await _until(engine, lambda _: True)
     before = await engine.backend.generations()
-    verified = verify_live(engine.sink, place.states, NdjsonCatalogue(place.catalogue), VerifyOptions(repair=True))
+    verified = verify_live(
+        engine.sink, followed.states, NdjsonCatalogue(followed.catalogue), VerifyOptions(repair=True)
+    )
     assert (verified.found.total, await engine.backend.generations()) == (0, before)
-    assert prune(engine.sink, place.states, datetime.now(UTC) + timedelta(hours=1)) == ()
-    assert [(found.name, found.role) for found in engine.sink.generations()] == [(place.live.generation, Role.LIVE)]
-    engine.sink.drop(place.live.generation)
+    assert prune(engine.sink, followed.states, datetime.now(UTC) + timedelta(hours=1)) == ()
+    assert [(found.name, found.role) for found in engine.sink.generations()] == [(followed.live.generation, Role.LIVE)]
+    engine.sink.drop(followed.live.generation)
     assert engine.sink.generations() == ()
 
 
 async def test_embedded_a_damaged_document_is_unknown_and_a_damaged_stamp_is_a_failure(
     embedded_engine: Engine, tmp_path: Path
 ) -> None:
-    place = _place(embedded_engine, tmp_path, "a")
-    root, first = tmp_path / "index", place.live
-    second = place.build().stamp
+    followed = _followed(embedded_engine, tmp_path, "a")
+    root, first = tmp_path / "index", followed.live
+    second = followed.build().stamp
     operations_path(root, second.generation).write_text('{"accounts": 5', encoding="utf-8")
     assert await embedded_engine.backend.generations() == Generations(second, first, None)
     stamp_path(root, first.generation).write_text(to_stamp_json(replace(first, generation="x")))
@@ -267,13 +275,13 @@ async def test_embedded_a_damaged_document_is_unknown_and_a_damaged_stamp_is_a_f
 
 @pytest.mark.opensearch
 async def test_opensearch_a_damaged_document_is_unknown_and_a_damaged_or_lost_stamp_is_a_failure(
-    opensearch_engine: Engine, opensearch_place: OpenSearchLocation, tmp_path: Path
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, tmp_path: Path
 ) -> None:
-    place = _place(opensearch_engine, tmp_path, "a")
-    first = place.live
-    second = place.build().stamp
-    of_first, of_second = (index_name(opensearch_place.prefix, STAMP, one.generation) for one in (first, second))
-    with OpenSearch([opensearch_place.url]) as client:
+    followed = _followed(opensearch_engine, tmp_path, "a")
+    first = followed.live
+    second = followed.build().stamp
+    of_first, of_second = (index_name(opensearch_location.prefix, STAMP, one.generation) for one in (first, second))
+    with OpenSearch([opensearch_location.url]) as client:
         client.index(index=of_second, id=OPERATIONS_ID, body={"stamp": {"operations": {"accounts": 5}}})
         assert await opensearch_engine.backend.generations() == Generations(second, first, None)
         client.index(index=of_first, id=STAMP_ID, body={"stamp": {"generation": "x"}})
@@ -284,7 +292,7 @@ async def test_opensearch_a_damaged_document_is_unknown_and_a_damaged_or_lost_st
             await opensearch_engine.backend.generations()
 
 
-async def test_opensearch_that_is_away_is_a_failure() -> None:
+async def test_an_unavailable_opensearch_is_a_failure() -> None:
     backend = OpenSearchBackend(["http://127.0.0.1:1"], "nothing")
     with pytest.raises(BackendUnavailable):
         await backend.generations()

@@ -24,13 +24,13 @@ pytestmark = pytest.mark.rule("M3")
 _TEXTS: Final = st.text("ab緑", min_size=1, max_size=9)
 
 
-def test_a_text_is_cut_into_overlapping_runs_and_texts_are_kept_apart() -> None:
+def test_a_text_is_cut_into_overlapping_runs_and_texts_stay_separate() -> None:
     assert trigrams("abcde") == ["abc", "bcd", "cde"]
     assert trigrams("ab") == []
     assert trigram_row(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", "xyz"]
 
 
-def test_a_short_part_says_something_only_in_han_kana_or_hangul() -> None:
+def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:
     assert short_parts(["ab", "a緑の"]) == ["a緑", "の", "緑", "緑の"]
 
 

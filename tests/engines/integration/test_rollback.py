@@ -1,6 +1,5 @@
 """Going back to the previous generation: what the bad build brought is gone, and nothing hidden since is shown (G2)."""
 
-import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,59 +8,32 @@ from typing import Any
 import pytest
 
 from index_mappings.generations import Stamp
-from indexer.jobs.build import BuildOptions, build
-from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back
-from indexer.jobs.update import ChangeCounts
-from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Role, Sink
 from indexer.sources.changes.file import ChangeFile
-from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.protocol import ChangeSource
 from indexer.state.state import StateError
-from indexer.state.states import States
+from tests.engines.following.followed import FollowedIndex
 from tests.engines.integration.conftest import Engine
 from tests.rules.backends.asking import find, names
-from tests.support.catalogues import coupon, offer, shop, write_catalogue_directory
+from tests.support.catalogues import coupon, offer, shop
+from tests.support.changes import delete, upsert
 
 
-class Catalogue:
-    """A catalogue that is written anew for every build, its changes, and the states of its generations."""
+class Catalogue(FollowedIndex):
+    """A catalogue that each build replaces, its changes, and its index."""
 
     def __init__(self, folder: Path, sink: Sink) -> None:
-        self.folder = folder / "catalogue"
-        self.sink = sink
-        self.states = States(folder / "state", "the test's")
+        super().__init__(folder, sink, {"shops": []})
 
-    def build(self, *shops: dict[str, Any], **others: list[dict[str, Any]]) -> Stamp:
-        write_catalogue_directory(self.folder, shops=shops, **others)
-        options = BuildOptions(allow_shrink=True)
-        return build(NdjsonCatalogue(self.folder), self.sink, self.states, options).stamp
-
-    def change(self, **change: Any) -> None:  # noqa: ANN401 - JSON values
-        with (self.folder / "changes.ndjson").open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(change)}\n")
-
-    def changes(self) -> ChangeFile:
-        return ChangeFile(self.folder / "changes.ndjson")
-
-    def follow(self, changes: ChangeSource | None = None) -> ChangeCounts:
-        live = self.sink.live()
-        assert live is not None
-        editor, letters = self.sink.edit(live.generation), DeadLetters(self.states.dead_letters)
-        with self.states.open(live.generation) as state:
-            done = ChangeApplier(state, editor, changes or self.changes(), letters, lambda: None).drain()
-        editor.close()
-        return done
+    def publish(self, *shops: dict[str, Any], **others: list[dict[str, Any]]) -> Stamp:
+        self.rewrite({"shops": shops, **others})
+        return self.build().stamp
 
     def held(self, kind: str) -> list[str]:
-        live = self.sink.live()
-        assert live is not None
-        editor = self.sink.edit(live.generation)
-        return [document_id for document_id, _ in editor.scan(kind)]
+        return list(self.scan()[kind])
 
 
 @pytest.fixture
@@ -80,8 +52,8 @@ LAMP, BOOK, TEAPOT = (shop(name, id=name.lower()) for name in ("Lamp", "Book", "
 async def test_a_rollback_brings_back_what_a_bad_build_lost_and_keeps_the_bad_one_for_another(
     engine: Engine, catalogue: Catalogue
 ) -> None:
-    good = catalogue.build(LAMP, BOOK, coupons=[coupon("SAVE", "book")])
-    bad = catalogue.build(_renamed(LAMP, "Broken"), coupons=[])
+    good = catalogue.publish(LAMP, BOOK, coupons=[coupon("SAVE", "book")])
+    bad = catalogue.publish(_renamed(LAMP, "Broken"), coupons=[])
     done = roll_back(engine.sink, catalogue.states, None)
     assert (done.stamp.generation, done.replaced, dict(done.stamp.counts)) == (
         good.generation,
@@ -105,8 +77,8 @@ async def test_a_shop_that_the_later_catalogue_hides_does_not_come_back(engine: 
         "coupons": [coupon("SAVE", "book", id="c1"), coupon("LESS", "lamp", id="c2")],
         "offers": [offer("o1", "book")],
     }
-    catalogue.build(LAMP, BOOK, **others)
-    catalogue.build({**BOOK, "visibility": "under_review"}, TEAPOT, **others)
+    catalogue.publish(LAMP, BOOK, **others)
+    catalogue.publish({**BOOK, "visibility": "under_review"}, TEAPOT, **others)
     done = roll_back(engine.sink, catalogue.states, None)
     assert dict(done.stamp.counts) == {"shops": 1, "categories": 1, "coupons": 1, "offers": 0, "facts": 1}
     assert [catalogue.held(kind) for kind in ("shops", "facts", "coupons", "offers")] == [
@@ -123,48 +95,48 @@ async def test_a_shop_that_the_later_catalogue_hides_does_not_come_back(engine: 
 async def test_changes_since_are_in_the_generation_before_it_is_shown_again(
     engine: Engine, catalogue: Catalogue
 ) -> None:
-    catalogue.build(LAMP, BOOK)
-    catalogue.build(LAMP, BOOK, TEAPOT)
+    catalogue.publish(LAMP, BOOK)
+    catalogue.publish(LAMP, BOOK, TEAPOT)
     # Of these the follower took the first two only; the rollback reads the third by itself.
-    catalogue.change(op="upsert", type="shops", record={**BOOK, "visibility": "under_review"}, version=7)
-    catalogue.change(op="upsert", type="shops", record=_renamed(LAMP, "Lantern"), version=8)
-    assert catalogue.follow().applied == 2
-    catalogue.change(op="upsert", type="shops", record=shop("Vase", id="vase"), version=9)
-    done = roll_back(engine.sink, catalogue.states, catalogue.changes())
+    catalogue.append([upsert("shops", {**BOOK, "visibility": "under_review"}, 7)])
+    catalogue.append([upsert("shops", _renamed(LAMP, "Lantern"), 8)])
+    assert catalogue.drain().applied == 2
+    catalogue.append([upsert("shops", shop("Vase", id="vase"), 9)])
+    done = roll_back(engine.sink, catalogue.states, ChangeFile(catalogue.changes))
     assert (done.changes.applied, catalogue.held("shops")) == (3, ["lamp", "vase"])
     assert names((await find(await engine.backend.refresh(), "")).shops) == ["Lantern", "Vase"]
     # Following goes on where it is now, and the deleted version stays deleted.
-    catalogue.change(op="upsert", type="shops", record=BOOK, version=6)
-    catalogue.change(op="delete", type="shops", key="vase", version=10)
-    assert (catalogue.follow().applied, catalogue.held("shops")) == (1, ["lamp"])
+    catalogue.append([upsert("shops", BOOK, 6)])
+    catalogue.append([delete("shops", "vase", 10)])
+    assert (catalogue.drain().applied, catalogue.held("shops")) == (1, ["lamp"])
 
 
 @pytest.mark.rule("G2", "G3", "V1")
 def test_changes_of_a_stream_that_cannot_be_read_again_are_taken_from_the_state_that_was_left(
     engine: Engine, catalogue: Catalogue
 ) -> None:
-    catalogue.build(LAMP, BOOK, coupons=[coupon("SAVE", "lamp", id="c1"), coupon("LESS", "lamp", id="c2")])
-    catalogue.build(LAMP, BOOK, coupons=[coupon("SAVE", "lamp", id="c1"), coupon("LESS", "lamp", id="c2")])
-    catalogue.change(op="delete", type="shops", key="book", version=7)
-    catalogue.change(op="delete", type="coupons", key="c1", version=7)
-    catalogue.change(op="upsert", type="shops", record=TEAPOT, version=7)
-    catalogue.follow()
+    catalogue.publish(LAMP, BOOK, coupons=[coupon("SAVE", "lamp", id="c1"), coupon("LESS", "lamp", id="c2")])
+    catalogue.publish(LAMP, BOOK, coupons=[coupon("SAVE", "lamp", id="c1"), coupon("LESS", "lamp", id="c2")])
+    catalogue.append([delete("shops", "book", 7)])
+    catalogue.append([delete("coupons", "c1", 7)])
+    catalogue.append([upsert("shops", TEAPOT, 7)])
+    catalogue.drain()
     done = roll_back(engine.sink, catalogue.states, None)
     assert (done.carried_over, catalogue.held("shops"), catalogue.held("coupons")) == (3, ["lamp", "teapot"], ["c2"])
 
 
 @pytest.mark.rule("G2", "V1")
 def test_without_the_state_of_either_generation_nothing_is_rolled_back(engine: Engine, catalogue: Catalogue) -> None:
-    first = catalogue.build(LAMP, BOOK)
-    second = catalogue.build(LAMP)
+    first = catalogue.publish(LAMP, BOOK)
+    second = catalogue.publish(LAMP)
     for lost in (first, second):
         path = catalogue.states.path(lost.generation)
-        shutil.copy(path, kept := path.with_suffix(".kept"))
+        shutil.copy(path, copied := path.with_suffix(".kept"))
         path.unlink()
         with pytest.raises(StateError, match=r"lost .*build again"):
             roll_back(engine.sink, catalogue.states, None)
         assert engine.sink.live() == second
-        shutil.move(kept, path)
+        shutil.move(copied, path)
 
 
 @pytest.mark.rule("G2")
@@ -172,8 +144,8 @@ def test_without_a_previous_generation_there_is_nothing_to_go_back_to(engine: En
     for _ in range(2):
         with pytest.raises(SinkError, match="there is no previous generation to roll back to"):
             roll_back(engine.sink, catalogue.states, None)
-        catalogue.build(LAMP)
-    catalogue.build(LAMP)
+        catalogue.publish(LAMP)
+    catalogue.publish(LAMP)
     later = datetime.now(UTC) + timedelta(seconds=61)
     assert len(prune(engine.sink, catalogue.states, later, keep_previous=False)) == 2
     with pytest.raises(SinkError, match="there is no previous generation to roll back to"):
@@ -181,9 +153,9 @@ def test_without_a_previous_generation_there_is_nothing_to_go_back_to(engine: En
 
 
 @pytest.mark.rule("G2")
-def test_a_dry_run_tells_what_would_be_live_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_what_would_be_live_and_changes_nothing(tmp_path: Path) -> None:
     sink = EmbeddedSink(tmp_path / "index")
     catalogue = Catalogue(tmp_path, sink)
-    first, second = catalogue.build(LAMP, BOOK), catalogue.build(LAMP)
+    first, second = catalogue.publish(LAMP, BOOK), catalogue.publish(LAMP)
     assert roll_back(sink, catalogue.states, None, dry_run=True).stamp == first
     assert sink.live() == second

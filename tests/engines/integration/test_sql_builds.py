@@ -18,11 +18,8 @@ from indexer.sources.sql.catalogue import SqlCatalogue
 from indexer.sources.sql.mapping import load_mapping
 from indexer.state.states import States
 from tests.engines.integration.conftest import Engine
-from tests.engines.integration.test_sql_source import SAMPLE, database, load, postgres_database, sqlite_database
+from tests.engines.integration.test_sql_source import SAMPLE, load
 from tests.support.sql_databases import Database
-
-# The fixtures are asked for by their names.
-__all__ = ["database", "postgres_database", "sqlite_database"]
 
 MAPPING = """
 [shops]

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import BigInteger, Boolean, DateTime, Table, insert, text, update
@@ -16,30 +15,9 @@ from indexer.sources.protocol import UPDATED_AT, VERSION, Change, ChangeBatch, O
 from indexer.sources.sql.catalogue import SqlCatalogue
 from indexer.sources.sql.changes import SqlChanges
 from indexer.sources.sql.mapping import TableMapping
-from tests.support.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
+from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
 
 START = datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
-
-
-@pytest.fixture
-def sqlite_database(tmp_path: Path) -> Iterator[Database]:
-    """An SQLite file."""
-    with sqlite_file(tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[Database]:
-    """A database of the session's PostgreSQL."""
-    with postgres_database_of(postgres_url) as database:
-        yield database
-
-
-@pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> Database:
-    """Each database in its turn."""
-    found: Database = request.getfixturevalue(request.param)
-    return found
 
 
 def _shops(source: SqlCatalogue) -> list[Record]:
@@ -59,16 +37,16 @@ class Followed:
     kind: int
 
     def stamp(self, step: int) -> object:
-        moment = START + timedelta(seconds=step)
+        timestamp = START + timedelta(seconds=step)
         if self.kind == VERSION:
             return step
-        return moment if self.database.is_postgres else moment.replace(tzinfo=None)
+        return timestamp if self.database.is_postgres else timestamp.replace(tzinfo=None)
 
     def order(self, step: int) -> Order:
         if self.kind == VERSION:
             return Order(VERSION, step)
-        moment = START + timedelta(seconds=step) - datetime(1970, 1, 1, tzinfo=UTC)
-        return Order(UPDATED_AT, moment // timedelta(microseconds=1))
+        timestamp = START + timedelta(seconds=step) - datetime(1970, 1, 1, tzinfo=UTC)
+        return Order(UPDATED_AT, timestamp // timedelta(microseconds=1))
 
     def put(self, *shops: tuple[int, int], **more: object) -> None:
         rows = [shop_row(number, stamp=self.stamp(step), **more) for number, step in shops]
@@ -198,7 +176,7 @@ def test_rows_that_are_written_while_a_pass_runs_neither_prolong_it_nor_get_lost
     added = 100
     while batch.more:
         followed.put((added, added))
-        # Written before the newest of the pass's beginning, committed behind the place where the pass stands.
+        # Written before the newest of the pass's beginning, committed behind the position of the pass.
         followed.put((added + 100, 70))
         added += 1
         batch = changes.read(batch.position, 5)
@@ -311,7 +289,7 @@ def test_a_time_far_ahead_hides_no_later_change(database: Database) -> None:
 
 
 @pytest.mark.rule("G3")
-def test_a_connection_that_is_lost_between_two_reads_is_made_anew(postgres_database: Database) -> None:
+def test_a_connection_that_is_lost_between_two_reads_is_opened_again(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", {**FIELDS, "version": BigInteger()})
     postgres_database.run(insert(shops).values([shop_row(number, version=number) for number in range(5)]))
     changes = SqlCatalogue(postgres_database.url, {"shops": TableMapping(version="version")}).changes()

@@ -1,7 +1,6 @@
-"""The SQL catalogue on real databases: the same records as NDJSON, read as of one moment, whatever happens."""
+"""The SQL catalogue on real databases: the same records as NDJSON, read as of one time, whatever happens."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from operator import attrgetter
@@ -18,7 +17,7 @@ from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.sql.catalogue import ROWS_PER_PAGE, SqlCatalogue
-from tests.support.sql_databases import CUT_OFF, FIELDS, Database, postgres_database_of, shop_row, sqlite_file
+from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
 
 SAMPLE = Path(__file__).parents[3] / "indexer" / "sample"
 LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_countries", "destinations", "excluded",
@@ -26,27 +25,6 @@ LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_
 OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value", "names"}
 TIMES = {"updated_at", "checked_at", "last_verified_at", "observed_at", "resets_at"}
 NUMBERS = {"popularity", "used", "limit"}
-
-
-@pytest.fixture
-def sqlite_database(tmp_path: Path) -> Iterator[Database]:
-    """An SQLite file."""
-    with sqlite_file(tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[Database]:
-    """A database of the session's PostgreSQL."""
-    with postgres_database_of(postgres_url) as database:
-        yield database
-
-
-@pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
-def database(request: pytest.FixtureRequest) -> Database:
-    """Each database in its turn."""
-    found: Database = request.getfixturevalue(request.param)
-    return found
 
 
 def _column(field: str, *, is_postgres: bool) -> TypeEngine[Any]:
@@ -111,7 +89,7 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(databa
     rows.close_snapshot()
 
 
-def test_everything_is_read_as_of_the_moment_of_the_snapshot(database: Database) -> None:
+def test_everything_is_read_as_of_the_time_of_the_snapshot(database: Database) -> None:
     shops = database.table("shops", FIELDS)
     coupons = database.table(
         "coupons", {"id": Text(), "shop_id": Text(), "code": Text(), "verification_status": Text()}
@@ -156,7 +134,7 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
     source.close_snapshot()
 
 
-def test_a_lost_connection_is_told_and_the_next_reading_succeeds(postgres_database: Database) -> None:
+def test_a_lost_connection_is_reported_and_the_next_reading_succeeds(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
     postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
@@ -171,7 +149,7 @@ def test_a_lost_connection_is_told_and_the_next_reading_succeeds(postgres_databa
     assert len(_all(source, "shops")[0]) == 3 * ROWS_PER_PAGE
 
 
-def test_what_the_database_refuses_is_told_without_its_words(postgres_database: Database) -> None:
+def test_an_error_of_the_database_is_reported_without_its_text(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
     source = SqlCatalogue(postgres_database.url)
     shops.drop(postgres_database.engine)

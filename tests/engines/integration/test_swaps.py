@@ -163,7 +163,7 @@ async def test_no_answer_mixes_two_generations_during_sixty_swaps(engine: Engine
     assert record.wrong == []
     assert record.swaps == _SWAPS
     assert set(record.asked) == {question.__name__ for question in _QUESTIONS}
-    # The swaps did come between. The embedded engine keeps what it reads open, the other has to be asked anew.
+    # The swaps did come between. The embedded engine keeps what it reads open, the other has to be asked again.
     assert record.swapped_while_asking > 0
     assert isinstance(engine.sink, EmbeddedSink) or record.retries > 0
 

@@ -35,8 +35,8 @@ def damages(files: list[Path], flips: int, cuts: int, seed: int) -> list[Damage]
     found = []
     for number in range(flips + cuts):
         path = files[number % len(files)]
-        place = chance.randrange(path.stat().st_size)
-        found.append(Damage(path, place, chance.randrange(8) if number < flips else None))
+        offset = chance.randrange(path.stat().st_size)
+        found.append(Damage(path, offset, chance.randrange(8) if number < flips else None))
     return found
 
 

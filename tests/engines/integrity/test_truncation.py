@@ -7,8 +7,6 @@ the embedded engine maps all of its files: how often that happened is logged.
 import logging
 import os
 import signal
-import subprocess
-import sys
 import time
 from itertools import cycle
 from pathlib import Path
@@ -20,8 +18,7 @@ import pytest
 from index_mappings.integrity import COMMITTED
 from tests.engines.integrity.test_damage import damages
 from tests.engines.integrity.world import DamagedWorld
-from tests.support.real.process import free_ports
-from tests.support.real.sources import REPOSITORY
+from tests.support.service_process import Service
 
 TRUNCATIONS: Final = int(os.environ.get("SHOP_DIRECTORY_TRUNCATIONS", "4"))
 _READS: Final[tuple[tuple[str, str, dict[str, Any] | None], ...]] = (
@@ -33,48 +30,24 @@ _READS: Final[tuple[tuple[str, str, dict[str, Any] | None], ...]] = (
     ("POST", "/tool/get_shipping_policy", {"shop_domain": "d2.internal"}),
 )
 _LOG: Final = logging.getLogger(__name__)
-_START_BOUND_S: Final = 60.0
 # Stamp and cached answers are trusted for two seconds, and all files of this small generation are read in two.
 _FOUND_BOUND_S: Final = 10.0
 
 
-class _Service:
-    """The service as a process of its own."""
+class _Reading:
+    """The service as a process of its own, and a client that asks it."""
 
     def __init__(self, root: Path, folder: Path) -> None:
-        (port,) = free_ports(1)
-        command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
-        environment = {
-            **os.environ,
-            "SHOP_DIRECTORY_DATA_DIR": str(root),
-            "SHOP_DIRECTORY_STATE_DIR": str(folder / "service"),
-            "SHOP_DIRECTORY_QUOTA_ANONYMOUS": '{"reads": 1000000, "suggest": 1000000, "reports": 0}',
-            "PYTHONPATH": str(REPOSITORY),
-        }
-        with (folder / "service.log").open("ab") as log:
-            self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=10.0)
-        self.wait_until_ready()
-
-    def wait_until_ready(self) -> None:
-        end = time.monotonic() + _START_BOUND_S
-        while self.status("/ready") != 200:
-            assert self.process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.1)
-
-    def status(self, path: str) -> int | None:
-        try:
-            return self.client.get(path).status_code
-        except httpx2.TransportError:
-            return None
+        self.service = Service(folder / "service", {"DATA_DIR": str(root), "STATE_DIR": str(folder / "state")})
+        self._client = httpx2.Client(base_url=self.service.base, timeout=10.0)
+        self.service.start()
 
     def answers(self) -> list[Any] | None:
-        """What each read says, None in the place of 503; None if the process ended."""
+        """The answer of each read, None instead of a 503; None if the process ended."""
         found = []
         for method, path, body in _READS:
             try:
-                answer = self.client.request(method, path, json=body)
+                answer = self._client.request(method, path, json=body)
             except httpx2.TransportError:
                 return None
             if answer.status_code == 503:
@@ -87,20 +60,19 @@ class _Service:
     def until_found(self) -> bool:
         """Wait until the service knows of a damage, or for as long as that takes; whether it still runs."""
         end = time.monotonic() + _FOUND_BOUND_S
-        while time.monotonic() < end and self.process.poll() is None and "damaged" not in self.readiness():
+        while time.monotonic() < end and self.service.is_running and "damaged" not in self._readiness():
             time.sleep(0.1)
-        return self.process.poll() is None
+        return self.service.is_running
 
-    def readiness(self) -> str:
+    def _readiness(self) -> str:
         try:
-            return self.client.get("/ready").text
+            return self._client.get("/ready").text
         except httpx2.TransportError:
             return ""
 
     def stop(self) -> None:
-        self.client.close()
-        self.process.terminate()
-        self.process.wait(30.0)
+        self._client.close()
+        self.service.stop()
 
 
 @pytest.mark.slow
@@ -110,25 +82,26 @@ def test_no_file_that_is_cut_short_while_serving_gives_a_wrong_answer(tmp_path: 
     mapped = [path for path in world.files() if COMMITTED in path.parts and path.suffix not in {".json", ".files"}]
     others = [path for path in world.files() if path.suffix == ".segment"]
     lost = refused = 0
-    service = _Service(world.root, tmp_path)
-    right = service.answers()
+    reading = _Reading(world.root, tmp_path)
+    right = reading.answers()
     files = [path for pair in zip(mapped, cycle(others), strict=False) for path in pair]
     for damage in damages(files, 0, TRUNCATIONS, seed=3):
         whole = damage.path.read_bytes()
         damage.do()
-        found = service.answers() if service.until_found() else None
+        found = reading.answers() if reading.until_found() else None
         damage.path.write_bytes(whole)
         if found is None:
-            assert service.process.wait(10.0) == -signal.SIGBUS
+            assert reading.service.ended() == -signal.SIGBUS
             assert damage.path in mapped, damage
             lost += 1
-            service = _Service(world.root, tmp_path)
+            reading.stop()
+            reading = _Reading(world.root, tmp_path)
             continue
         assert right is not None
         assert all(answer in (expected, None) for answer, expected in zip(found, right, strict=True)), damage
         refused += None in found
-        service.wait_until_ready()
-    service.stop()
+        reading.service.wait_until_ready()
+    reading.stop()
     world.sink.close()
     _LOG.info("%d files cut short: %d times no answers, %d processes lost", TRUNCATIONS, refused, lost)
     assert refused + lost == TRUNCATIONS

@@ -52,18 +52,18 @@ class Damage:
     """A change of one file: a flipped bit, or the end cut off."""
 
     path: Path
-    place: int
+    offset: int
     bit: int | None
 
     def do(self) -> None:
         """Change the file where it is, as a failing disk or memory does."""
         with self.path.open("r+b") as file:
             if self.bit is None:
-                file.truncate(self.place)
+                file.truncate(self.offset)
                 return
-            file.seek(self.place)
+            file.seek(self.offset)
             byte = file.read(1)[0]
-            file.seek(self.place)
+            file.seek(self.offset)
             file.write(bytes([byte ^ 1 << self.bit]))
 
 

@@ -1,4 +1,4 @@
-"""The world in each of the two real engines, with no reader beside it."""
+"""The world in each of the two real engines, without a reader."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +8,8 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
-from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
+from tests.engines.conftest import OpenSearchLocation
 from tests.engines.reconcile.world import World, built
-
-__all__ = ("opensearch_place",)
 
 
 @pytest.fixture
@@ -20,10 +18,9 @@ def embedded_sink(tmp_path: Path) -> Sink:
 
 
 @pytest.fixture
-def opensearch_sink(opensearch_place: OpenSearchLocation) -> Iterator[Sink]:
-    sink = OpenSearchSink([opensearch_place.url], opensearch_place.prefix)
+def opensearch_sink(opensearch_location: OpenSearchLocation) -> Iterator[Sink]:
+    sink = OpenSearchSink([opensearch_location.url], opensearch_location.prefix)
     yield sink
-    sink.prune(keep=())
     sink.close()
 
 

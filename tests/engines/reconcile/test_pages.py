@@ -71,13 +71,13 @@ def test_a_healthy_index_has_no_faults(world: World, rate: float | None) -> None
 @pytest.mark.parametrize("rate", [None, 1.0, 3.0])
 def test_planted_faults_are_found_by_class_and_kind_and_left_alone(world: World, rate: float | None) -> None:
     plant(world, *_PLANTED)
-    before = world.documents(), world.sink.live()
+    before = world.scan(), world.sink.live()
 
     found = world.reconcile(repair=False, rate=rate)
 
     assert found.faults == _FOUND
     assert (found.repaired, found.refused, found.remaining) == (0, 0, 16)
-    assert (world.documents(), world.sink.live()) == before
+    assert (world.scan(), world.sink.live()) == before
 
 
 @pytest.mark.parametrize("rate", [None, 1.0, 3.0])
@@ -90,7 +90,7 @@ def test_planted_faults_are_repaired_into_what_a_full_build_makes(world: World, 
 
     assert found.faults == _FOUND
     assert (found.repaired, found.refused, found.remaining) == (16, 0, 0)
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
     after = world.sink.live()
     assert after is not None
     assert after.counts == before.counts
@@ -148,14 +148,14 @@ def test_a_wrong_category_count_of_the_state_is_not_held_against_the_index(world
         state.connection.execute("UPDATE category_names SET shops = 77 WHERE slug = 'things'")
         state.connection.execute("DELETE FROM category_names WHERE slug = 'kind-1'")
         state.connection.execute("INSERT INTO category_names VALUES ('secrets', 'Secrets', 1)")
-    documents = world.documents()
+    documents = world.scan()
 
     found = world.reconcile(repair=False)
     repaired = world.reconcile(repair=True)
 
     assert found.faults == (FaultCount(Fault.STATE, "categories", 3),)
     assert (repaired.faults, repaired.repaired) == (found.faults, 3)
-    assert world.documents() == documents == world.built_anew()
+    assert world.scan() == documents == world.rebuilt()
     assert world.reconcile(repair=False).faults == ()
 
 
@@ -173,7 +173,7 @@ def test_a_domain_that_the_state_gave_to_the_wrong_shop_goes_back(world: World) 
     # The counts of categories are right for the shops that ought to be public.
     assert found.faults == (FaultCount(Fault.STATE, "shops", 3),)
     assert (repaired.faults, repaired.repaired) == (found.faults, 3)
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
     assert world.reconcile(repair=False).faults == ()
 
 
@@ -185,12 +185,12 @@ def test_what_is_pending_is_no_fault_and_is_done_by_a_repair(world: World) -> No
 
     assert world.reconcile(repair=False).faults == ()
     assert world.reconcile(repair=True).faults == ()
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
 
 
 def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
     plant(world, lose("shops", "s0"))
-    before = world.documents()
+    before = world.scan()
 
     def lost() -> None:
         raise LeaseLostError("the lease was lost")
@@ -198,7 +198,7 @@ def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
     with world.editing() as (state, editor), pytest.raises(LeaseLostError):
         Comparison(state, editor, repair=True, check=lost).step(Cursor())
 
-    assert world.documents() == before
+    assert world.scan() == before
 
 
 def test_a_pace_of_documents_a_second_is_not_exceeded(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_every_kind_is_gone_through_and_categories_come_last() -> None:
     assert KINDS == ("shops", "coupons", "offers", "facts", "categories")
 
 
-def test_a_report_tells_classes_and_kinds_and_no_ids(tmp_path: Path) -> None:
+def test_a_report_names_classes_and_kinds_and_no_ids(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path)
     plant(world, *_PLANTED)
 

@@ -25,21 +25,18 @@ from tests.engines.reconcile.world import (
     plant,
 )
 from tests.support.catalogues import coupon, offer
-
-
-def _upsert(kind: str, record: dict[str, Any], version: int) -> dict[str, Any]:
-    return {"op": "upsert", "type": kind, "record": record, "version": version}
+from tests.support.changes import delete, upsert
 
 
 def _changes(n: int) -> list[dict[str, Any]]:
     """The n-th handful: shops hidden and shown, renamed and moved, coupons and offers that come and go."""
     one, two = PUBLIC[n % 10], PUBLIC[(n + 3) % 10]
     return [
-        _upsert("shops", {**one, "visibility": ("under_review", "public")[n // 10 % 2]}, n + 1),
-        _upsert("shops", {**two, "name": f"Renamed {n}", "categories": HIDDEN["categories"]}, n + 1),
-        _upsert("coupons", coupon(f"NEW{n}", one["id"], id=f"n{n % 7}"), n + 1),
-        _upsert("offers", offer(f"o{n % 9}", two["id"]), n + 1),
-        {"op": "delete", "type": "coupons", "key": f"c{n % 5}", "version": n + 1},
+        upsert("shops", {**one, "visibility": ("under_review", "public")[n // 10 % 2]}, n + 1),
+        upsert("shops", {**two, "name": f"Renamed {n}", "categories": HIDDEN["categories"]}, n + 1),
+        upsert("coupons", coupon(f"NEW{n}", one["id"], id=f"n{n % 7}"), n + 1),
+        upsert("offers", offer(f"o{n % 9}", two["id"]), n + 1),
+        delete("coupons", f"c{n % 5}", n + 1),
     ]
 
 
@@ -51,10 +48,10 @@ def test_nothing_is_invented_while_changes_are_applied_between_slices(world: Wor
 
     with world.states.open(world.generation) as state:
         for n in range(20):
-            world.say(*_changes(n))
+            world.append(_changes(n))
             clock.sleep(1)
             editor = world.sink.edit(world.generation)
-            world.follower(state, editor).drain()
+            world.applier(state, editor).drain()
             reconciler.slice(state, editor, lambda: None)
             editor.close()
 
@@ -62,7 +59,7 @@ def test_nothing_is_invented_while_changes_are_applied_between_slices(world: Wor
     assert [found.faults for found in rounds] == [()] * len(rounds)
     assert reconciler.total.faults == ()
     assert reconciler.total.checked > 2 * DOCUMENTS_OF_THE_WORLD
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
 
 
 def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: World) -> None:
@@ -90,10 +87,10 @@ def test_slices_find_and_repair_what_was_planted_and_stop_at_the_rate(world: Wor
     ]
     assert rounds[0].remaining == 0
     assert reconciler.total.checked == rounds[0].checked  # the next round has to wait
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
 
 
-def test_slices_begin_anew_with_another_generation(tmp_path: Path) -> None:
+def test_slices_start_again_with_another_generation(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path / "one")
     clock, rounds = Clock(), list[FaultReport]()
     reconciler = Reconciler(world.sink, rate=20, rest=0, on_round=rounds.append, now=clock.timer.now)
@@ -138,7 +135,7 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
     assert (rounds[0].checked, rounds[0].faults) == (DOCUMENTS_OF_THE_WORLD, ())
 
 
-def test_a_look_in_the_background_ends_when_it_is_closed(world: World) -> None:
+def test_a_background_query_ends_when_it_is_closed(world: World) -> None:
     def endless(state: State) -> bool:
         state.connection.execute(
             "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT MAX(n) FROM n"

@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
-from indexer.jobs.build import build
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import InvalidRecordsError
 from indexer.sinks.memory.sink import MemorySink
-from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
 from tests.engines.reconcile.world import HIDDEN, OTHERS, PUBLIC, SHOPS, World, built
-from tests.support.catalogues import coupon, shipping, shop, write_catalogue, write_catalogue_directory
+from tests.support.catalogues import coupon, shipping, shop
+from tests.support.changes import delete, upsert
 
 
 def _compare(world: World, *, repair: bool) -> FaultReport:
@@ -21,12 +19,12 @@ def _compare(world: World, *, repair: bool) -> FaultReport:
         read_source(world.source, world.states.path(world.generation)) as snapshot,
         world.editing() as (state, editor),
     ):
-        return compare_source(snapshot, world.follower(state, editor), repair=repair)
+        return compare_source(snapshot, world.applier(state, editor), repair=repair)
 
 
 def _lose_changes(world: World, *lost: dict[str, Any]) -> None:
     """Changes that the state believes to have taken."""
-    world.say(*lost)
+    world.append(lost)
     changes = world.source.changes()
     assert changes is not None
     with world.states.open(world.generation) as state:
@@ -34,39 +32,37 @@ def _lose_changes(world: World, *lost: dict[str, Any]) -> None:
     changes.close()
 
 
-def _upsert(kind: str, record: dict[str, Any], version: int) -> dict[str, Any]:
-    return {"op": "upsert", "type": kind, "record": record, "version": version}
-
-
 def test_nothing_is_lost_of_a_source_that_was_followed(world: World) -> None:
-    world.say(
-        _upsert("shops", {**PUBLIC[1], "visibility": "removed"}, 4),
-        _upsert("shops", {**HIDDEN, "visibility": "public", "version": 2}, 2),
-        {"op": "delete", "type": "coupons", "key": "c0", "version": 3},
+    world.append(
+        [
+            upsert("shops", {**PUBLIC[1], "visibility": "removed"}, 4),
+            upsert("shops", {**HIDDEN, "visibility": "public", "version": 2}, 2),
+            delete("coupons", "c0", 3),
+        ]
     )
-    world.follow()
-    world.say(_upsert("shops", {**PUBLIC[1], "visibility": "public"}, 5))  # is under way
+    world.drain()
+    world.append([upsert("shops", {**PUBLIC[1], "visibility": "public"}, 5)])  # not followed yet
 
     assert _compare(world, repair=False).faults == ()
     assert _compare(world, repair=True).faults == ()
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
 
 
 def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: World) -> None:
-    world.say(_upsert("shops", {**PUBLIC[6], "name": "Followed"}, 1))
-    world.follow()
+    world.append([upsert("shops", {**PUBLIC[6], "name": "Followed"}, 1)])
+    world.drain()
     _lose_changes(
         world,
-        _upsert("shops", {**PUBLIC[2], "visibility": "under_review"}, 5),
-        _upsert("shops", shop("New", "new.internal", id="new"), 5),
-        _upsert("shops", {**PUBLIC[6], "name": "Not followed"}, 2),
-        _upsert("coupons", coupon("LOST", "s1", id="c-lost"), 5),
-        _upsert("shipping", shipping("s4"), 5),
-        {"op": "delete", "type": "shops", "key": "s9", "version": 6},
-        {"op": "delete", "type": "offers", "key": "o0", "version": 6},
+        upsert("shops", {**PUBLIC[2], "visibility": "under_review"}, 5),
+        upsert("shops", shop("New", "new.internal", id="new"), 5),
+        upsert("shops", {**PUBLIC[6], "name": "Not followed"}, 2),
+        upsert("coupons", coupon("LOST", "s1", id="c-lost"), 5),
+        upsert("shipping", shipping("s4"), 5),
+        delete("shops", "s9", 6),
+        delete("offers", "o0", 6),
     )
-    world.follow()
-    before = world.documents()
+    world.drain()
+    before = world.scan()
 
     found = _compare(world, repair=False)
 
@@ -77,20 +73,20 @@ def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: 
         FaultCount(Fault.LOST_DELETE, "offers", 1),
         FaultCount(Fault.LOST_DELETE, "shops", 1),
     )
-    assert world.documents() == before
+    assert world.scan() == before
 
     repaired = _compare(world, repair=True)
 
     assert (repaired.faults, repaired.repaired, repaired.remaining) == (found.faults, 7, 0)
-    assert world.documents() == world.built_anew() != before
+    assert world.scan() == world.rebuilt() != before
     assert _compare(world, repair=False).faults == ()
     assert world.reconcile(repair=False).faults == ()
 
 
-def test_what_the_catalogue_says_otherwise_or_no_more_is_found_and_repaired(world: World) -> None:
-    kept = [{**line, "name": "Otherwise"} if line["id"] == "s5" else line for line in SHOPS if line["id"] != "s8"]
+def test_records_that_changed_in_or_left_the_catalogue_are_found_and_repaired(world: World) -> None:
+    changed = [{**line, "name": "Otherwise"} if line["id"] == "s5" else line for line in SHOPS if line["id"] != "s8"]
     coupons = [line for line in OTHERS["coupons"] if line["id"] != "c3"]
-    write_catalogue_directory(world.catalogue, shops=kept, coupons=coupons)
+    world.rewrite({"shops": changed, "coupons": coupons})
 
     found = _compare(world, repair=False)
     repaired = _compare(world, repair=True)
@@ -101,43 +97,40 @@ def test_what_the_catalogue_says_otherwise_or_no_more_is_found_and_repaired(worl
         FaultCount(Fault.LOST_DELETE, "shops", 1),
     )
     assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
     assert _compare(world, repair=False).faults == ()
 
 
 def test_a_shop_that_came_by_a_change_is_no_lost_delete(world: World) -> None:
-    world.say(_upsert("shops", shop("New", "new.internal", id="new"), 1))
-    world.follow()
-    (world.catalogue / "changes.ndjson").unlink()  # as a stream that can't be read again
+    world.append([upsert("shops", shop("New", "new.internal", id="new"), 1)])
+    world.drain()
+    world.changes.unlink()  # as a stream that can't be read again
 
     assert _compare(world, repair=True).faults == ()
-    assert "new" in world.documents()["shops"]
+    assert "new" in world.scan()["shops"]
 
 
 def test_an_older_catalogue_does_not_undo_newer_records(tmp_path: Path) -> None:
-    catalogue = write_catalogue(tmp_path / "shops.ndjson", [{**PUBLIC[0], "version": 7, "name": "Newer"}])
-    sink = MemorySink()
-    states = States(tmp_path / "states", sink.location)
-    build(NdjsonCatalogue(catalogue), sink, states)
-    write_catalogue(catalogue, [{**PUBLIC[0], "version": 6, "name": "Older"}])
-    world = World(sink, states, catalogue)
+    world = World(tmp_path, MemorySink(), {"shops": [{**PUBLIC[0], "version": 7, "name": "Newer"}]})
+    world.build()
+    world.rewrite({"shops": [{**PUBLIC[0], "version": 6, "name": "Older"}]})
 
     assert _compare(world, repair=True).faults == ()
-    assert world.documents()["shops"]["s0"]["name"] == "Newer"
+    assert world.scan()["shops"]["s0"]["name"] == "Newer"
 
 
 def test_a_catalogue_with_bad_records_is_not_compared(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path)
-    write_catalogue(world.catalogue / "shops.ndjson", [{**PUBLIC[0], "name": 7}])
-    before = world.documents()
+    world.rewrite({"shops": [{**PUBLIC[0], "name": 7}]})
+    before = world.scan()
 
     with pytest.raises(InvalidRecordsError):
         _compare(world, repair=True)
 
-    assert world.documents() == before
+    assert world.scan() == before
 
 
-def test_reading_anew_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_rereading_the_source_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path)
     states = world.states.directory
     before = sorted(states.iterdir())

@@ -1,13 +1,10 @@
 """A small world whose index, state or source is spoilt on purpose, and what a comparison is asked for."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
 from indexer.jobs.change_applier import ChangeApplier
 from indexer.projection.generation import Projector
@@ -17,12 +14,12 @@ from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory.sink import MemoryReader, MemorySink
-from indexer.sinks.protocol import GenerationEditor, GenerationReader, Sink
+from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import State
-from indexer.state.states import States
-from tests.support.catalogues import Lines, coupon, offer, redirect, shipping, shop, trust, write_catalogue_directory
+from tests.engines.following.followed import FollowedIndex, Scanned, scanned
+from tests.support.catalogues import Lines, coupon, offer, redirect, shipping, shop, trust
 
 # Ten public shops, one that is under review, one that loses its domain to a better rank.
 PUBLIC: Final = tuple(
@@ -49,7 +46,7 @@ DOCUMENTS_OF_THE_WORLD: Final = 10 + 10 + 4 + 5 + 6
 
 
 class Clock:
-    """Time that passes only when somebody sleeps, or when it is told to."""
+    """Time that passes only when the test or the code under test sleeps."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -62,19 +59,12 @@ class Clock:
         self.seconds += seconds
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """A catalogue that was built, with the place that its generation is in."""
-
-    sink: Sink
-    states: States
-    catalogue: Path
+class World(FollowedIndex):
+    """A catalogue, its changes, and the index, state and source that are compared."""
 
     @property
     def generation(self) -> str:
-        live = self.sink.live()
-        assert live is not None
-        return live.generation
+        return self.live.generation
 
     @property
     def source(self) -> NdjsonCatalogue:
@@ -95,42 +85,21 @@ class World:
         options = VerifyOptions(repair=repair, rate=rate)
         return verify_live(self.sink, self.states, options=options, timer=Clock().timer).found
 
-    def say(self, *changes: Mapping[str, Any]) -> None:
-        """Add changes to the source."""
-        with (self.catalogue / "changes.ndjson").open("a", encoding="utf-8") as file:
-            file.writelines(f"{json.dumps(change)}\n" for change in changes)
-
-    def follow(self) -> None:
-        """Take all changes."""
-        with self.editing() as (state, editor):
-            self.follower(state, editor).drain()
-
-    def follower(self, state: State, editor: GenerationEditor) -> ChangeApplier:
+    def applier(self, state: State, editor: GenerationEditor) -> ChangeApplier:
         return ChangeApplier(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
 
-    def documents(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """All that the live generation holds."""
-        with self.editing() as (_, editor):
-            return held(editor)
-
-    def built_anew(self) -> dict[str, dict[str, dict[str, Any]]]:
+    def rebuilt(self) -> Scanned:
         """All that a full build of the source makes."""
         sink = MemorySink()
         build(self.source, sink)
-        return held(MemoryReader(sink))
-
-
-def held(reader: GenerationReader) -> dict[str, dict[str, dict[str, Any]]]:
-    """Stored parts by kind and id."""
-    return {kind: dict(reader.scan(kind)) for kind in DOCUMENTS}
+        return scanned(sink)
 
 
 def built(sink: Sink, directory: Path) -> World:
     """The world, built into a sink."""
-    catalogue = write_catalogue_directory(directory / "catalogue", shops=SHOPS, **OTHERS)
-    states = States(directory / "states", sink.location)
-    build(NdjsonCatalogue(catalogue), sink, states)
-    return World(sink, states, catalogue)
+    world = World(directory, sink, {"shops": SHOPS, **OTHERS})
+    world.build()
+    return world
 
 
 def lose(kind: str, document_id: str) -> Callable[[State, GenerationEditor], None]:

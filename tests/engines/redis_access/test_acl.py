@@ -23,7 +23,7 @@ _ELSEWHERE: Final = ("+cluster|slots", "+command", "+asking")
 
 @pytest.fixture(scope="module")
 def server(redis_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A Redis where nobody may do anything but its test and the user."""
+    """A Redis that only its test and the user can use."""
     folder = tmp_path_factory.mktemp("redis")
     with RedisServer(redis_program, folder) as running:
         yield running
@@ -65,7 +65,7 @@ async def test_its_keys_are_those_of_the_prefix_alone(server: RedisServer, prefi
     assert (str(refused.value), told(server.port, "DBSIZE")) == ("Redis did not confirm: NoPermissionError", "0\n")
 
 
-async def test_a_wrong_password_is_a_redis_away_and_is_told_nowhere(server: RedisServer) -> None:
+async def test_a_wrong_password_is_an_unavailable_redis_and_appears_in_no_message(server: RedisServer) -> None:
     _made(server)
     access = _access(server, password="zqcanaryzq")
     with pytest.raises(AWAY) as refused:

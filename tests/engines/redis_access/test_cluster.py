@@ -34,7 +34,7 @@ def _access(cluster: ClusterOfRedis) -> RedisAccess:
 
 @pytest.mark.rule("Q4", "Q5")
 @pytest.mark.parametrize("how", ["killed", "hanging"])
-async def test_everything_goes_on_by_itself_after_a_master_is_gone(cluster: ClusterOfRedis, how: str) -> None:
+async def test_everything_recovers_by_itself_after_a_master_is_gone(cluster: ClusterOfRedis, how: str) -> None:
     owner = cluster.master_of("{shopdir}:reports")
     async with opened(_access(cluster)) as stores:
         assert await asyncio.gather(*(stores.reports.append(report(f"s{n}")) for n in range(8))) == [True] * 8
@@ -52,9 +52,9 @@ async def test_everything_goes_on_by_itself_after_a_master_is_gone(cluster: Clus
         quick = time.monotonic()
         await asyncio.gather(*(stores.reports.append(report(f"t{number}")) for number in range(8)))
         took = time.monotonic() - quick
-        kept = {one.shop_id for one in await exported(stores.reports)}
+        stored = {one.shop_id for one in await exported(stores.reports)}
     assert (appended, found, {one.allowed for one in counted}) == (True, WIDGET, {True})
-    assert kept == {f"{letter}{number}" for letter in "st" for number in range(8)} | {"s8"}
+    assert stored == {f"{letter}{number}" for letter in "st" for number in range(8)} | {"s8"}
     assert (seconds < RESUMED_BOUND_S, took < 1.0) == (True, True)
 
 

@@ -1,4 +1,4 @@
-"""One deadline for a request and all that is asked of Redis for it; what many requests share is nobody's alone."""
+"""One deadline for a request and all that is asked of Redis for it; shared look-ups belong to no single request."""
 
 import asyncio
 import time
@@ -40,7 +40,7 @@ ASKED: Final[dict[str, Ask]] = {
 
 
 @dataclass
-class Told(Metrics):
+class Recorded(Metrics):
     """What was measured, without the times."""
 
     caches: list[tuple[str, bool]] = field(default_factory=list)
@@ -92,7 +92,7 @@ async def test_what_a_request_gave_up_does_not_answer_the_next_one(server: Redis
 
 @pytest.mark.rule("Q1")
 async def test_a_look_up_that_requests_share_outlives_the_one_that_began_it(server: RedisServer) -> None:
-    text, metrics = new_token_text(), Told()
+    text, metrics = new_token_text(), Recorded()
     store = RedisTokenStore(RedisAccess(server.url), "shopdir")
     verifier = TokenVerifier(store, metrics=metrics)
     await store.issue(WIDGET, hash_of(text))
@@ -100,10 +100,10 @@ async def test_a_look_up_that_requests_share_outlives_the_one_that_began_it(serv
     with bind_request(_request(0.05)):
         hurried = asyncio.create_task(verifier.verify(text))
     with bind_request(_request(5)):
-        patient = asyncio.create_task(verifier.verify(text))
+        unhurried = asyncio.create_task(verifier.verify(text))
     first = await hurried
     server.process.resume()
-    second = await patient
+    second = await unhurried
     third = await verifier.verify(text)
     await verifier.close()
     await store.close()

@@ -31,31 +31,31 @@ def _access(group: SentinelsOfRedis) -> RedisAccess:
 
 
 @pytest.mark.rule("Q4", "Q5")
-async def test_everything_goes_on_by_itself_after_the_master_was_killed(group: SentinelsOfRedis) -> None:
+async def test_everything_recovers_by_itself_after_the_master_was_killed(group: SentinelsOfRedis) -> None:
     assert await use(_access(group), "before") == USED
     async with opened(_access(group)) as stores:
         assert [await stores.reports.append(report(f"s{number}")) for number in range(5)] == [True] * 5
         await stores.tokens.issue(WIDGET, hash_of("text"))
         await stores.limiter.hit("k", READS)
-        # What a failover keeps is what a replica had: here all of it, as nothing was under way.
+        # What a failover keeps is what a replica had: here all of it, as no write was pending.
         wait_until_replicated(group.master)
         group.master.kill()
         appended, seconds = await soon(lambda: stores.reports.append(report("s5")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
         counted, _ = await soon(lambda: stores.limiter.hit("k", READS))
-        kept = [one.shop_id for one in await exported(stores.reports)]
-        # It comes back as a replica: nobody may write to it any more, also over connections from before.
+        stored = [one.shop_id for one in await exported(stores.reports)]
+        # It comes back as a replica: it accepts no writes any more, also over connections from before.
         group.master.start()
         told(group.master.port, "REPLICAOF", "127.0.0.1", str(group.replica.port))
         back = await stores.reports.append(report("s6"))
     assert (appended, found, counted.remaining, back) == (True, WIDGET, READS.limit - 2, True)
-    assert kept == [f"s{number}" for number in range(6)]
+    assert stored == [f"s{number}" for number in range(6)]
     assert seconds < RESUMED_BOUND_S
     assert await use(_access(group), "after") == USED
 
 
 @pytest.mark.rule("Q4")
-async def test_everything_goes_on_by_itself_while_the_old_master_hangs(group: SentinelsOfRedis) -> None:
+async def test_everything_recovers_by_itself_while_the_old_master_hangs(group: SentinelsOfRedis) -> None:
     async with opened(_access(group)) as stores:
         await asyncio.gather(*(stores.reports.append(report(f"s{number}")) for number in range(8)))
         await stores.tokens.issue(WIDGET, hash_of("text"))

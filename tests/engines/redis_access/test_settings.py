@@ -17,7 +17,7 @@ _TLS: Final = "given only with a rediss:// URL"
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"url": "http://127.0.0.1"}, f"redis_url must be {_URL}"),
         ({"url": "redis://127.0.0.1:port"}, f"redis_url must be {_URL}"),
@@ -53,10 +53,10 @@ _TLS: Final = "given only with a rediss:// URL"
         ({**_NODES, "url": "redis://h/1"}, "redis_url must be without a database other than 0: a cluster has no other"),
     ],
 )
-def test_what_contradicts_itself_is_refused_by_name(given: dict[str, Any], told: str) -> None:
+def test_contradicting_settings_are_refused_by_name(given: dict[str, Any], message: str) -> None:
     with pytest.raises(RedisAccessError) as refused:
         RedisAccess(**given)
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("text", ["host", "host:", ":6379", "host:none", "host:70000", "u@host:1", "host:1/0", "a b"])
@@ -108,5 +108,5 @@ def test_a_contradiction_in_the_environment_names_the_variable_and_no_value(monk
     monkeypatch.setenv("SHOP_DIRECTORY_REDIS_URL", "redis://:zqcanaryzq@h")
     with pytest.raises(SettingsError) as refused:
         StoreSettings.load()
-    told = "it must be what the sentinels call the master, given with them."
-    assert str(refused.value) == f"SHOP_DIRECTORY_REDIS_SENTINEL_NAME is wrong: {told}"
+    message = "it must be what the sentinels call the master, given with them."
+    assert str(refused.value) == f"SHOP_DIRECTORY_REDIS_SENTINEL_NAME is wrong: {message}"

@@ -1,4 +1,4 @@
-"""Redis over TLS: whoever is not who the certificates say is never told anything, and never believed."""
+"""Redis over TLS: a server or client that the certificates do not name is sent nothing and is not trusted."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.support.reporting import reporting_to
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A Redis with a TLS port of its own beside the plain one, which only the test uses."""
+    """A Redis with a TLS port of its own alongside the plain one, which only the test uses."""
 
     server: RedisServer
     authority: Authority
@@ -33,7 +33,7 @@ class Guarded:
     def url(self, host: str = "127.0.0.1") -> str:
         return f"rediss://{host}:{self.port}/0"
 
-    async def kept(self) -> int:
+    async def stored(self) -> int:
         """How many reports there are."""
         plain = RedisReports(RedisAccess(self.server.url))
         try:
@@ -63,7 +63,7 @@ async def _refused(guarded: Guarded, access: RedisAccess) -> str:
     with pytest.raises(ReportsUnavailable) as refused:
         await queue.append(report())
     await queue.close()
-    assert await guarded.kept() == 0
+    assert await guarded.stored() == 0
     return str(refused.value)
 
 
@@ -72,12 +72,12 @@ async def test_everything_works_over_tls_with_the_right_authority(guarded: Guard
 
 
 async def test_a_server_of_another_authority_is_refused_and_gets_nothing(guarded: Guarded) -> None:
-    told = [
+    messages = [
         await _refused(guarded, RedisAccess(guarded.url(), ca_file=guarded.stranger.file)),
         # The machine's own authorities don't know it either.
         await _refused(guarded, RedisAccess(guarded.url())),
     ]
-    assert told == ["Redis did not confirm: ConnectionError"] * 2
+    assert messages == ["Redis did not confirm: ConnectionError"] * 2
 
 
 async def test_a_server_of_another_name_is_refused_and_gets_nothing(guarded: Guarded) -> None:
@@ -106,11 +106,11 @@ async def test_a_server_that_wants_our_certificate_gets_it(guarded: Guarded) -> 
 
 
 @pytest.mark.rule("Q4")
-@pytest.mark.parametrize(("authority", "status", "kept"), [("authority", 200, 1), ("stranger", 503, 0)])
+@pytest.mark.parametrize(("authority", "status", "stored"), [("authority", 200, 1), ("stranger", 503, 0)])
 def test_a_report_is_accepted_only_when_the_right_redis_has_it(
-    guarded: Guarded, tmp_path: Path, authority: str, status: int, kept: int
+    guarded: Guarded, tmp_path: Path, authority: str, status: int, stored: int
 ) -> None:
     access = RedisAccess(guarded.url(), ca_file=getattr(guarded, authority).file)
     with reporting_to(QueueSettings("redis", redis=access), tmp_path) as service:
         reply = service.report("report_code", CODE)
-    assert (reply.status, asyncio.run(guarded.kept())) == (status, kept)
+    assert (reply.status, asyncio.run(guarded.stored())) == (status, stored)

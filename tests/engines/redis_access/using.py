@@ -24,7 +24,7 @@ WIDGET: Final = Token("a1", "widget", "default", None)
 READS: Final = Quota(Bucket.READS, 100, 60)
 AWAY: Final = (ReportsUnavailable, TokensUnavailable, LimiterUnavailable)
 # What `use` answers where all is as it should be.
-USED: Final = ("kept, claimed and done", "issued, found and revoked", "counted")
+USED: Final = ("stored, claimed and done", "issued, found and revoked", "counted")
 _BOUND_S: Final = 15.0
 _PATIENCE_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 0.05
@@ -76,13 +76,13 @@ async def _reported(reports: RedisReports) -> str:
     held = await reports.waiting(5)
     await asyncio.sleep(0.01)
     again = await reports.claim("w2", 2, 0.001)
-    told = await reports.waiting(5)
-    kept = [one.shop_id for one in await exported(reports)]
+    waiting = await reports.waiting(5)
+    stored = [one.shop_id for one in await exported(reports)]
     right = (
-        (appended, acknowledged, again, kept, await reports.depth())
+        (appended, acknowledged, again, stored, await reports.depth())
         == ([True, True, False], (done.id,), (), ["s1", "s2"], 0)
         and ([worker.name for worker in held.workers], held.pending) == (["w1"], 1)
-        and [one.id for one in told.dead_letters] == [left.id]
+        and [one.id for one in waiting.dead_letters] == [left.id]
     )
     return USED[0] if right else "reports went wrong"
 

@@ -1,1 +1,1 @@
-"""How well the development queries are answered, by kind, on both engines and both doors of search."""
+"""How well the development queries are answered, by kind, on both engines, by find_shop and by /suggest."""

@@ -32,7 +32,7 @@ class Report:
     Attributes:
         suggest: /suggest, kind by kind.
         find: find_shop, kind by kind.
-        keystrokes: the mean number of key presses until the target is among the first eight of /suggest.
+        keystrokes: the mean number of keystrokes until the target is among the first eight of /suggest.
     """
 
     suggest: Mapping[str, Quality]

@@ -54,5 +54,5 @@ def by_kind(ranks: Iterable[tuple[str, int | None]]) -> Mapping[str, Quality]:
 
 
 def keystrokes_until(shown: Sequence[Sequence[str]], target: str) -> int:
-    """After how many key presses the target is shown; one more than all when it never is."""
+    """After how many keystrokes the target is shown; one more than all when it never is."""
     return next((count for count, shops in enumerate(shown, 1) if target in shops[:SHOWN]), len(shown) + 1)

@@ -22,7 +22,7 @@ _SUGGEST_8: Final = {
     "real_variant": 0.94,
 }
 _FIND_8: Final = {"exact_name": 0.97, "multiword": 0.97, "name+category": 0.97, "domain_fragment": 0.97}
-# The figure that typing gives today, with a little room: a change that costs key presses is to be noticed.
+# The figure that typing gives today, with a little room: a change that costs keystrokes is to be noticed.
 _KEYSTROKES: Final = 2.55
 
 

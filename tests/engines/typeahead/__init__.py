@@ -1,1 +1,1 @@
-"""What key presses are answered from alongside the embedded index: files, machine code, a life with a generation."""
+"""What suggest requests are answered from, alongside the embedded index: files, machine code, a generation's life."""

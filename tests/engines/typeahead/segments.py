@@ -97,9 +97,9 @@ def _lists(heads: str, items: str, lists: Sequence[Sequence[int]]) -> Arrays:
 def _tree(postings: Sequence[Sequence[int]], mark: int) -> np.ndarray[Any, Any]:
     """The best posting with a mark below each node over the whole blocks; the root is item 1."""
     blocks = len(postings) // BLOCK
-    nobody = np.iinfo(np.int32).max
-    best = [min((posting for posting in some if posting & mark), default=nobody) for some in postings]
-    tree = [nobody] * blocks + [min(best[block * BLOCK : (block + 1) * BLOCK]) for block in range(blocks)]
+    no_posting = np.iinfo(np.int32).max
+    best = [min((posting for posting in some if posting & mark), default=no_posting) for some in postings]
+    tree = [no_posting] * blocks + [min(best[block * BLOCK : (block + 1) * BLOCK]) for block in range(blocks)]
     for node in range(blocks - 1, 0, -1):
         tree[node] = min(tree[2 * node], tree[2 * node + 1])
     return np.array(tree)

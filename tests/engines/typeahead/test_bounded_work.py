@@ -96,7 +96,7 @@ def test_no_error_of_two_touches_a_han_character_of_a_key(tmp_path: Path) -> Non
         assert len(two) == found, text
 
 
-def test_words_of_most_shops_are_found_as_the_rules_say(tmp_path: Path) -> None:
+def test_words_of_most_shops_are_found_as_the_rules_require(tmp_path: Path) -> None:
     shops = [projected(shop_id, line) for shop_id, line in crowded(3_000)]
     segmented = Segmented(tmp_path, shops)
     typeahead = segmented.opened()

@@ -34,7 +34,7 @@ def _imported(file: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-def test_all_files_that_the_kernel_takes_something_from_are_told() -> None:
+def test_every_file_that_the_kernel_imports_from_is_listed() -> None:
     imported = {name for file in _FILES for name in _imported(file)}
     ours = {name for name in imported if name.split(".")[0] in {"index_mappings", "indexer", "service"}}
     assert {name for name in ours if not name.startswith(kernel.__name__)} == {
@@ -44,7 +44,7 @@ def test_all_files_that_the_kernel_takes_something_from_are_told() -> None:
 
 
 @pytest.mark.parametrize("changed", ["ranges", "__init__", "tiers", "segment", "new"])
-def test_a_change_of_any_of_them_is_told(changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_any_of_them_is_detected(changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied = tmp_path / "kernel"
     copied.mkdir()
     for file in _FILES:
@@ -66,7 +66,7 @@ def test_the_entry_closes_over_the_hash_of_its_source() -> None:
     assert _closed_over(suggest) == [source_hash()]
 
 
-def test_numba_takes_no_kept_code_that_closes_over_something_else(
+def test_numba_uses_no_cached_code_that_closes_over_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))

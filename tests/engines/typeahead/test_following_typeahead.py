@@ -205,7 +205,9 @@ def test_neighbours_are_folded_and_the_base_with_them_when_a_quarter_of_it_is_el
     assert foldable(uses, 5) == uses[slice(*folded)]
 
 
-def test_a_fold_is_adopted_beside_its_inputs_which_go_after_a_minute(tmp_path: Path, folding: Folding) -> None:
+def test_a_fold_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute(
+    tmp_path: Path, folding: Folding
+) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
     for number in range(4):
         world.change([named(f"n{number}", f"Wren {number}")])
@@ -219,7 +221,7 @@ def test_a_fold_is_adopted_beside_its_inputs_which_go_after_a_minute(tmp_path: P
     assert [use.name for use in second[:3]] == inputs
     assert first[0] == second[0]
     assert first[-1] == second[-1]
-    # Both are kept up.
+    # Both stay up to date.
     world.change([named("n4", "Owl")], ["n1"])
     assert world.shape == [[19, 1, 2], [19, 0, 1, 2]]
     _age(world)
@@ -240,7 +242,7 @@ def test_a_fold_of_everything_makes_one_base(tmp_path: Path, folding: Folding) -
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
-def test_a_fold_that_is_killed_is_logged_and_begun_again(
+def test_a_fold_that_is_killed_is_logged_and_restarted(
     tmp_path: Path, folding: Folding, caplog: pytest.LogCaptureFixture, kind: signal.Signals
 ) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
@@ -316,14 +318,14 @@ def test_after_any_changes_and_folds_each_covering_has_what_it_must(small: int, 
             assert len(world.manifest.coverings) <= 2
 
 
-@pytest.mark.parametrize("moment", ["rebuilt", "tidied", "elsewhere"])
-def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize("event", ["rebuilt", "tidied", "elsewhere"])
+def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, event: str) -> None:
     folding = _Inline(iter([False] * 99))
     world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
     built = world.name
     for number in range(4):
         world.change([named(f"n{number}", f"Wren {number}")])
-    match moment:
+    match event:
         case "rebuilt":
             world.name, world.shops = built, {shop.id: shop for shop in _BASE}
         case "tidied":
@@ -333,7 +335,7 @@ def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, momen
             assert folding._fold is not None
             folding._fold = (tmp_path / "elsewhere", folding._fold[1])
     world.change([named("n9", "Kite")])
-    assert world.shape == ([[20, 1]] if moment == "rebuilt" else [[20, 2, 2, 1]])
+    assert world.shape == ([[20, 1]] if event == "rebuilt" else [[20, 2, 2, 1]])
 
 
 def test_a_fold_that_lacks_a_shop_which_is_current_again_is_dropped(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Beginnings that very many texts have: by rank, by trees of blocks, and with more ranges than are noted at once (M9).
+"""Prefixes that very many texts have: by rank, by trees of blocks, and with more ranges than are noted at a time (M9).
 
 A catalogue by seeded chance, as what a property test makes is too small for any of these.
 """
@@ -14,6 +14,7 @@ import pytest
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms, forms_of_words
 from service.search.protocol import SuggestQuery
+from service.search.typeahead.typeahead import Typeahead
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
 
 pytestmark = pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
@@ -75,6 +76,16 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Segmented:
     return segmented
 
 
+@pytest.fixture(scope="module")
+def typeahead(segmented: Segmented) -> Typeahead:
+    return segmented.opened()
+
+
+@pytest.fixture(scope="module")
+def changed_typeahead(changed: Segmented) -> Typeahead:
+    return changed.opened()
+
+
 def _forms(texts: tuple[str, ...]) -> QueryForms:
     return forms_of_words(texts[1:]) if texts[0] == "words" else forms_of(*texts)
 
@@ -115,17 +126,19 @@ _ASKED: Final = (
 
 
 @pytest.mark.parametrize("texts", _ASKED, ids="+".join)
-def test_the_best_of_very_many_are_those_that_the_rules_say(segmented: Segmented, texts: tuple[str, ...]) -> None:
-    typeahead = segmented.opened()
+def test_the_best_of_very_many_are_those_that_the_rules_require(
+    segmented: Segmented, typeahead: Typeahead, texts: tuple[str, ...]
+) -> None:
     for country in (None, "FR", "JP"):
         assert assert_answers(segmented, typeahead, _forms(texts), country, _LIMITS) > 8
 
 
 @pytest.mark.parametrize("texts", _ASKED, ids="+".join)
-def test_and_where_the_best_of_them_have_changed(changed: Segmented, texts: tuple[str, ...]) -> None:
-    typeahead = changed.opened()
+def test_and_where_the_best_of_them_have_changed(
+    changed: Segmented, changed_typeahead: Typeahead, texts: tuple[str, ...]
+) -> None:
     for country in (None, "DE"):
-        assert assert_answers(changed, typeahead, _forms(texts), country, _LIMITS) > 8
+        assert assert_answers(changed, changed_typeahead, _forms(texts), country, _LIMITS) > 8
 
 
 class _Calls:
@@ -177,7 +190,7 @@ def test_this_is_how_they_are_found(
 
 @pytest.mark.rule("M9.country")
 def test_of_a_large_range_the_few_that_sell_in_a_country_are_all_found(tmp_path: Path) -> None:
-    # Their numbers are at both sides of the words of 32 bits that hold nobody, and in the last, shorter one.
+    # Their numbers are at both sides of the words of 32 bits that hold no shop, and in the last, shorter one.
     few = {0, 31, 64, 65, 95, 160, 191, 199}
     shops = [
         document(

@@ -24,7 +24,7 @@ _HEADS: Final = ("offsets", "heads", "own_heads", "shown_ends", "id_ends", "cate
 _NUMBERS: Final = ("postings", "own", "category_shops", "own_categories", "by_id", "rests_0", "rests_1")
 # An array, a position in it (from its end where negative), and a value that leads out of another array.
 _DAMAGE: Final = (
-    *((name, place, _FAR) for name in _HEADS for place in (0, 1, -1)),
+    *((name, position, _FAR) for name in _HEADS for position in (0, 1, -1)),
     *((name, 2, -1) for name in _HEADS),
     *((name, 1, -1) for name in _NUMBERS),
     *((name, -1, _FAR) for name in _NUMBERS),
@@ -65,18 +65,18 @@ def _named(directory: Path, data: bytes) -> Path:
 
 
 def test_the_damaged_arrays_are_all_that_there_are() -> None:
-    # What is shown is JSON, and ids are read by nobody who suggests: their bounds are others'.
+    # What is shown is JSON, and suggest requests read no ids: both have bounds of their own.
     assert {*(name for name, _, _ in _DAMAGE), *_SIZED, "shown", "ids"} == set(ARRAYS)
 
 
-@pytest.mark.parametrize(("name", "place", "value"), _DAMAGE)
+@pytest.mark.parametrize(("name", "position", "value"), _DAMAGE)
 def test_a_number_that_leads_out_of_an_array_is_refused(
-    tmp_path: Path, use: SegmentUse, name: str, place: int, value: int
+    tmp_path: Path, use: SegmentUse, name: str, position: int, value: int
 ) -> None:
     data = bytearray(segment_path(tmp_path, use.name).read_bytes())
     part = read_header(memoryview(data)).parts[name]
     array = np.frombuffer(data, np.dtype(ARRAYS[name]), part.size, part.start)
-    array[place] = value
+    array[position] = value
     with pytest.raises(ValueError, match=f"the array {name} of a segment is damaged"):
         Segment(_named(tmp_path, bytes(data)))
 
@@ -98,8 +98,8 @@ def test_an_array_of_another_size_is_refused(tmp_path: Path, use: SegmentUse, na
 def test_a_segment_with_one_other_byte_is_refused_wherever_that_is(tmp_path: Path, use: SegmentUse) -> None:
     path = segment_path(tmp_path, use.name)
     whole = path.read_bytes()
-    for place in (*range(0, len(whole), 997), len(whole) - 1):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    for position in (*range(0, len(whole), 997), len(whole) - 1):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
         with pytest.raises(ValueError, match="damaged"):
             Segment(path)
     path.write_bytes(whole)
@@ -112,7 +112,7 @@ def test_what_is_no_segment_is_refused(tmp_path: Path) -> None:
             Segment(_named(tmp_path, data))
 
 
-def test_a_segment_is_mapped_once_and_let_go_with_its_last_user(tmp_path: Path, use: SegmentUse) -> None:
+def test_a_segment_is_mapped_once_and_unmapped_with_its_last_user(tmp_path: Path, use: SegmentUse) -> None:
     pool = SegmentPool()
     first, second = (pool.open(tmp_path, use.name) for _ in range(2))
     assert first is second
@@ -138,7 +138,7 @@ def test_the_first_covering_of_which_all_files_are_there_is_used(tmp_path: Path,
         found()
 
 
-def test_a_manifest_that_says_something_else_of_a_segment_is_refused(tmp_path: Path, use: SegmentUse) -> None:
+def test_a_manifest_that_contradicts_a_segment_is_refused(tmp_path: Path, use: SegmentUse) -> None:
     for other in (use.__class__(use.name, use.size + 1, use.shops), use.__class__(use.name, use.size, use.shops - 1)):
         with pytest.raises(ValueError, match="does not fit"):
             open_typeahead(tmp_path, TypeaheadManifest(((other,),)), SegmentPool())

@@ -114,7 +114,7 @@ def _check(
 
 @_MANY
 @given(built=_several(_named(), _MOST_SHOPS), changes=_changes(_named()), data=st.data())
-def test_shops_as_they_are_projected_are_found_as_the_rules_say(
+def test_shops_as_they_are_projected_are_found_as_the_rules_require(
     built: list[ShopDocument], changes: list[_Change], data: st.DataObject
 ) -> None:
     known = [text for shop in (*built, *(shop for change in changes for shop in change.put)) for text in shop.keys]
@@ -135,7 +135,7 @@ def test_shops_as_they_are_projected_are_found_as_the_rules_say(
 
 @_MANY
 @given(built=_several(_with_odd_texts(), _MOST_SHOPS), changes=_changes(_with_odd_texts()), data=st.data())
-def test_any_texts_are_found_as_the_rules_say(
+def test_any_texts_are_found_as_the_rules_require(
     built: list[ShopDocument], changes: list[_Change], data: st.DataObject
 ) -> None:
     shops = (*built, *(shop for change in changes for shop in change.put))
@@ -157,7 +157,7 @@ def test_any_texts_are_found_as_the_rules_say(
 
 # A word with a letter twice in a row, one that begins and ends alike, and an astral one.
 @pytest.mark.parametrize("word", ["abcd", "aabbc", "abcabcabc", "𐐨a𐐨b𐐨"])
-def test_every_error_at_every_place_of_every_beginning_is_found_and_nothing_else(tmp_path: Path, word: str) -> None:
+def test_every_error_at_every_position_of_every_prefix_is_found_and_nothing_else(tmp_path: Path, word: str) -> None:
     letters = sorted({*word, "z"})
     near = {_edited for end in range(1, len(word) + 1) for _edited in _all_edited(word[:end], letters)}
     shops = [with_texts(document("word"), (), [word]), with_texts(document("other"), (), [word[2:] + word[:2]])]
@@ -205,7 +205,7 @@ def test_where_enough_is_found_nothing_is_looked_for_and_the_answer_is_no_longer
     assert assert_answers(segmented, segmented.opened(), forms_of("abcd"), None, (1, 2, 24, 25, 26, 50, 51)) == 50
 
 
-def test_no_place_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapping[str, ModuleType]) -> None:
+def test_nothing_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapping[str, ModuleType]) -> None:
     chance = random.Random(5)  # noqa: S311 - the same each time
 
     def texts(most: int) -> list[str]:

@@ -115,7 +115,7 @@ RUN_BY: Final = (
     RunBy("docs/clients.md", "js", "tests/people/web/test_widget.py"),
     RunBy("docs/clients.md", "css", "tests/people/web/test_widget.py"),
     RunBy("docs/commands.md", "bash", "tests/people/commands/test_examples.py"),
-    RunBy("docs/acceptance-queries.md", "ndjson", "tests/engines/integration/test_golden_queries.py"),
+    RunBy("docs/acceptance-queries.md", "ndjson", "tests/engines/integration/test_acceptance_queries.py"),
     RunBy("docs/metrics.md", "yaml", "tests/people/docs/test_configurations.py"),
     RunBy("docs/opensearch-security.md", "json", "tests/people/settings/test_security_page.py"),
     RunBy("docs/operations.md", "yaml", "tests/people/docs/test_configurations.py"),

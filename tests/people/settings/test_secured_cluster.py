@@ -13,11 +13,10 @@ from typer.testing import CliRunner, Result
 from indexer.__main__ import index
 from service.app import create_app
 from service.settings.service import Settings
-from tests.engines.integration.conftest import OpenSearchLocation, opensearch_place
+from tests.engines.conftest import OpenSearchLocation, opensearch_location
 from tests.people.settings.security_page import indices_in, kind_of, requests
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.emptying import delete_indices
 from tests.support.real.certificates import Authority
 from tests.support.real.secured import SecuredNode, secured
 from tests.support.served import Reply, get, post, served, until_ready
@@ -26,7 +25,7 @@ PASSWORD: Final = "zqcanary pässword"
 WRONG: Final = "zqwrongzq"
 BACK_SECONDS: Final = 10.0
 
-__all__ = ["opensearch_place"]
+__all__ = ["opensearch_location"]
 
 pytestmark = pytest.mark.opensearch
 
@@ -67,7 +66,7 @@ class World:
 
 
 @pytest.fixture
-def world(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[World]:
+def world(opensearch_location: OpenSearchLocation, tmp_path: Path) -> Iterator[World]:
     """Nothing is published; the door's certificate is for localhost."""
     write_catalogue_directory(
         tmp_path / "catalogue",
@@ -76,9 +75,8 @@ def world(opensearch_place: OpenSearchLocation, tmp_path: Path) -> Iterator[Worl
     )
     authority = Authority(tmp_path)
     passwords = {"writer": PASSWORD, "reader": PASSWORD}
-    with secured(opensearch_place.url, authority.issue("localhost"), **passwords) as transport:
-        yield World(transport, authority, opensearch_place, tmp_path)
-    delete_indices([opensearch_place.url], opensearch_place.prefix)
+    with secured(opensearch_location.url, authority.issue("localhost"), **passwords) as transport:
+        yield World(transport, authority, opensearch_location, tmp_path)
 
 
 def _service(world: World, bare: pytest.MonkeyPatch, **changed: str) -> Settings:

@@ -1,4 +1,4 @@
-"""Clients that read all the time and know every right answer: what they are told, and for how long they are refused."""
+"""Clients that read all the time and know every right answer: what they get, and for how long they are refused."""
 
 import json
 import threading
@@ -40,13 +40,13 @@ Answers = tuple[tuple[int, bytes], ...]
 
 def answers(base: str, token: str) -> Answers:
     """Status and body of the answer to each question."""
-    told = (ask(base, *_request(path, body), _headers(token)) for path, body in QUESTIONS)
-    return tuple((reply.status, reply.body) for reply in told)
+    content = (ask(base, *_request(path, body), _headers(token)) for path, body in QUESTIONS)
+    return tuple((reply.status, reply.body) for reply in content)
 
 
 @dataclass
 class Record:
-    """What one client was told.
+    """The answers that one client got.
 
     Attributes:
         right: how many answers were right.
@@ -73,7 +73,7 @@ class Readers:
         """How many right answers each has had until now."""
         return [record.right for record in self.records]
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """All of it in one."""
         return {
             "right": sum(record.right for record in self.records),
@@ -107,19 +107,19 @@ def _read(base: str, token: str, known: Answers, record: Record, first: int, sto
         if stop.wait(_PAUSE_S):
             return
         started = time.monotonic()
-        status, headers, told = _ask(base, path, body, token)
-        if (status, told) == right:
+        status, headers, content = _ask(base, path, body, token)
+        if (status, content) == right:
             record.right += 1
             if refused_since is not None:
                 record.longest = max(record.longest, time.monotonic() - refused_since)
                 refused_since = None
-        elif _is_our_failure(status, headers, told):
+        elif _is_our_failure(status, headers, content):
             record.refused += 1
             refused_since = started if refused_since is None else refused_since
             # What never ends has to count as well.
             record.longest = max(record.longest, time.monotonic() - refused_since)
         else:
-            record.wrong.append((path, status, told[:500]))
+            record.wrong.append((path, status, content[:500]))
 
 
 def _ask(base: str, path: str, body: dict[str, Any] | None, token: str) -> tuple[int, Mapping[str, str], bytes]:
@@ -135,10 +135,10 @@ def _ask(base: str, path: str, body: dict[str, Any] | None, token: str) -> tuple
         connection.close()
 
 
-def _is_our_failure(status: int, headers: Mapping[str, str], told: bytes) -> bool:
+def _is_our_failure(status: int, headers: Mapping[str, str], content: bytes) -> bool:
     if status != 503 or headers.get("content-type") != "application/problem+json":
         return False
-    return json.loads(told)["code"] == "backend_unavailable" and headers["retry-after"].isdecimal()
+    return json.loads(content)["code"] == "backend_unavailable" and headers["retry-after"].isdecimal()
 
 
 def _request(path: str, body: dict[str, Any] | None) -> tuple[str, str, bytes | None]:

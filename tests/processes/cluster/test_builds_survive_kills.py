@@ -1,7 +1,7 @@
-"""A node of three is killed at a chosen moment of a build: the build finishes, and what it publishes is the source.
+"""A node of three is killed at a chosen point of a build: the build finishes, and what it publishes is the source.
 
 A following job that is struck goes on as well, and what it took is there. The short form kills each node once, the
-elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills each of them at every moment.
+elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills each of them at every point.
 """
 
 import json
@@ -33,9 +33,9 @@ from indexer.state.states import States
 from tests.processes.cluster.nodes import asked, make_whole, manager, others
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 
-# A moment is the n-th call of a method: the node dies while it runs.
-Timestamp = tuple[type, str, int]
-BUILDING: Final[dict[str, Timestamp]] = {
+# A point is the n-th call of a method: the node dies while it runs.
+KillPoint = tuple[type, str, int]
+BUILDING: Final[dict[str, KillPoint]] = {
     "writing": (BulkSender, "send", 6),
     "sealing": (OpenSearchWriter, "seal", 1),
     "publishing": (OpenSearchSink, "publish", 1),
@@ -46,7 +46,7 @@ BUILDING: Final[dict[str, Timestamp]] = {
     "reading back": (OpenSearchReader, "read", 1),
     "retiring": (OpenSearchSink, "retire", 1),
 }
-FOLLOWING: Final[dict[str, Timestamp]] = {
+FOLLOWING: Final[dict[str, KillPoint]] = {
     "showing": (OpenSearchEditor, "show", 1),
     "writing changes": (OpenSearchEditor, "write", 1),
     "removing": (OpenSearchEditor, "remove_of_shops", 1),
@@ -55,11 +55,11 @@ FOLLOWING: Final[dict[str, Timestamp]] = {
 _ALL: Final = os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all"
 _NODES: Final = 3
 LOG: Final = logging.getLogger(__name__)
-# Each node is struck once, each time at another moment; or each at every one.
-BUILDS: Final = [(node, moment) for moment in BUILDING for node in range(_NODES)] if _ALL else [
-    (node, moment) for node, moment in enumerate(list(BUILDING)[:_NODES])
+# Each node is struck once, each time at another point; or each at every one.
+BUILDS: Final = [(node, point) for point in BUILDING for node in range(_NODES)] if _ALL else [
+    (node, point) for node, point in enumerate(list(BUILDING)[:_NODES])
 ]  # fmt: skip
-STEPS: Final = [(node, moment) for moment in FOLLOWING for node in range(_NODES)] if _ALL else [(0, "showing")]
+STEPS: Final = [(node, point) for point in FOLLOWING for node in range(_NODES)] if _ALL else [(0, "showing")]
 _LIMIT_S: Final = 3_600 if _ALL else 600
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("opensearch_node")]
@@ -68,9 +68,9 @@ Wire = dict[str, dict[str, dict[str, Any]]]
 
 
 @contextmanager
-def struck(moment: Timestamp, strike: Callable[[], None]) -> Iterator[threading.Event]:
+def struck(point: KillPoint, strike: Callable[[], None]) -> Iterator[threading.Event]:
     """Strike while a method runs; yields what says that it has happened."""
-    owner, name, wanted = moment
+    owner, name, wanted = point
     real, calls, done = getattr(owner, name), iter(range(1, 1_000_000)), threading.Event()
 
     @wraps(real)
@@ -173,22 +173,22 @@ def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> Non
     wanted = directory.wanted()
     before = directory.build().stamp.generation
     turns = in_turn(directory.cluster)
-    for number, moment in BUILDS:
+    for number, point in BUILDS:
         node = turns[number]
-        with struck(BUILDING[moment], node.kill) as happened:
+        with struck(BUILDING[point], node.kill) as happened:
             summary = directory.build()
-        LOG.info("killed %s while %s: %.1f s, restarts: %d", node.place.name, moment, summary.seconds, summary.restarts)
-        assert happened.is_set(), moment
-        assert not node.process.running, moment
+        LOG.info("killed %s while %s: %.1f s, restarts: %d", node.place.name, point, summary.seconds, summary.restarts)
+        assert happened.is_set(), point
+        assert not node.process.running, point
         live = directory.sink.live()
         assert live is not None
-        assert (live.generation, live.generation == before) == (summary.stamp.generation, False), moment
+        assert (live.generation, live.generation == before) == (summary.stamp.generation, False), point
         (alive, _) = others(directory.cluster, [node])
-        assert directory.replicas(alive) == {"1"}, moment
-        assert directory.held() == wanted, moment
+        assert directory.replicas(alive) == {"1"}, point
+        assert directory.held() == wanted, point
         before = live.generation
         make_whole(directory.cluster)
-        assert directory.held() == wanted, moment
+        assert directory.held() == wanted, point
 
 
 @pytest.mark.timeout(_LIMIT_S)
@@ -196,20 +196,20 @@ def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> Non
 def test_a_change_that_is_taken_while_a_node_dies_is_there_afterwards(directory: Directory) -> None:
     directory.build()
     turns = in_turn(directory.cluster)
-    for place, (number, moment) in enumerate(STEPS):
+    for place, (number, point) in enumerate(STEPS):
         node, shop_id = turns[number], f"s{7 * place}"
         directory.change(shop_id, "under_review")
-        with struck(FOLLOWING[moment], node.kill) as happened:
+        with struck(FOLLOWING[point], node.kill) as happened:
             directory.follow()
-        assert happened.is_set(), moment
+        assert happened.is_set(), point
         held = directory.held()
-        assert shop_id not in held["shops"], moment
-        assert held == directory.wanted(), moment
+        assert shop_id not in held["shops"], point
+        assert held == directory.wanted(), point
         # The next ones come while it is still away.
         directory.change(shop_id, "public")
         directory.follow()
         held = directory.held()
-        assert shop_id in held["shops"], moment
-        assert held == directory.wanted(), moment
+        assert shop_id in held["shops"], point
+        assert held == directory.wanted(), point
         make_whole(directory.cluster)
-        assert directory.held() == held, moment
+        assert directory.held() == held, point

@@ -47,7 +47,7 @@ def node(status: int = 200) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture
 def gone() -> str:
-    """An address where nobody listens."""
+    """An address where no server listens."""
     (port,) = free_ports(1)
     return f"http://127.0.0.1:{port}"
 
@@ -70,7 +70,7 @@ async def test_a_node_that_is_gone_costs_no_answer(gone: str) -> None:
 
 
 @pytest.mark.rule("E3")
-async def test_nodes_that_are_all_gone_are_a_failure_at_once(gone: str) -> None:
+async def test_nodes_that_are_all_gone_are_an_immediate_failure(gone: str) -> None:
     client = connect([gone, gone], TIMEOUT_S)
     started = time.monotonic()
     with pytest.raises(NoConnection):

@@ -6,10 +6,8 @@ embedded engine for the same catalogue.
 
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,8 +23,8 @@ from tests.processes.cluster.readers import Answers, Readers, answers, reading
 from tests.support.callers import issue
 from tests.support.catalogues import build_into
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
-from tests.support.real.process import ServerProcess, free_ports
-from tests.support.served import get, served
+from tests.support.served import served
+from tests.support.service_process import serving
 
 PREFIX: Final = "read"
 CLIENTS: Final = 4
@@ -55,47 +53,20 @@ class Service:
     known: Answers
 
 
-@contextmanager
-def serving(urls: tuple[str, ...], tokens: Path, folder: Path) -> Iterator[str]:
-    """The service as a process of its own; yields its URL."""
-    (port,) = free_ports(1)
-    settings = {
-        "SHOP_DIRECTORY_ENGINE": "opensearch",
-        "SHOP_DIRECTORY_OPENSEARCH_URLS": ",".join(urls),
-        "SHOP_DIRECTORY_INDEX_PREFIX": PREFIX,
-        "SHOP_DIRECTORY_TOKEN_FILE": str(tokens),
-    }
-    command = ["/usr/bin/env", *(f"{name}={value}" for name, value in settings.items())]
-    command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
-    process, base = ServerProcess("the service", command, folder / "service.log"), f"http://127.0.0.1:{port}"
-    process.launch()
-    try:
-        process.wait_for(lambda: is_ready(base), "ready", 60.0)
-        yield base
-    finally:
-        process.stop()
-
-
-def is_ready(base: str) -> bool:
-    """Whether it answers from what is published."""
-    try:
-        return get(base, "/ready").status == 200
-    except OSError:
-        return False
-
-
 @pytest.fixture
 def service(cluster: OpenSearchCluster, catalogue: Path, tmp_path: Path) -> Iterator[Service]:
     """A published catalogue, served; and the same from the embedded engine, asked once."""
-    tokens = tmp_path / "tokens.sqlite"
+    tokens = tmp_path / "service" / "tokens.sqlite"
+    tokens.parent.mkdir()
     token = issue(tokens).text
     build_into(EmbeddedSink(tmp_path / "index"), catalogue)
     with served(create_app(Settings(data_dir=tmp_path / "index", token_file=tokens, request_timeout=20.0))) as base:
         known = answers(base, token)
     sink = OpenSearchSink(cluster.urls, PREFIX)
     build_into(sink, catalogue)
-    with serving(cluster.urls, tokens, tmp_path) as base:
-        yield Service(base, token, known)
+    settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": ",".join(cluster.urls), "INDEX_PREFIX": PREFIX}
+    with serving(tokens.parent, settings) as running:
+        yield Service(running.base, token, known)
     make_whole(cluster)
     sink.prune(keep=())
     sink.close()
@@ -105,7 +76,7 @@ def assert_answers_go_on(readers: Readers, seconds: float) -> None:
     """Each client has right answers within this time."""
     before = readers.right
     time.sleep(seconds)
-    assert all(later > earlier for earlier, later in zip(before, readers.right, strict=True)), readers.told()
+    assert all(later > earlier for earlier, later in zip(before, readers.right, strict=True)), readers.summary()
 
 
 def in_turn(cluster: OpenSearchCluster, strike: Callable[[OpenSearchNode], None], most: int = 3) -> None:
@@ -130,9 +101,9 @@ def test_no_answer_is_wrong_while_one_node_after_the_other_is_killed(
     with reading(service.base, service.token, service.known, CLIENTS) as readers:
         in_turn(cluster, kill)
         assert_answers_go_on(readers, 2.0)
-    LOG.info("killed: %s", readers.told())
+    LOG.info("killed: %s", readers.summary())
     assert [record.wrong for record in readers.records] == [[]] * CLIENTS
-    assert all(record.longest < BOUND_S for record in readers.records), readers.told()
+    assert all(record.longest < BOUND_S for record in readers.records), readers.summary()
 
 
 @pytest.mark.timeout(600)
@@ -142,11 +113,11 @@ def test_no_answer_is_wrong_while_a_node_hangs(service: Service, cluster: OpenSe
         node.pause()
         time.sleep(_HANGS_S)
         node.resume()
-        LOG.info("hung: %s", readers.told())
+        LOG.info("hung: %s", readers.summary())
 
     with reading(service.base, service.token, service.known, CLIENTS) as readers:
         in_turn(cluster, hang, _HANGING)
         assert_answers_go_on(readers, 2.0)
     assert [record.wrong for record in readers.records] == [[]] * CLIENTS
     # The cluster itself does not miss a node before it has been silent for longer: some of its shards hang with it.
-    assert all(record.longest < _HANGS_S + BOUND_S for record in readers.records), readers.told()
+    assert all(record.longest < _HANGS_S + BOUND_S for record in readers.records), readers.summary()

@@ -1,29 +1,29 @@
-"""Each engine in its turn, as a place that jobs of other processes can be sent to."""
+"""Each engine in its turn, as a location that jobs of other processes can be sent to."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.processes.endurance.places import Place, embedded_place, opensearch_place
+from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
 
 
 @pytest.fixture
-def embedded(tmp_path: Path) -> Iterator[Place]:
-    """A place of the embedded engine."""
-    with embedded_place(tmp_path) as place:
-        yield place
+def embedded(tmp_path: Path) -> Iterator[Location]:
+    """A location of the embedded engine."""
+    with embedded_location(tmp_path) as location:
+        yield location
 
 
 @pytest.fixture
-def opensearch(opensearch_url: str, tmp_path: Path) -> Iterator[Place]:
-    """A place in the session's OpenSearch."""
-    with opensearch_place(opensearch_url, tmp_path) as place:
-        yield place
+def opensearch(opensearch_url: str, tmp_path: Path) -> Iterator[Location]:
+    """A location in the session's OpenSearch."""
+    with opensearch_location(opensearch_url, tmp_path) as location:
+        yield location
 
 
 @pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
-def place(request: pytest.FixtureRequest) -> Place:
-    """Each engine's place."""
-    found: Place = request.getfixturevalue(request.param)
+def location(request: pytest.FixtureRequest) -> Location:
+    """Each engine's location."""
+    found: Location = request.getfixturevalue(request.param)
     return found

@@ -18,7 +18,7 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.places import EMBEDDED, Place
+from tests.processes.endurance.locations import EMBEDDED, Location
 from tests.support.real.sources import REPOSITORY
 
 _WAIT_S: Final = 60.0
@@ -26,10 +26,10 @@ _INTERVAL_S: Final = 0.02
 _MICRO_BATCH: Final = 5
 
 
-def start(what: str, place: Place, catalogue: Path, log: Path) -> subprocess.Popen[str]:
+def start(what: str, location: Location, catalogue: Path, log: Path) -> subprocess.Popen[str]:
     """The job as a process of its own; what it complains of goes to the log."""
-    command = [sys.executable, "-m", "tests.processes.endurance.job", what, *place.words(), str(catalogue)]
-    environment = {**os.environ, "TMPDIR": str(place.temporary)}
+    command = [sys.executable, "-m", "tests.processes.endurance.job", what, *location.words(), str(catalogue)]
+    environment = {**os.environ, "TMPDIR": str(location.temporary)}
     with log.open("a", encoding="utf-8") as errors:
         return subprocess.Popen(
             command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
@@ -55,11 +55,11 @@ class _SpeakingOpenSearch(OpenSearchSink):
         super().publish(generation, replaced)
 
 
-def _speaking(place: Place) -> Sink:
-    if place.kind == EMBEDDED:
-        return _SpeakingEmbedded(Path(place.target))
-    letters = place.folder / "letters"
-    return _SpeakingOpenSearch([place.target], place.prefix, letters=letters, typeahead=place.typeahead)
+def _speaking(location: Location) -> Sink:
+    if location.kind == EMBEDDED:
+        return _SpeakingEmbedded(Path(location.target))
+    letters = location.folder / "letters"
+    return _SpeakingOpenSearch([location.target], location.prefix, letters=letters, typeahead=location.typeahead)
 
 
 def _say(line: str) -> None:
@@ -67,17 +67,17 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _run(what: str, place: Place, catalogue: NdjsonCatalogue) -> None:
-    sink = _speaking(place)
+def _run(what: str, location: Location, catalogue: NdjsonCatalogue) -> None:
+    sink = _speaking(location)
     _say("begun")
     if what == "build":
-        build(catalogue, sink, place.states(), BuildOptions(wait=_WAIT_S))
+        build(catalogue, sink, location.states(), BuildOptions(wait=_WAIT_S))
     else:
         options = FollowOptions(interval=_INTERVAL_S, micro_batch=_MICRO_BATCH)
-        Following(sink, place.states(), catalogue.changes(), options).run(threading.Event())
+        Following(sink, location.states(), catalogue.changes(), options).run(threading.Event())
     sink.close()
 
 
 if __name__ == "__main__":
     _what, _kind, _target, _prefix, _folder, _catalogue = sys.argv[1:]
-    _run(_what, Place(_kind, _target, _prefix, Path(_folder)), NdjsonCatalogue(Path(_catalogue)))
+    _run(_what, Location(_kind, _target, _prefix, Path(_folder)), NdjsonCatalogue(Path(_catalogue)))

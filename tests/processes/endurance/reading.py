@@ -1,4 +1,4 @@
-"""Clients that ask all read tools without end, by REST, by MCP and by typing, and write down what they are told."""
+"""Clients that ask all read tools without end, by REST, by MCP and by typing, and record the answers."""
 
 import hashlib
 import json
@@ -50,7 +50,7 @@ QUESTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Answer:
     """An answer: whether it is one, the generation that it says it is from, and its text."""
 
     status: int
@@ -71,7 +71,7 @@ class Asker:
         self._token = token
         self._connection = HTTPConnection(urlsplit(base).netloc, timeout=_BOUND_S)
 
-    def ask(self, question: Question) -> Told:
+    def ask(self, question: Question) -> Answer:
         """Ask, and wait for the answer."""
         if question.transport == "mcp":
             return self._over_mcp(question)
@@ -82,26 +82,26 @@ class Asker:
             body = json.dumps(question.arguments)
             self._connection.request("POST", f"/tool/{question.tool}", body, headers)
         response = self._connection.getresponse()
-        return Told(response.status, response.getheader("x-generation"), response.read().decode())
+        return Answer(response.status, response.getheader("x-generation"), response.read().decode())
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _over_mcp(self, question: Question) -> Told:
+    def _over_mcp(self, question: Question) -> Answer:
         arguments = json.dumps(question.arguments).encode()
         reply = call(self._base, Era.STATELESS, question.tool, arguments, x_api_token=self._token)
         result = reply.json["result"]
         status = 500 if result.get("isError") else reply.status
-        return Told(status, result["_meta"].get("x-generation"), result["content"][0]["text"])
+        return Answer(status, result["_meta"].get("x-generation"), result["content"][0]["text"])
 
 
 @dataclass
 class Seen:
-    """What one client was told.
+    """The answers that one client got.
 
     Attributes:
-        answers: how often, by generation, question (its place) and what the answer said.
+        answers: how often, by generation, question (its position) and what the answer said.
         asked_last: by generation, when an answer from it was asked for last; seconds of the monotonic clock.
         failures: what was no answer.
     """
@@ -111,13 +111,13 @@ class Seen:
     failures: list[str] = field(default_factory=list)
     count: int = 0
 
-    def note(self, place: int, began: float, told: Told) -> None:
+    def note(self, position: int, began: float, answer: Answer) -> None:
         """Write down an answer."""
-        self.answers[told.generation, place, told.mark] += 1
-        self.asked_last[told.generation] = began
+        self.answers[answer.generation, position, answer.mark] += 1
+        self.asked_last[answer.generation] = began
         self.count += 1
-        if told.status != 200:
-            self.failures.append(f"{QUESTIONS[place]}: {told.status} {told.text[:200]}")
+        if answer.status != 200:
+            self.failures.append(f"{QUESTIONS[position]}: {answer.status} {answer.text[:200]}")
 
 
 class Readers:
@@ -127,8 +127,8 @@ class Readers:
         self.seen = [Seen() for _ in range(count)]
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._read, args=(Asker(base, token), seen, place))
-            for place, seen in enumerate(self.seen)
+            threading.Thread(target=self._read, args=(Asker(base, token), seen, position))
+            for position, seen in enumerate(self.seen)
         ]
 
     @contextmanager
@@ -144,11 +144,11 @@ class Readers:
                 thread.join()
 
     def wait_for(self, answers: int) -> None:
-        """Wait until they have been told so much, all together."""
-        told, at = -1, time.monotonic()
+        """Wait until they have had so many answers, all together."""
+        answer, at = -1, time.monotonic()
         while (now := self.count) < answers:
-            if now != told:
-                told, at = now, time.monotonic()
+            if now != answer:
+                answer, at = now, time.monotonic()
             assert time.monotonic() - at < _BOUND_S, "nothing is answered any more"
             assert all(thread.is_alive() for thread in self._threads), "a client has ended"
             time.sleep(0.02)
@@ -165,9 +165,9 @@ class Readers:
         """How many answers there were."""
         return sum(seen.count for seen in self.seen)
 
-    def _read(self, asker: Asker, seen: Seen, place: int) -> None:
+    def _read(self, asker: Asker, seen: Seen, position: int) -> None:
         while not self._stop.is_set():
-            place = (place + 1) % len(QUESTIONS)
+            position = (position + 1) % len(QUESTIONS)
             began = time.monotonic()
-            seen.note(place, began, asker.ask(QUESTIONS[place]))
+            seen.note(position, began, asker.ask(QUESTIONS[position]))
         asker.close()

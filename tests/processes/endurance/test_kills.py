@@ -1,4 +1,4 @@
-"""SIGKILL at any moment of a build, of a publish and of following: what is live answers whole, the next job succeeds.
+"""SIGKILL at any point of a build, of a publish and of following: what is live answers whole, the next job succeeds.
 
 Two kills of each kind and engine; SHOP_DIRECTORY_INDEX_KILLS=50 is the long form (a third of it for each kind).
 """
@@ -16,11 +16,10 @@ from typing import Final
 
 import pytest
 
-from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from tests.processes.endurance.job import start, wait_for
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.endurance.worlds import (
     COLOURS,
     Documents,
@@ -53,9 +52,9 @@ def ended(job: Popen[str]) -> Iterator[Popen[str]]:
         job.communicate()
 
 
-def live_documents(place: Place) -> tuple[str, Documents]:
+def live_documents(location: Location) -> tuple[str, Documents]:
     """The live generation, and all that is in it."""
-    sink = place.sink()
+    sink = location.sink()
     try:
         live = sink.live()
         assert live is not None
@@ -67,9 +66,9 @@ def live_documents(place: Place) -> tuple[str, Documents]:
         sink.close()
 
 
-async def answered(place: Place) -> tuple[str, set[str], set[str], int]:
+async def answered(location: Location) -> tuple[str, set[str], set[str], int]:
     """What the service's side says: the generation, names and categories that it answers, and how many shops."""
-    backend = place.backend()
+    backend = location.backend()
     try:
         snapshot = await backend.snapshot()
         found = await find(snapshot, "lamp", limit=100)
@@ -81,11 +80,11 @@ async def answered(place: Place) -> tuple[str, set[str], set[str], int]:
         await backend.close()
 
 
-def colour_answered(place: Place) -> str:
+def colour_answered(location: Location) -> str:
     """The colour of the live generation, after a look that everything about it has this colour and no other."""
-    generation, names, categories, total = asyncio.run(answered(place))
+    generation, names, categories, total = asyncio.run(answered(location))
     (colour,) = {name.split()[0] for name in names} | {slug.split("-")[0] for slug in categories}
-    assert (total, generation) == (size_of(colour, SHOPS), live_documents(place)[0])
+    assert (total, generation) == (size_of(colour, SHOPS), live_documents(location)[0])
     return colour
 
 
@@ -96,25 +95,16 @@ class Worlds:
         self.catalogues = {colour: write_world(folder / colour, colour, SHOPS) for colour in COLOURS}
         self.documents = {colour: expected_documents(self.catalogues[colour]) for colour in COLOURS}
 
-    def build(self, place: Place, colour: str) -> BuildSummary:
-        """A build that gets the lease at its first try."""
-        sink = place.sink()
-        try:
-            source = NdjsonCatalogue(self.catalogues[colour])
-            return build(source, sink, place.states(), BuildOptions(wait=0))
-        finally:
-            sink.close()
-
-    def other(self, place: Place) -> str:
+    def other(self, location: Location) -> str:
         """The colour that is not live."""
-        _, live = live_documents(place)
+        _, live = live_documents(location)
         (colour,) = (one for one in COLOURS if self.documents[one] != live)
         return colour
 
 
-def unharmed(place: Place, catalogue: Path, log: Path) -> tuple[float, float]:
-    """A build that nobody kills: seconds from its beginning to its end, and from its publishing to its end."""
-    with ended(start("build", place, catalogue, log)) as job:
+def unharmed(location: Location, catalogue: Path, log: Path) -> tuple[float, float]:
+    """A build that is not killed: seconds from its beginning to its end, and from its publishing to its end."""
+    with ended(start("build", location, catalogue, log)) as job:
         wait_for(job, "begun")
         begun = time.monotonic()
         wait_for(job, "publishing")
@@ -123,42 +113,41 @@ def unharmed(place: Place, catalogue: Path, log: Path) -> tuple[float, float]:
         return time.monotonic() - begun, time.monotonic() - publishing
 
 
-def kill_build(place: Place, worlds: Worlds, after: str, delay: float, log: Path) -> None:
+def kill_build(location: Location, worlds: Worlds, after: str, delay: float, log: Path) -> None:
     """Kill a build of the other colour; see that the live one is whole, and that the next build does all of it."""
-    before, _ = live_documents(place)
-    colour = worlds.other(place)
-    with ended(start("build", place, worlds.catalogues[colour], log)) as job:
+    before, _ = live_documents(location)
+    colour = worlds.other(location)
+    with ended(start("build", location, worlds.catalogues[colour], log)) as job:
         wait_for(job, "begun")
         if after == "publishing":
             wait_for(job, "publishing")
         time.sleep(delay)
-    live, found = live_documents(place)
+    live, found = live_documents(location)
     # Either it came to its publishing, or what was live is live.
     expected = colour if live != before else next(one for one in COLOURS if one != colour)
     assert found == worlds.documents[expected]
-    assert colour_answered(place) == expected
+    assert colour_answered(location) == expected
 
-    summary = worlds.build(place, colour)
-    assert summary.published
+    summary = location.build(worlds.catalogues[colour])
     assert summary.seconds < AT_ONCE_S
-    assert live_documents(place) == (summary.stamp.generation, worlds.documents[colour])
-    assert colour_answered(place) == colour
-    assert place.remains() == []
+    assert live_documents(location) == (summary.stamp.generation, worlds.documents[colour])
+    assert colour_answered(location) == colour
+    assert location.remains() == []
 
 
 @pytest.mark.rule("G1", "G2", "G4")
 @pytest.mark.timeout(120 + 20 * KILLS)
-@pytest.mark.parametrize("moment", ["begun", "publishing"])
+@pytest.mark.parametrize("point", ["begun", "publishing"])
 def test_a_killed_build_leaves_whole_answers_and_the_next_one_leaves_nothing_of_it(
-    place: Place, tmp_path: Path, moment: str
+    location: Location, tmp_path: Path, point: str
 ) -> None:
-    chance = Random(11 if moment == "begun" else 12)  # noqa: S311 - when to kill is no secret
+    chance = Random(11 if point == "begun" else 12)  # noqa: S311 - when to kill is no secret
     worlds = Worlds(tmp_path)
-    worlds.build(place, "amber")
-    whole, publishing = unharmed(place, worlds.catalogues["violet"], tmp_path / "log")
+    location.build(worlds.catalogues["amber"])
+    whole, publishing = unharmed(location, worlds.catalogues["violet"], tmp_path / "log")
     for _ in range(KILLS):
         kill_build(
-            place, worlds, moment, chance.uniform(0, whole if moment == "begun" else publishing), tmp_path / "log"
+            location, worlds, point, chance.uniform(0, whole if point == "begun" else publishing), tmp_path / "log"
         )
 
 
@@ -185,46 +174,44 @@ class Appending:
                 file.flush()
 
 
-def follow_once(place: Place, catalogue: Path) -> None:
+def follow_once(location: Location, catalogue: Path) -> None:
     """Follow to the end of what is there."""
-    sink = place.sink()
+    sink = location.sink()
     try:
         changes = NdjsonCatalogue(catalogue).changes()
-        Following(sink, place.states(), changes, FollowOptions(once=True)).run(Event())
+        Following(sink, location.states(), changes, FollowOptions(once=True)).run(Event())
     finally:
         sink.close()
 
 
 @pytest.mark.rule("G3", "G4", "C1")
 @pytest.mark.timeout(120 + 20 * KILLS)
-def test_killed_following_loses_no_change_and_shows_no_half_of_one(place: Place, tmp_path: Path) -> None:
+def test_killed_following_loses_no_change_and_shows_no_half_of_one(location: Location, tmp_path: Path) -> None:
     chance = Random(13)  # noqa: S311 - as above
     catalogue = write_world(tmp_path / "amber", "amber", FOLLOWED_SHOPS)
     prefixes = Prefixes(catalogue, tmp_path / "prefixes")
-    sink = place.sink()
-    generation = build(NdjsonCatalogue(catalogue), sink, place.states()).stamp.generation
-    sink.close()
+    generation = location.build(catalogue).stamp.generation
     lines, sequence = change_lines("amber", FOLLOWED_SHOPS, seed=14), 1
     for _ in range(KILLS):
-        with Appending(catalogue, lines), ended(start("follow", place, catalogue, tmp_path / "log")) as job:
+        with Appending(catalogue, lines), ended(start("follow", location, catalogue, tmp_path / "log")) as job:
             wait_for(job, "begun")
             time.sleep(chance.uniform(0, FOLLOWING_S))
         wanted = prefixes.read_on()
-        live, found = live_documents(place)
+        live, found = live_documents(location)
         assert (live, prefixes.strangers(found)) == (generation, [])
-        asyncio.run(answered(place))
+        asyncio.run(answered(location))
 
-        follow_once(place, catalogue)
-        assert live_documents(place) == (generation, wanted)
-        assert place.remains() == []
-        sequence = rising(place, sequence)
+        follow_once(location, catalogue)
+        assert live_documents(location) == (generation, wanted)
+        assert location.remains() == []
+        sequence = rising(location, sequence)
     prefixes.close()
-    assert live_documents(place)[1] == expected_documents(catalogue)
+    assert live_documents(location)[1] == expected_documents(catalogue)
 
 
-def rising(place: Place, before: int) -> int:
+def rising(location: Location, before: int) -> int:
     """The live sequence, which is above the one before."""
-    sink = place.sink()
+    sink = location.sink()
     live = sink.live()
     sink.close()
     assert live is not None

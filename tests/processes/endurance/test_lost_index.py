@@ -13,13 +13,13 @@ from indexer.sinks.failures import IndexLostError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.endurance.test_kills import live_documents
 from tests.processes.endurance.worlds import expected_documents, write_world
 
 SHOPS: Final = 50
 # When the offers' index goes, and what is said of that: {} is its name.
-MOMENTS: Final = {
+LOSS_POINTS: Final = {
     "while it is written": "the index {} is gone",
     "before its last look": "the index {} is gone",
     "before it is sealed": "the generation could not be refreshed: NotFoundError",
@@ -30,10 +30,10 @@ pytestmark = pytest.mark.opensearch
 
 
 class LosingWriter:
-    """Passes everything on, and loses the offers' index at one moment, as an operator's mistake would."""
+    """Passes everything on, and loses the offers' index at one point, as an operator's mistake would."""
 
-    def __init__(self, writer: GenerationWriter, moment: str, lose: Callable[[], None]) -> None:
-        self._writer, self._moment, self._lose = writer, moment, lose
+    def __init__(self, writer: GenerationWriter, point: str, lose: Callable[[], None]) -> None:
+        self._writer, self._point, self._lose = writer, point, lose
         self.count, self.read, self.scan = writer.count, writer.read, writer.scan
         self.count_ids = writer.count_ids
         self.page, self.publish, self.discard = writer.page, writer.publish, writer.discard
@@ -52,23 +52,23 @@ class LosingWriter:
         return sealed
 
     def _losing(self, documents: Iterable[object]) -> Iterator[object]:
-        for place, document in enumerate(documents):
-            if place == SHOPS:
+        for location, document in enumerate(documents):
+            if location == SHOPS:
                 self._reach("while it is written")
             yield document
         self._reach("before its last look")
 
-    def _reach(self, moment: str) -> None:
-        if moment == self._moment:
+    def _reach(self, point: str) -> None:
+        if point == self._point:
             self._lose()
 
 
 class LosingSink(OpenSearchSink):
     """Loses the offers' index of its first generations."""
 
-    def __init__(self, place: Place, moment: str, times: int) -> None:
-        super().__init__([place.target], place.prefix, letters=place.folder / "letters")
-        self._place, self._moment, self._times = place, moment, times
+    def __init__(self, location: Location, point: str, times: int) -> None:
+        super().__init__([location.target], location.prefix, letters=location.folder / "letters")
+        self._location, self._point, self._times = location, point, times
         self.begun: list[str] = []
 
     def begin(self, generation: str) -> GenerationWriter:  # type: ignore[override]  # a wider writer
@@ -77,20 +77,20 @@ class LosingSink(OpenSearchSink):
         writer = super().begin(generation)
         if len(self.begun) > self._times:
             return writer
-        return LosingWriter(writer, self._moment, lambda: self._lose(generation))
+        return LosingWriter(writer, self._point, lambda: self._lose(generation))
 
     def _lose(self, generation: str) -> None:
-        with OpenSearch([self._place.target]) as client:
-            client.indices.delete(index=index_name(self._place.prefix, "offers", generation))
+        with OpenSearch([self._location.target]) as client:
+            client.indices.delete(index=index_name(self._location.prefix, "offers", generation))
 
 
 @pytest.mark.rule("G1", "G2")
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_build_that_loses_an_index_begins_once_more_and_publishes(
-    opensearch: Place, tmp_path: Path, moment: str
+@pytest.mark.parametrize("point", LOSS_POINTS)
+def test_a_build_that_loses_an_index_restarts_once_and_publishes(
+    opensearch: Location, tmp_path: Path, point: str
 ) -> None:
     catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
-    sink = LosingSink(opensearch, moment, times=1)
+    sink = LosingSink(opensearch, point, times=1)
     summary = build(NdjsonCatalogue(catalogue), sink, opensearch.states(), BuildOptions(wait=0))
     sink.close()
     assert (summary.published, summary.restarts, len(sink.begun)) == (True, 1, 2)
@@ -100,20 +100,20 @@ def test_a_build_that_loses_an_index_begins_once_more_and_publishes(
 
 
 @pytest.mark.rule("G1", "G2")
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("point", LOSS_POINTS)
 def test_a_build_that_loses_an_index_twice_fails_and_leaves_what_was_live(
-    opensearch: Place, tmp_path: Path, moment: str
+    opensearch: Location, tmp_path: Path, point: str
 ) -> None:
     live = write_world(tmp_path / "amber", "amber", SHOPS)
-    sink = LosingSink(opensearch, moment, times=0)
+    sink = LosingSink(opensearch, point, times=0)
     first = build(NdjsonCatalogue(live), sink, opensearch.states(), BuildOptions(wait=0)).stamp.generation
     sink.close()
 
-    sink = LosingSink(opensearch, moment, times=2)
+    sink = LosingSink(opensearch, point, times=2)
     catalogue = write_world(tmp_path / "violet", "violet", SHOPS)
     with pytest.raises(IndexLostError) as failed:
         build(NdjsonCatalogue(catalogue), sink, opensearch.states(), BuildOptions(wait=0))
-    assert str(failed.value) == MOMENTS[moment].format(index_name(opensearch.prefix, "offers", sink.begun[1]))
+    assert str(failed.value) == LOSS_POINTS[point].format(index_name(opensearch.prefix, "offers", sink.begun[1]))
     generations = [found.name for found in sink.generations()]
     sink.close()
     assert (len(sink.begun), generations) == (2, [first])

@@ -4,83 +4,41 @@ Three swaps and 2,000 answers; SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWE
 """
 
 import os
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from indexer.jobs.build import build
-from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.endurance.reading import QUESTIONS, Asker, Readers
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.support.callers import issue
-from tests.support.real.process import ServerProcess, free_ports
-from tests.support.served import get
+from tests.support.service_process import serving
 
 SWAPS: Final = int(os.environ.get("SHOP_DIRECTORY_SWAPS", "3"))
 ANSWERS: Final = int(os.environ.get("SHOP_DIRECTORY_SWAP_ANSWERS", "2000"))
 CLIENTS: Final = 8
 SHOPS: Final = 50
-START_BOUND_S: Final = 60.0
 SEEN_BY_ALL_S: Final = 3.0
 
 
 class Swapping:
     """Builds of one colour after the other, and when each of them was replaced."""
 
-    def __init__(self, place: Place, folder: Path) -> None:
-        self._place = place
+    def __init__(self, location: Location, folder: Path) -> None:
+        self._location = location
         self._catalogues = {colour: write_world(folder / colour, colour, SHOPS) for colour in COLOURS}
         self.colours: dict[str, str] = {}
         self.replaced: dict[str, float] = {}
 
     def build(self, colour: str) -> str:
         """Build and publish; returns the generation."""
-        sink = self._place.sink()
-        try:
-            summary = build(NdjsonCatalogue(self._catalogues[colour]), sink, self._place.states())
-        finally:
-            sink.close()
-        assert summary.published
-        generation = summary.stamp.generation
+        generation = self._location.build(self._catalogues[colour]).stamp.generation
         for former in self.colours:
             self.replaced.setdefault(former, time.monotonic())
         self.colours[generation] = colour
         return generation
-
-
-@contextmanager
-def service(place: Place, folder: Path) -> Iterator[str]:
-    """The service as a process of its own; yields its URL."""
-    (port,) = free_ports(1)
-    settings = {
-        **place.settings(),
-        "TOKEN_FILE": str(folder / "tokens.sqlite"),
-        "REPORTS_FILE": str(folder / "reports.sqlite"),
-        "REQUEST_TIMEOUT": "10",
-    }
-    command = ["/usr/bin/env", *(f"SHOP_DIRECTORY_{name}={value}" for name, value in settings.items())]
-    command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
-    process = ServerProcess("the service", command, folder / "service.log")
-    base = f"http://127.0.0.1:{port}"
-
-    def is_ready() -> bool:
-        try:
-            return get(base, "/ready").status == 200
-        except OSError:
-            return False
-
-    process.launch()
-    try:
-        process.wait_for(is_ready, "ready", START_BOUND_S)
-        yield base
-    finally:
-        process.stop()
 
 
 def quiet_answers(base: str, token: str, generation: str, colour: str) -> list[str]:
@@ -90,14 +48,14 @@ def quiet_answers(base: str, token: str, generation: str, colour: str) -> list[s
     while asker.ask(QUESTIONS[0]).generation != generation:
         assert time.monotonic() < until, "the new generation is not seen"
         time.sleep(0.05)
-    told = [asker.ask(question) for question in QUESTIONS]
+    answers = [asker.ask(question) for question in QUESTIONS]
     asker.close()
     (other,) = (one for one in COLOURS if one != colour)
-    for question, answer in zip(QUESTIONS, told, strict=True):
+    for question, answer in zip(QUESTIONS, answers, strict=True):
         assert (answer.status, answer.generation) == (200, generation), question
         assert colour in answer.text.lower(), question
         assert other not in answer.text.lower(), question
-    return [answer.mark for answer in told]
+    return [answer.mark for answer in answers]
 
 
 def wrong_answers(readers: Readers, right: dict[str, list[str]], colours: dict[str, str]) -> list[str]:
@@ -123,11 +81,14 @@ def late_answers(readers: Readers, replaced: dict[str, float]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.rule("C2.one_generation", "C2", "G1", "G2", "C1")
 @pytest.mark.timeout(120 + ANSWERS // 50 + 10 * SWAPS)
-def test_every_answer_during_swaps_is_wholly_that_of_the_generation_that_it_names(place: Place, tmp_path: Path) -> None:
-    swapping = Swapping(place, tmp_path)
+def test_every_answer_during_swaps_is_wholly_that_of_the_generation_that_it_names(
+    location: Location, tmp_path: Path
+) -> None:
+    swapping = Swapping(location, tmp_path)
     token = issue(tmp_path / "tokens.sqlite").text
     first = swapping.build("amber")
-    with service(place, tmp_path) as base:
+    with serving(tmp_path, {**location.settings(), "REQUEST_TIMEOUT": "10"}) as service:
+        base = service.base
         right = {"amber": quiet_answers(base, token, first, "amber")}
         right["violet"] = quiet_answers(base, token, swapping.build("violet"), "violet")
         assert not set(right["amber"]) & set(right["violet"])
@@ -147,8 +108,8 @@ def test_every_answer_during_swaps_is_wholly_that_of_the_generation_that_it_name
     assert late_answers(readers, swapping.replaced) == []
     assert all(seen.asked_last[last] > published + SEEN_BY_ALL_S for seen in readers.seen)
     # Enough was asked, of everything and of every generation.
-    told = [key for seen in readers.seen for key in seen.answers]
+    answers = [key for seen in readers.seen for key in seen.answers]
     assert sum(seen.answers.total() for seen in readers.seen) == readers.count >= ANSWERS
-    assert {question for _, question, _ in told} == set(range(len(QUESTIONS)))
-    assert {generation for generation, _, _ in told} == set(list(swapping.colours)[1:])
-    assert place.remains() == []
+    assert {question for _, question, _ in answers} == set(range(len(QUESTIONS)))
+    assert {generation for generation, _, _ in answers} == set(list(swapping.colours)[1:])
+    assert location.remains() == []

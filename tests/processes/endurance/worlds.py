@@ -1,4 +1,4 @@
-"""Catalogues that can be told apart in every record, streams of changes, and the documents that must come of them.
+"""Catalogues that differ in every record, streams of changes, and the documents that must come of them.
 
 Two colours share the ids and domains of their shops; everything that is said of these, and their number, differs.
 """

@@ -1,1 +1,1 @@
-"""Every fault of an engine or a store, held against every tool: what is told meanwhile, and that it passes."""
+"""Every fault of an engine or a store, against every tool: what is answered meanwhile, and that it passes."""

@@ -1,4 +1,4 @@
-"""Every question of the matrix, asked at once by REST, by typing, by MCP and by a probe, and what each was told."""
+"""Every question of the matrix, asked together by REST, /suggest, MCP and probes, and the answers."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from service.tools.report_issue import REASONS
-from tests.processes.faults.ground import PREFIX, SHOPS, Said
+from tests.processes.faults.ground import PREFIX, SHOPS, ReportKey
 from tests.support.callers import Issued
 from tests.support.rpc import Era, call
 from tests.support.served import Reply, get, post
@@ -32,7 +32,7 @@ class Question:
         name: of the row.
         transport: rest, suggest, probe or mcp.
         tool: or path.
-        arguments: those of a report are made anew for each report.
+        arguments: those of a report are made for each report.
         era: of MCP.
     """
 
@@ -97,14 +97,14 @@ QUESTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Answer:
     """An answer.
 
     Attributes:
         status: over MCP that of the problem, or 200.
         document: the JSON.
         marks: media type, tag and generation; the generation over MCP.
-        retry: whether it says, as its door does, when to try again.
+        retry: whether it says, as its transport does, when to try again.
         seconds: until it was there.
     """
 
@@ -142,11 +142,11 @@ class Asker:
         self._base = base
         self._known = known
         self._new = new
-        self.acknowledged: set[Said] = set()
-        self.sent: set[Said] = set()
+        self.acknowledged: set[ReportKey] = set()
+        self.sent: set[ReportKey] = set()
 
-    def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Told]:
-        """Ask all at once, each report another one.
+    def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
+        """Ask all together, each report another one.
 
         Args:
             questions: no two of a name.
@@ -155,15 +155,15 @@ class Asker:
         tokens = [self._known if with_known or not one.is_of_a_new_token else self._new for one in questions]
         reports = [self._report(*one) for one in zip(questions, tokens, strict=True)]
         with ThreadPoolExecutor(len(questions)) as pool:
-            told = list(pool.map(self._told, questions, tokens, reports))
-        for report, one in zip(reports, told, strict=True):
+            answers = list(pool.map(self._ask, questions, tokens, reports))
+        for report, one in zip(reports, answers, strict=True):
             if report is not None:
                 self.sent.add(report)
                 if one.status == 200:
                     self.acknowledged.add(report)
-        return {question.name: one for question, one in zip(questions, told, strict=True)}
+        return {question.name: one for question, one in zip(questions, answers, strict=True)}
 
-    def _report(self, question: Question, token: Issued) -> Said | None:
+    def _report(self, question: Question, token: Issued) -> ReportKey | None:
         if not question.is_report:
             return None
         number = next(_NUMBERS)
@@ -172,7 +172,7 @@ class Asker:
         shop, reason = _ISSUES[number % len(_ISSUES)]
         return token.id, "shop", f"s{shop}", None, reason
 
-    def _told(self, question: Question, token: Issued, said: Said | None) -> Told:
+    def _ask(self, question: Question, token: Issued, said: ReportKey | None) -> Answer:
         arguments = question.arguments
         if said is not None:
             _, kind, shop, code, reason = said
@@ -190,10 +190,10 @@ class Asker:
             reply = get(self._base, f"{question.tool}{query}")
         marks = tuple(reply.headers.get(name) for name in _MARKS)
         retry = reply.headers.get("retry-after", "").isdecimal() and marks[0] == "application/problem+json"
-        return Told(reply.status, reply.json, marks, retry, time.monotonic() - began)
+        return Answer(reply.status, reply.json, marks, retry, time.monotonic() - began)
 
 
-def _over_mcp(reply: Reply, seconds: float) -> Told:
+def _over_mcp(reply: Reply, seconds: float) -> Answer:
     assert reply.status == 200, reply.body
     result = reply.json["result"]
     (block,) = result["content"]
@@ -201,6 +201,6 @@ def _over_mcp(reply: Reply, seconds: float) -> Told:
     marks = (result["_meta"].get("x-generation"),)
     if not result["isError"]:
         assert result["structuredContent"] == document
-        return Told(200, document, marks, retry=False, seconds=seconds)
+        return Answer(200, document, marks, retry=False, seconds=seconds)
     retry = re.search(r"\d+ second", document["detail"]) is not None and "structuredContent" not in result
-    return Told(document["status"], document, marks, retry, seconds)
+    return Answer(document["status"], document, marks, retry, seconds)

@@ -155,9 +155,9 @@ def full_memory_redis(ground: Ground) -> Iterator[None]:
 @contextmanager
 def read_only_redis(ground: Ground) -> Iterator[None]:
     """Redis is a read-only replica of a primary that is not there, as in the middle of a failover."""
-    with Redis.from_url(ground.redis.url) as client, socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # held and never listening: nobody else's server is asked
-        client.replicaof("127.0.0.1", nobody.getsockname()[1])
+    with Redis.from_url(ground.redis.url) as client, socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # held and never listening: nobody else's server is asked
+        client.replicaof("127.0.0.1", unused.getsockname()[1])
         try:
             _assert_redis_refuses_writes(client)
             yield

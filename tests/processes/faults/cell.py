@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from service.tools.report import RECEIPT
-from tests.processes.faults.asking import QUESTIONS, Asker, Question, Told
-from tests.processes.faults.ground import Said
+from tests.processes.faults.asking import QUESTIONS, Answer, Asker, Question
+from tests.processes.faults.ground import ReportKey
 
-# The deadline of a request, and what it takes to tell that it passed.
+# The deadline of a request, and the time to report that it passed.
 _ANSWER_S: Final = 2.0
 _BACK_S: Final = 10.0
 _PAUSE_S: Final = 0.5
-# What a report that could not be taken is told to wait, and how often it is sent again.
+# How long the sender of a refused report waits, and how often it is sent again.
 _RETRY_S: Final = 1.0
 _RETRIES: Final = 3
 _SAME: Final = "same"
@@ -31,26 +31,26 @@ class Cell:
 
         Args:
             asker: with a token that the service has not seen.
-            declared: by question what is told while the fault lasts.
+            declared: by question what is answered while the fault lasts.
             both_eras: whether MCP is asked in its older era too.
         """
         self._asker = asker
         self._declared = declared
         self._questions = [one for one in QUESTIONS if both_eras or not one.name.startswith("mcp-2025/")]
         self._of_known = [one for one in self._questions if not one.is_of_a_new_token]
-        self._before: dict[str, Told] = {}
+        self._before: dict[str, Answer] = {}
 
     def look_before(self) -> None:
         """Every question has its answer; the new token is not shown yet."""
-        self._before = self._patiently(self._questions, with_known=True)
-        assert {name: told.status for name, told in self._before.items() if told.status != 200} == {
+        self._before = self._with_retries(self._questions, with_known=True)
+        assert {name: one.status for name, one in self._before.items() if one.status != 200} == {
             "get_shop/unknown": 404
         }
         taken = [self._before[one.name].document for one in self._questions if one.is_report]
         assert taken == [{"status": RECEIPT}] * len(taken)
-        assert all(told.document != {} for told in self._before.values())
+        assert all(one.document != {} for one in self._before.values())
 
-    def wrong_at_once(self) -> list[str]:
+    def wrong_while_it_begins(self) -> list[str]:
         """While the fault begins: what is neither as declared nor as before. The new token is still not shown."""
         # A report may be refused by a machine that is busy alone; what it is worth is for the next round to say.
         reads = [one for one in self._of_known if self._declared[one.name] != _SAME or not one.is_report]
@@ -58,7 +58,7 @@ class Cell:
 
     def wrong_when_noticed(self) -> list[str]:
         """While the fault lasts: what is not as declared."""
-        return self._wrong(self._told())
+        return self._wrong(self._answers())
 
     def wrong_until_back(self, undo: Callable[[], None]) -> list[str]:
         """While the fault is undone and after: what is neither as declared nor as before, and what is not back."""
@@ -70,9 +70,9 @@ class Cell:
                 if undone.done() and until == float("inf"):
                     undone.result()
                     until = time.monotonic() + _BACK_S
-                told = self._told()
-                wrong = self._wrong(told, _SAME)
-                changed = [name for name, one in told.items() if one.what != self._before[name].what]
+                answers = self._answers()
+                wrong = self._wrong(answers, _SAME)
+                changed = [name for name, one in answers.items() if one.what != self._before[name].what]
                 if until < float("inf") and not changed:
                     break
                 if time.monotonic() > until:
@@ -83,60 +83,60 @@ class Cell:
             name for name, one in self._asker.ask(self._questions).items() if self._fault(name, one, _SAME)
         ]
 
-    def wrong_reports(self, reports: Counter[Said], rechecks: Counter[Said]) -> list[str]:
+    def wrong_reports(self, reports: Counter[ReportKey], rechecks: Counter[ReportKey]) -> list[str]:
         """Reports that were acknowledged and are not there once, or that are there more than once or by halves."""
         wrong = [f"acknowledged and lost: {said}" for said in self._asker.acknowledged if not reports[said]]
         wrong += [f"doubled: {said}" for said in self._asker.sent if reports[said] > 1]
         return wrong + [f"by halves: {said}" for said in self._asker.sent if reports[said] != rechecks[said]]
 
-    def _told(self) -> dict[str, Told]:
-        """What is told to all questions, asked at once; patiently where the fault should make no difference."""
+    def _answers(self) -> dict[str, Answer]:
+        """The answers to all questions, asked together; with retries where the fault should make no difference."""
         sure = [one for one in self._questions if self._declared[one.name] == _SAME]
         others = [one for one in self._questions if one not in sure]
         with ThreadPoolExecutor(1) as pool:
-            of_sure = pool.submit(self._patiently, sure)
+            of_sure = pool.submit(self._with_retries, sure)
             of_others = self._asker.ask(others) if others else {}
             return of_others | of_sure.result()
 
-    def _patiently(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Told]:
-        """What is told where nothing should fail: of reports, after having been sent again as their senders are told.
+    def _with_retries(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
+        """The answers where nothing should fail; reports are sent again as Retry-After asks.
 
-        A report whose quota could not be counted at once is refused (Q4), which a busy machine brings about by itself.
+        A report whose quota could not be counted in time is refused (Q4), which a busy machine brings about by itself.
         """
-        told = self._asker.ask(questions, with_known=with_known)
+        answers = self._asker.ask(questions, with_known=with_known)
         for _ in range(_RETRIES):
-            refused = [one for one in questions if one.is_report and told[one.name].status == 503]
+            refused = [one for one in questions if one.is_report and answers[one.name].status == 503]
             if not refused:
                 break
             time.sleep(_RETRY_S)
-            told |= self._asker.ask(refused, with_known=with_known)
-        return told
+            answers |= self._asker.ask(refused, with_known=with_known)
+        return answers
 
-    def _wrong(self, told: Mapping[str, Told], *allowed: str) -> list[str]:
+    def _wrong(self, answers: Mapping[str, Answer], *allowed: str) -> list[str]:
         return [
             f"{name}, after {one.seconds:.2f} s: {faults} ({one.status} {str(one.document)[:300]})"
-            for name, one in told.items()
+            for name, one in answers.items()
             if (faults := self._faults(name, one, {self._declared[name], *allowed}))
         ]
 
-    def _faults(self, name: str, told: Told, outcomes: set[str]) -> list[str]:
+    def _faults(self, name: str, answer: Answer, outcomes: set[str]) -> list[str]:
         """What is wrong in the light of each outcome that would be right; nothing when one of them is met."""
-        found = [self._fault(name, told, outcome) for outcome in sorted(outcomes)]
+        found = [self._fault(name, answer, outcome) for outcome in sorted(outcomes)]
         faults = [] if "" in found else found
-        return faults if told.seconds < _ANSWER_S else [*faults, "too late"]
+        return faults if answer.seconds < _ANSWER_S else [*faults, "too late"]
 
-    def _fault(self, name: str, told: Told, outcome: str) -> str:
+    def _fault(self, name: str, answer: Answer, outcome: str) -> str:
         """Why an answer is not this outcome; nothing when it is."""
         match outcome:
             case "same":
-                return "" if told.what == self._before[name].what else "not the answer of before"
+                return "" if answer.what == self._before[name].what else "not the answer of before"
             case "503":
-                return told.fault_as("backend_unavailable")
+                return answer.fault_as("backend_unavailable")
             case "not_ready":
-                return told.fault_as("not_ready")
+                return answer.fault_as("not_ready")
             case "degraded":
-                checks = {check["name"]: check["status"] for check in told.document.get("checks", ())}
-                is_degraded = (told.status, told.document.get("status")) == (200, "degraded")
+                checks = {check["name"]: check["status"] for check in answer.document.get("checks", ())}
+                is_degraded = (answer.status, answer.document.get("status")) == (200, "degraded")
                 whole = (checks.get("search"), checks.get("reports")) == ("ok", "degraded")
                 return "" if is_degraded and whole else "not degraded"
             case _:

@@ -6,7 +6,6 @@ that is killed looks to it as killed parts look.
 
 import asyncio
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,29 +16,25 @@ from typing import Final
 import pytest
 
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.auth.opening import TokenStoreKind, open_tokens
-from service.auth.protocol import Token
-from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.processes.faults.relay import Between, relays_to
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.callers import Issued
 from tests.support.catalogues import build_into
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
-from tests.support.real.process import ServerProcess, free_ports
 from tests.support.real.redis import RedisServer
 from tests.support.real.sources import LocalNodes, find_local_nodes
-from tests.support.served import get
+from tests.support.service_process import Service
 
 PREFIX: Final = "faults"
 SHOPS: Final = 50
-_START_BOUND_S: Final = 60.0
 _EVERY_RECHECK: Final = 1_000_000
 
 # Of a report: source, kind, shop, code and reason.
-Said = tuple[str, str, str, str | None, str]
+ReportKey = tuple[str, str, str, str | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,56 +59,47 @@ class Ground:
 
     def issue(self) -> Issued:
         """A new token."""
-        issued = Issued(new_token_id(), new_token_text())
+        return issue_in_redis(self.redis.url, PREFIX)
 
-        async def keep() -> None:
-            store = open_tokens(TokenStoreKind.REDIS, Path(), RedisAccess(self.redis.url), PREFIX)
-            await store.issue(Token(issued.id, "test", "default", None), hash_of(issued.text))
-            await store.close()
+    def stored_reports(self) -> tuple[Counter[ReportKey], Counter[ReportKey]]:
+        """How often each report was stored, and how often a re-check of it is queued."""
 
-        asyncio.run(keep())
-        return issued
-
-    def kept(self) -> tuple[Counter[Said], Counter[Said]]:
-        """How often each report was kept, and how often a re-check of it is queued."""
-
-        async def read() -> tuple[Counter[Said], Counter[Said]]:
+        async def read() -> tuple[Counter[ReportKey], Counter[ReportKey]]:
             access = RedisAccess(self.redis.url)
             queue = open_queue(QueueSettings(kind="redis", redis=access, prefix=PREFIX, timeout=10.0))
-            reports = Counter([_said(report) async for report in queue.export()])
-            rechecks = Counter(_said(one.report) for one in (await queue.waiting(_EVERY_RECHECK)).rechecks)
+            reports = Counter([_key_of(report) async for report in queue.export()])
+            rechecks = Counter(_key_of(one.report) for one in (await queue.waiting(_EVERY_RECHECK)).rechecks)
             await queue.close()
             return reports, rechecks
 
         return asyncio.run(read())
 
 
-def _said(report: Report) -> Said:
+def _key_of(report: Report) -> ReportKey:
     return report.source, report.kind, report.shop_id, report.code, report.reason
 
 
 @contextmanager
 def ground_in(folder: Path) -> Iterator[Ground]:
     """Start everything in a folder; yields it when both services are ready."""
-    with ExitStack() as exit_code:
+    with ExitStack() as stack:
         node = _node(folder)
-        exit_code.callback(node.stop)
+        stack.callback(node.stop)
         node.launch()
-        redis = exit_code.enter_context(_redis(folder / "redis"))
+        redis = stack.enter_context(_redis(folder / "redis"))
         node.wait_until_green()
         sink = OpenSearchSink([node.url], PREFIX, letters=folder / "letters")
         build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
         sink.close()
-        relays = exit_code.enter_context(relays_to(node.url, redis.url))
-        services = []
-        for name, urls in {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}.items():
-            process, base = _service(folder / name, *urls)
-            exit_code.callback(process.stop)
-            process.launch()
-            services.append((process, base))
-        for process, base in services:
-            process.wait_for(lambda base=base: _is_ready(base), "ready", _START_BOUND_S)  # type: ignore[misc]
-        yield Ground(node, redis, services[0][1], services[1][1], *relays)
+        relays = stack.enter_context(relays_to(node.url, redis.url))
+        urls = {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}
+        services = [_service(folder / name, *reached) for name, reached in urls.items()]
+        for service in services:
+            stack.callback(service.stop)
+            service.launch()
+        for service in services:
+            service.wait_until_ready()
+        yield Ground(node, redis, services[0].base, services[1].base, *relays)
 
 
 def _node(folder: Path) -> OpenSearchNode:
@@ -125,7 +111,7 @@ def _node(folder: Path) -> OpenSearchNode:
 
 
 def _redis(folder: Path) -> RedisServer:
-    """Redis, which a file that may not grow does not kill but tells of it, as a full disk would."""
+    """Redis, which a file that may not grow does not kill but fails a write of, as a full disk would."""
     program = shutil.which("redis-server")
     if program is None:
         pytest.fail("a test that stops and kills Redis needs redis-server on the PATH")
@@ -139,25 +125,6 @@ def _redis(folder: Path) -> RedisServer:
     return RedisServer(str(wrapped), folder, appendonly=True)
 
 
-def _service(folder: Path, engine_url: str, redis_url: str) -> tuple[ServerProcess, str]:
-    (port,) = free_ports(1)
-    settings = {
-        "ENGINE": "opensearch",
-        "OPENSEARCH_URLS": engine_url,
-        "INDEX_PREFIX": PREFIX,
-        "TOKEN_STORE": "redis",
-        "REPORTS": "redis",
-        "LIMITER": "redis",
-        "REDIS_URL": redis_url,
-        "REDIS_PREFIX": PREFIX,
-    }
-    command = ["/usr/bin/env", *(f"SHOP_DIRECTORY_{name}={value}" for name, value in settings.items())]
-    command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
-    return ServerProcess(f"the {folder.name} service", command, folder / "service.log"), f"http://127.0.0.1:{port}"
-
-
-def _is_ready(base: str) -> bool:
-    try:
-        return get(base, "/ready").status == 200
-    except OSError:
-        return False
+def _service(folder: Path, engine_url: str, redis_url: str) -> Service:
+    settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": engine_url, "INDEX_PREFIX": PREFIX}
+    return Service(folder, {**settings, **in_redis(redis_url, PREFIX)})

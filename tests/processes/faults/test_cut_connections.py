@@ -1,6 +1,6 @@
 """A Redis that goes away just after it took a connection is away, and nothing else, however the event loop says so.
 
-The faster event loop that the service runs on tells of a connection that was closed between two steps by an error of
+The faster event loop that the service runs on reports a connection that was closed between two steps by an error of
 its own kind, which is no error of a network.
 """
 
@@ -49,20 +49,20 @@ def _cut_all(listening: socket.socket) -> None:
 
 
 @pytest.mark.rule("Q4", "E5")
-def test_a_connection_that_is_cut_at_any_moment_is_a_redis_that_is_away(cutting: str) -> None:
+def test_a_connection_that_is_cut_at_any_time_counts_as_an_unavailable_redis(cutting: str) -> None:
     async def ask_often() -> Counter[str]:
         connection = RedisConnection(RedisAccess(cutting), connections=_CALLS, timeout=1.0, purpose="reports")
-        told: Counter[str] = Counter()
+        answers: Counter[str] = Counter()
 
         async def ask() -> None:
             try:
                 await connection.execute(lambda: connection.client.xlen("anything"), retry=True)
             except Exception as error:  # noqa: BLE001 - which kinds there are is the question
-                told[type(error).__name__] += 1
+                answers[type(error).__name__] += 1
 
         for _ in range(_ROUNDS):
             await asyncio.gather(*(ask() for _ in range(_CALLS)))
         await connection.close()
-        return told
+        return answers
 
     assert uvloop.run(ask_often()) == {RedisUnavailable.__name__: _ROUNDS * _CALLS}

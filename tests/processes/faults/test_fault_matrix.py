@@ -1,4 +1,4 @@
-"""The fault matrix: each fault of OpenSearch and of Redis times each tool, and what is told while it lasts.
+"""The fault matrix: each fault of OpenSearch and of Redis times each tool, and what is answered while it lasts.
 
 A cell is one fault: all questions are asked before it, at once, when the service must have noticed, and until it is
 over and all is as before. Once in CI; SHOP_DIRECTORY_FAULTS=all is three times each, with MCP in both eras.
@@ -26,7 +26,7 @@ NOTICED_S: Final = 2.0
 
 pytestmark = [pytest.mark.opensearch, pytest.mark.usefixtures("opensearch_node"), pytest.mark.redis, pytest.mark.slow]
 
-# What is told while a fault lasts:
+# What is answered while a fault lasts:
 #   same       the very answer of before the fault, byte for byte, and for a report that it was taken
 #   503        503 backend_unavailable with the time to try again; nothing is acknowledged
 #   not_ready  503 not_ready
@@ -68,7 +68,7 @@ mcp-2025/get_trust     503        503        503        503        same   same  
 mcp-2025/report_code   503        503        503        503        same   same       same
 """
 
-# With its memory full, or read-only, Redis still tells tokens: so a new one counts. With a full disk it ends itself
+# With its memory full, or read-only, Redis still finds tokens: so a new one counts. With a full disk it ends itself
 # at the first write, the count of a quota, before it would answer for what is not on disk.
 REDIS: Final = """
 asked                  kill      stop      slow      refuse    full_disk  full_memory  read_only
@@ -131,7 +131,7 @@ RELAYED: Final = ("slow", "refuse")
 def columns(matrix: str) -> dict[str, dict[str, str]]:
     """By fault and question what is declared."""
     (_, *faults), *rows = (line.split() for line in matrix.strip().splitlines())
-    return {fault: {row[0]: row[place] for row in rows} for place, fault in enumerate(faults, 1)}
+    return {fault: {row[0]: row[column] for row in rows} for column, fault in enumerate(faults, 1)}
 
 
 def cells(matrix: str, faults: Mapping[str, Breaks], part: str) -> Iterator[object]:
@@ -173,7 +173,7 @@ def test_every_tool_and_every_fault_has_its_declared_outcome() -> None:
     ("breaks", "declared", "relayed"),
     [*cells(ENGINE, ENGINE_FAULTS, "opensearch"), *cells(REDIS, REDIS_FAULTS, "redis")],
 )
-def test_a_fault_is_told_as_declared_and_passes(
+def test_a_fault_is_reported_as_declared_and_passes(
     ground: Ground, known: Issued, breaks: Breaks, declared: Mapping[str, str], *, relayed: bool
 ) -> None:
     base = ground.relayed if relayed else ground.straight
@@ -182,8 +182,8 @@ def test_a_fault_is_told_as_declared_and_passes(
     with ExitStack() as fault:
         fault.enter_context(breaks(ground))
         began = time.monotonic()
-        assert cell.wrong_at_once() == []
+        assert cell.wrong_while_it_begins() == []
         time.sleep(max(0.0, began + NOTICED_S - time.monotonic()))
         assert cell.wrong_when_noticed() == []
         assert cell.wrong_until_back(fault.close) == []
-    assert cell.wrong_reports(*ground.kept()) == []
+    assert cell.wrong_reports(*ground.stored_reports()) == []

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import uvloop
 
-from tests.processes.load.plan import NUMBER, Plan, Question, as_told, plan_from
+from tests.processes.load.plan import NUMBER, Plan, Question, encode_result, plan_from
 from tests.processes.load.wire import ConnectionCutError, Raw, Wire, connected
 
 _POLL_S: Final = 0.2
@@ -30,9 +30,9 @@ class Generator:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._chance = Random(plan.seed)  # noqa: S311 - repeatable
-        places = range(len(plan.questions))
+        positions = range(len(plan.questions))
         weights = [question.weight for question in plan.questions]
-        self._places = self._chance.choices(places, weights, k=10_007)
+        self._positions = self._chance.choices(positions, weights, k=10_007)
         self._turn = count()
         self._numbers = count(plan.seed * 1_000_000)
         self._ready = set() if plan.balanced else set(plan.ports)
@@ -53,7 +53,7 @@ class Generator:
         seconds = time.monotonic() - began
         for poll in polls:
             poll.cancel()
-        return as_told(self.rows, self.cut, self.unsent, seconds)
+        return encode_result(self.rows, self.cut, self.unsent, seconds)
 
     async def _client(self, number: int) -> None:
         """Ask, wait for the answer, ask again; of several services another one each time."""
@@ -113,8 +113,8 @@ class Generator:
         self.cut.append(f"{time.monotonic():.3f} not connected: {type(error).__name__}")
 
     async def _asked(self, wire: Wire) -> None:
-        place = self._places[next(self._turn) % len(self._places)]
-        question = self._plan.questions[place]
+        position = self._positions[next(self._turn) % len(self._positions)]
+        question = self._plan.questions[position]
         request, number = question.raw, 0
         if question.numbered:
             number = next(self._numbers)
@@ -128,7 +128,7 @@ class Generator:
             self.cut.append(f"{began:.3f} {question.name}: {type(error).__name__} {error}")
             return
         seconds = time.monotonic() - began
-        self.rows.append([place, raw.status, *_said(question, raw), number, began, seconds])
+        self.rows.append([position, raw.status, *_content(question, raw), number, began, seconds])
 
     async def _poll(self, port: int) -> None:
         """Look whether a service is ready, as a load balancer does."""
@@ -144,23 +144,23 @@ class Generator:
             await asyncio.sleep(_POLL_S)
 
 
-def _said(question: Question, raw: Raw) -> tuple[str, bool, str]:
+def _content(question: Question, raw: Raw) -> tuple[str, bool, str]:
     """The problem's code, whether it says when to try again, and a mark of what it says."""
     retry = b"\r\nretry-after: " in raw.head
-    said: Any = raw.body
+    content: Any = raw.body
     code = ""
     if question.mcp and raw.body:
         message = json.loads(raw.body)
         if "error" in message:
             return (message["error"].get("data") or {}).get("code", str(message["error"]["code"])), retry, ""
-        # Beside what is said, a result tells the id of its request.
+        # Apart from its content, a result names the id of its request.
         result = message["result"]
-        said = json.dumps({name: part for name, part in result.items() if name != "_meta"}, sort_keys=True).encode()
+        content = json.dumps({name: part for name, part in result.items() if name != "_meta"}, sort_keys=True).encode()
         if result.get("isError"):
             code = json.loads(result["content"][0]["text"])["code"]
     elif raw.status >= 400 and raw.body:
         code = json.loads(raw.body)["code"]
-    return code, retry, hashlib.sha256(said).hexdigest()[:16]
+    return code, retry, hashlib.sha256(content).hexdigest()[:16]
 
 
 async def main() -> None:
@@ -169,17 +169,17 @@ async def main() -> None:
     generator = Generator(plan)
     loop = asyncio.get_running_loop()
 
-    async def until_told() -> None:
-        exit_code = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(exit_code), sys.stdin)
-        await exit_code.read()
+    async def until_input_ends() -> None:
+        reader = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        await reader.read()
         generator.stop.set()
 
-    telling = asyncio.create_task(until_told())
+    watching = asyncio.create_task(until_input_ends())
     # A pause of the collector would look like one of the service.
     gc.disable()
     print(await generator.run())  # noqa: T201 - the account
-    telling.cancel()
+    watching.cancel()
 
 
 if __name__ == "__main__":

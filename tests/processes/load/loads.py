@@ -1,4 +1,4 @@
-"""Starts a process that makes load, and reads what it tells."""
+"""Starts a process that makes load, and reads its result."""
 
 import subprocess
 import sys
@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.processes.load.plan import Plan, Told, told_from
+from tests.processes.load.plan import LoadResult, Plan, decode_result
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _LONGER_S: Final = 60.0
 
 
 class Load:
-    """A load under way."""
+    """A running load."""
 
     def __init__(self, plan: Plan) -> None:
         """Begin."""
@@ -30,23 +30,23 @@ class Load:
         self._process.stdin.write(plan.as_line() + "\n")
         self._process.stdin.flush()
 
-    def finished(self) -> Told:
+    def finished(self) -> LoadResult:
         """Wait for its end."""
         assert self._process.stdout is not None
         assert self._process.stdin is not None
         line = self._process.stdout.readline()
         self._process.stdin.close()
         assert self._process.wait(self._bound) == 0
-        return told_from(line)
+        return decode_result(line)
 
-    def stopped(self) -> Told:
+    def stopped(self) -> LoadResult:
         """End it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert self._process.wait(self._bound) == 0
-        return told_from(line)
+        return decode_result(line)
 
     def kill(self) -> None:
         """End it whatever it does."""
@@ -67,7 +67,7 @@ def load(plan: Plan) -> Iterator[Load]:
         made.kill()
 
 
-def loaded(plan: Plan) -> Told:
+def loaded(plan: Plan) -> LoadResult:
     """All of a load."""
     with load(plan) as made:
         return made.finished()

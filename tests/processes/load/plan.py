@@ -1,4 +1,4 @@
-"""What the process that makes load is told to do, and what it tells when it is done: both as JSON."""
+"""The plan and the result of the process that makes load: both as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class Row(NamedTuple):
     """One answer.
 
     Attributes:
-        question: its place in the plan.
+        question: its position in the plan.
         status: of HTTP.
         code: of the problem, over MCP too; empty where there is none.
         retry: whether it says when to try again.
@@ -88,7 +88,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LoadResult:
     """What came of a load.
 
     Attributes:
@@ -114,16 +114,16 @@ class Told:
         return len(self.answered) / self.seconds
 
 
-def as_told(rows: Sequence[Sequence[Any]], cut: Sequence[str], unsent: int, seconds: float) -> str:
+def encode_result(rows: Sequence[Sequence[Any]], cut: Sequence[str], unsent: int, seconds: float) -> str:
     """What came of it, in one line."""
     return json.dumps({"rows": rows, "cut": cut, "unsent": unsent, "seconds": seconds})
 
 
-def told_from(line: str) -> Told:
-    """What a line tells."""
+def decode_result(line: str) -> LoadResult:
+    """The result in a line."""
     stated = json.loads(line)
     rows = tuple(Row(*row) for row in stated["rows"])
-    return Told(rows, tuple(stated["cut"]), stated["unsent"], stated["seconds"])
+    return LoadResult(rows, tuple(stated["cut"]), stated["unsent"], stated["seconds"])
 
 
 def quantile(seconds: Sequence[float], share: float) -> float:

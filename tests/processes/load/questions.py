@@ -1,4 +1,4 @@
-"""What load asks: the requests of every door, as bytes, and the world that they are about."""
+"""What load asks: the requests of every transport, as bytes, and the world that they are about."""
 
 import json
 from collections.abc import Mapping

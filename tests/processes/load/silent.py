@@ -1,4 +1,4 @@
-"""A process that opens connections and says nothing: `python -m tests.processes.load.silent PORT COUNT`.
+"""A process that opens connections and sends nothing: `python -m tests.processes.load.silent PORT COUNT`.
 
 It says so on its output when it has tried all, holds those that it has, opens others for those that are closed, and
 ends with its input or after two minutes.
@@ -29,14 +29,14 @@ class Silent(asyncio.Protocol):
 
 async def _hold(port: int, count: int) -> None:
     loop = asyncio.get_running_loop()
-    said = False
+    reported = False
     while True:
         for _ in range(count // _AT_ONCE):
             opening = (loop.create_connection(Silent, "127.0.0.1", port) for _ in range(_AT_ONCE))
             await asyncio.gather(*opening, return_exceptions=True)
-        if not said:
-            print("tried", flush=True)  # noqa: T201 - for whoever started it
-            said = True
+        if not reported:
+            print("tried", flush=True)  # noqa: T201 - for the process that started it
+            reported = True
         count = _AT_ONCE
         await asyncio.sleep(_AGAIN_S)
 

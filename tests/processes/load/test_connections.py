@@ -16,10 +16,10 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.plan import quantile
 from tests.processes.load.questions import http
-from tests.processes.load.serving import Service, serving
+from tests.support.service_process import Service, serving
 
 CONNECTIONS: Final = int(os.environ.get("SHOP_DIRECTORY_CONNECTIONS", "1100"))
 P99_S: Final = 0.05
@@ -80,7 +80,7 @@ def waits_of_another_address(service: Service, seconds: float) -> list[float]:
 @pytest.mark.rule("E6")
 @pytest.mark.parametrize("descriptors", ["", _FEW_DESCRIPTORS])
 def test_an_address_with_too_many_connections_slows_down_no_other_one(
-    embedded: Place, tmp_path: Path, descriptors: str
+    embedded: Location, tmp_path: Path, descriptors: str
 ) -> None:
     times: list[float] = []
     with serving(tmp_path / "service", embedded.settings(), descriptors=descriptors) as service:
@@ -89,13 +89,13 @@ def test_an_address_with_too_many_connections_slows_down_no_other_one(
                 times.append(quantile(waits_of_another_address(service, 3.0 + CONNECTIONS / 1_000), 0.99))
         assert service.wrong_lines() == []
         assert "the bound on connections per address is reached" in service.log.read_text(encoding="utf-8")
-    print(f"p99 of each round: {times}")  # noqa: T201 - the figures, for whoever asks for them
+    print(f"p99 of each round: {times}")  # noqa: T201 - the figures, for pytest -s
     assert times[-1] < P99_S, times
 
 
 @pytest.mark.slow
 @pytest.mark.rule("E6")
-def test_a_low_soft_limit_of_descriptors_is_no_bound(embedded: Place, tmp_path: Path) -> None:
+def test_a_low_soft_limit_of_descriptors_is_no_bound(embedded: Location, tmp_path: Path) -> None:
     with (
         serving(tmp_path / "service", embedded.settings(), descriptors=_LOW_SOFT_LIMIT) as service,
         ExitStack() as all_,
@@ -105,27 +105,27 @@ def test_a_low_soft_limit_of_descriptors_is_no_bound(embedded: Place, tmp_path: 
 
 
 @pytest.mark.rule("E6")
-def test_the_connections_that_wait_longest_make_room_for_new_ones(embedded: Place, tmp_path: Path) -> None:
+def test_the_connections_that_wait_longest_make_room_for_new_ones(embedded: Location, tmp_path: Path) -> None:
     settings = {**embedded.settings(), "MAX_CONNECTIONS": "40", "TRUSTED_PROXIES": "127.0.0.1"}
-    with serving(tmp_path / "service", settings) as service, ExitStack() as exit_code:
-        callers = [exit_code.enter_context(connect(service.port)) for _ in range(40)]
+    with serving(tmp_path / "service", settings) as service, ExitStack() as stack:
+        callers = [stack.enter_context(connect(service.port)) for _ in range(40)]
         time.sleep(0.2)
         assert {status_of(caller) for caller in callers[:10]} == {200}
-        callers += [exit_code.enter_context(connect(service.port)) for _ in range(20)]
+        callers += [stack.enter_context(connect(service.port)) for _ in range(20)]
         time.sleep(0.2)
         statuses = [status_of(caller) for caller in callers]
         assert statuses == [200] * 10 + [0] * 20 + [200] * 30, str(statuses)
 
 
 @pytest.mark.rule("E6", "E1.retry_after")
-def test_where_all_connections_have_a_request_the_next_one_is_refused_in_plain_words(
-    embedded: Place, tmp_path: Path
+def test_where_all_connections_have_a_request_the_next_one_is_refused_with_a_problem_document(
+    embedded: Location, tmp_path: Path
 ) -> None:
     settings = {**embedded.settings(), "MAX_CONNECTIONS": "20", "MAX_CONNECTIONS_PER_ADDRESS": "5"}
     head = http("POST", "/tool/find_shop", "{}").encode()[:-2]
-    with serving(tmp_path / "service", settings) as service, ExitStack() as exit_code:
+    with serving(tmp_path / "service", settings) as service, ExitStack() as stack:
         for _ in range(5):
-            exit_code.enter_context(connect(service.port)).sendall(head)
+            stack.enter_context(connect(service.port)).sendall(head)
         time.sleep(0.2)
         with connect(service.port) as refused:
             refused.sendall(_HEALTH)

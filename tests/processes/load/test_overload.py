@@ -1,4 +1,4 @@
-"""Three times the load that just fills the service: some are served as always, the others told so at once.
+"""Three times the load that just fills the service: some are served as always, the others refused immediately.
 
 Five seconds of it; SHOP_DIRECTORY_OVERLOAD_SECONDS=30 is the long form.
 """
@@ -12,13 +12,13 @@ from typing import Final
 import pytest
 
 from service.settings.service import Settings
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import loaded
-from tests.processes.load.plan import Plan, Question, Told, quantile
+from tests.processes.load.plan import LoadResult, Plan, Question, quantile
 from tests.processes.load.questions import usual
-from tests.processes.load.serving import Service, serving
 from tests.processes.load.watching import watching
 from tests.support.callers import issue
+from tests.support.service_process import Service, serving
 
 SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_OVERLOAD_SECONDS", "5"))
 TIMES: Final = 3
@@ -30,19 +30,19 @@ _MOST: Final[int] = Settings.model_fields["max_concurrency"].default
 
 
 def quiet(service: Service, questions: tuple[Question, ...]) -> tuple[dict[int, str], float]:
-    """What each question is answered, and the median time, when nobody else asks."""
-    told = loaded(Plan((service.port,), questions, 1, seconds=2.0))
-    marks = {row.question: row.mark for row in told.rows}
-    assert {row.status for row in told.rows} == {200}
-    assert {(row.question, row.mark) for row in told.rows} == set(marks.items())
+    """What each question is answered, and the median time, when no other client asks."""
+    result = loaded(Plan((service.port,), questions, 1, seconds=2.0))
+    marks = {row.question: row.mark for row in result.rows}
+    assert {row.status for row in result.rows} == {200}
+    assert {(row.question, row.mark) for row in result.rows} == set(marks.items())
     assert set(marks) == set(range(len(questions)))
-    return marks, statistics.median(row.seconds for row in told.rows)
+    return marks, statistics.median(row.seconds for row in result.rows)
 
 
-def wrong(told: Told, questions: tuple[Question, ...], marks: dict[int, str]) -> list[str]:
+def wrong(result: LoadResult, questions: tuple[Question, ...], marks: dict[int, str]) -> list[str]:
     """Answers that are neither those of a quiet time nor the refusal, and requests that had none."""
-    found = list(told.cut)
-    for row in told.rows:
+    found = list(result.cut)
+    for row in result.rows:
         said = (row.status, row.code, row.retry, row.mark)
         if row.status == 200 and said == (200, "", False, marks[row.question]):
             continue
@@ -54,8 +54,8 @@ def wrong(told: Told, questions: tuple[Question, ...], marks: dict[int, str]) ->
 @pytest.mark.slow
 @pytest.mark.rule("E1.retry_after", "E1.transport")
 @pytest.mark.timeout(120 + 5 * SECONDS)
-def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refused_at_once(
-    embedded: Place, tmp_path: Path
+def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refused_immediately(
+    embedded: Location, tmp_path: Path
 ) -> None:
     with serving(tmp_path / "service", embedded.settings()) as service:
         questions = usual(issue(service.tokens).text)
@@ -64,7 +64,7 @@ def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refus
 
         rounds: list[tuple[float, float]] = []
         while len(rounds) < ROUNDS and not any(over <= TIMES * full for full, over in rounds):
-            # The most that nobody is refused at: more clients at once only wait for each other.
+            # The most without any refusal: more clients at once only wait for each other.
             full = loaded(Plan((service.port,), questions, _MOST, seconds=max(2.0, SECONDS / 5)))
             assert {row.status for row in full.rows} == {200}
             assert wrong(full, questions, marks) == []
@@ -75,14 +75,14 @@ def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refus
             refused = [row for row in over.rows if row.status == 503]
             assert {questions[row.question].mcp for row in refused} == {True, False}
             assert len(over.rows) / over.seconds > 0.6 * rate, "the load was not made"
-            # Key presses whose answer is kept are answered all the same: that costs less than to refuse them.
+            # Suggest requests with a cached answer are answered all the same: that costs less than a refusal.
             others = [row for row in over.rows if not questions[row.question].name.startswith("suggest")]
             assert sum(row.status == 503 for row in others) > len(others) / TIMES
             assert len(over.answered) > 0.1 * len(over.rows)
             assert watch.growth(lambda vitals: vitals.memory) < 1.1
-            times = [quantile([row.seconds for row in told.answered], 0.99) for told in (full, over)]
+            times = [quantile([row.seconds for row in result.answered], 0.99) for result in (full, over)]
             rounds.append((times[0], times[1]))
-            print(  # noqa: T201 - the figures, for whoever asks for them
+            print(  # noqa: T201 - the figures, for pytest -s
                 f"full {full.per_second:.0f}/s p99 {times[0] * 1000:.0f} ms; {len(over.rows) / over.seconds:.0f}/s, of"
                 f" them {over.per_second:.0f} served, p99 {times[1] * 1000:.0f} ms, refused in"
                 f" {quantile([row.seconds for row in refused], 0.5) * 1000:.0f} ms"

@@ -14,14 +14,15 @@ from typing import Final
 import pytest
 
 from service.limits.blocks import SHARE
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import reads, report_code, suggestion
-from tests.processes.load.serving import Service, serving
-from tests.processes.load.test_stopping import in_redis, issued_in_redis, wait_for_workers
+from tests.processes.load.test_stopping import wait_for_workers
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.real.redis import RedisServer
 from tests.support.served import get
+from tests.support.service_process import Service, serving
 
 SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_REDIS_AWAY_SECONDS", "6"))
 RATE: Final = 60.0
@@ -62,20 +63,20 @@ def slowest_read_while_it_hangs(service: Service, redis: RedisServer, questions:
 @pytest.mark.rule("Q1", "Q4")
 @pytest.mark.timeout(120 + 3 * ROUNDS * SECONDS)
 def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
-    embedded: Place, tmp_path: Path, redis_program: str
+    embedded: Location, tmp_path: Path, redis_program: str
 ) -> None:
     folder = tmp_path / "redis"
     folder.mkdir()
     slowest: list[float] = []
     with RedisServer(redis_program, folder) as redis:
-        tokens = [issued_in_redis(redis.url, "away") for _ in range(TOKENS)]
+        tokens = [issue_in_redis(redis.url, "away").text for _ in range(TOKENS)]
         questions = tuple(one for token in tokens for one in (*reads(token, weight=6), report_code(token)))
         settings = {**embedded.settings(), **in_redis(redis.url, "away")}
         with serving(tmp_path / "service", settings) as service:
             while len(slowest) < ROUNDS and (not slowest or slowest[-1] >= BOUND_S):
                 slowest.append(slowest_read_while_it_hangs(service, redis, questions))
             assert service.wrong_lines() == []
-    print(f"the slowest read of each round: {slowest}")  # noqa: T201 - the figures, for whoever asks for them
+    print(f"the slowest read of each round: {slowest}")  # noqa: T201 - the figures, for pytest -s
     assert slowest[-1] < BOUND_S, slowest
 
 
@@ -84,7 +85,7 @@ def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
 @pytest.mark.rule("Q2")
 @pytest.mark.timeout(120 + 2 * SECONDS)
 def test_two_workers_of_which_one_is_killed_keep_a_quota_within_the_bound(
-    embedded: Place, tmp_path: Path, redis_url: str
+    embedded: Location, tmp_path: Path, redis_url: str
 ) -> None:
     quota = f'{{"reads": 120, "suggest": {_QUOTA}, "reports": 0}}'
     prefix = f"bound-{time.monotonic_ns()}"

@@ -10,13 +10,12 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.places import Place, embedded_place
+from tests.processes.endurance.locations import Location, embedded_location
 from tests.processes.endurance.worlds import COLOURS, write_world
-from tests.processes.load.conftest import publish
 from tests.processes.load.loads import load, loaded
-from tests.processes.load.plan import Plan, Question, Told
+from tests.processes.load.plan import LoadResult, Plan, Question
 from tests.processes.load.questions import http, suggestion, tool
-from tests.processes.load.serving import Service, serving
+from tests.support.service_process import Service, serving
 
 BOUND_S: Final = 1.0
 SLOW: Final = 10
@@ -26,7 +25,7 @@ _NORMAL: Final = (tool("get_shop", {"shop_domain": "s4"}), suggestion("q=lam"))
 
 
 @pytest.fixture
-def service(embedded: Place, tmp_path: Path) -> Iterator[Service]:
+def service(embedded: Location, tmp_path: Path) -> Iterator[Service]:
     """The service, which works on few requests at once, with bounds of a second."""
     settings = {**embedded.settings(), "MAX_CONCURRENCY": "4"}
     with serving(tmp_path / "service", settings, module="tests.processes.load.bounded") as service:
@@ -74,16 +73,16 @@ def slow_body(port: int) -> float:
 
 @pytest.mark.rule("E6")
 @pytest.mark.parametrize("slowly", [slow_head, slow_body])
-def test_a_slow_client_is_cut_after_its_bound_and_takes_nobodys_place(
+def test_a_slow_client_is_disconnected_after_its_bound_and_blocks_no_other_client(
     service: Service, slowly: Callable[[int], float]
 ) -> None:
     with load(Plan((service.port,), _NORMAL, 2, pause=0.01)) as making, ThreadPoolExecutor(SLOW) as pool:
         time.sleep(0.5)
         seconds = list(pool.map(slowly, [service.port] * SLOW))
-        told = making.stopped()
+        result = making.stopped()
     assert min(seconds) > 0.8 * BOUND_S
     assert max(seconds) < BOUND_S + _LATE_S, seconds
-    assert_as_always(told)
+    assert_as_always(result)
     assert service.wrong_lines() == []
 
 
@@ -91,31 +90,31 @@ def test_a_slow_client_is_cut_after_its_bound_and_takes_nobodys_place(
 def large_answers(tmp_path: Path) -> Iterator[Service]:
     """The same over a catalogue whose coupons, all together, are more than what a system keeps for a connection."""
     settings = {"MAX_CONCURRENCY": "4", "REQUEST_TIMEOUT": "10"}
-    with embedded_place(tmp_path) as place:
-        publish(place, write_world(tmp_path / "catalogue", COLOURS[0], 3_000))
+    with embedded_location(tmp_path) as location:
+        location.build(write_world(tmp_path / "catalogue", COLOURS[0], 3_000))
         with serving(
-            tmp_path / "service", {**place.settings(), **settings}, module="tests.processes.load.bounded"
+            tmp_path / "service", {**location.settings(), **settings}, module="tests.processes.load.bounded"
         ) as service:
             yield service
 
 
 @pytest.mark.slow
 @pytest.mark.rule("E6")
-def test_a_client_that_reads_nothing_is_cut_after_its_bound(large_answers: Service) -> None:
+def test_a_client_that_reads_nothing_is_disconnected_after_its_bound(large_answers: Service) -> None:
     service = large_answers
     # What it opens for good with the first answers is open before.
     loaded(Plan((service.port,), (*_NORMAL, Question("everything", _EVERYTHING)), 4, seconds=1.5))
     time.sleep(0.3)
     before = service.vitals().descriptors
-    with ExitStack() as exit_code:
+    with ExitStack() as stack:
         for _ in range(SLOW // 2):
-            caller = exit_code.enter_context(socket.socket())
+            caller = stack.enter_context(socket.socket())
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             caller.connect(("127.0.0.1", service.port))
             # One after the other: the service works on few at once.
             caller.sendall(_EVERYTHING.encode() * 3)
             time.sleep(0.8)
-        making = exit_code.enter_context(load(Plan((service.port,), _NORMAL, 2, pause=0.01)))
+        making = stack.enter_context(load(Plan((service.port,), _NORMAL, 2, pause=0.01)))
         until = time.monotonic() + 10.0
         # The two callers who are served have theirs.
         while service.vitals().descriptors > before + 2:
@@ -126,7 +125,7 @@ def test_a_client_that_reads_nothing_is_cut_after_its_bound(large_answers: Servi
     assert service.wrong_lines() == []
 
 
-def assert_as_always(told: Told) -> None:
-    assert told.cut == ()
-    assert {(row.status, row.code) for row in told.rows} == {(200, "")}
-    assert len(told.rows) > 50
+def assert_as_always(result: LoadResult) -> None:
+    assert result.cut == ()
+    assert {(row.status, row.code) for row in result.rows} == {(200, "")}
+    assert len(result.rows) > 50

@@ -1,4 +1,4 @@
-"""An engine that takes two seconds an answer: it is not asked more for it, and nobody waits beyond the deadline.
+"""An engine that takes two seconds an answer: it gets no more requests for it, and no caller waits beyond the deadline.
 
 And callers who do not wait at all: what was done for them is given up.
 """
@@ -13,18 +13,18 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load, loaded
 from tests.processes.load.plan import Plan, Question, quantile
 from tests.processes.load.questions import mcp, reads, suggestion, tool
 from tests.processes.load.relay import CountingRelay, counting_relay
-from tests.processes.load.serving import Service, serving
 from tests.support.callers import issue
 from tests.support.rpc import Era
 from tests.support.served import post
+from tests.support.service_process import Service, serving
 
 SLOW_S: Final = 2.0
-# The deadline of a request, and what it takes to tell that it has passed.
+# The deadline of a request, and the time to report that it has passed.
 ANSWER_S: Final = 2.0
 CALLS: Final = 200
 CALLERS: Final = 20
@@ -39,14 +39,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.opensearch]
 
 
 @pytest.fixture
-def relay(opensearch: Place) -> Iterator[CountingRelay]:
-    """To the OpenSearch of the place."""
+def relay(opensearch: Location) -> Iterator[CountingRelay]:
+    """To the OpenSearch of the location."""
     with counting_relay(opensearch.target) as relay:
         yield relay
 
 
 @pytest.fixture
-def service(opensearch: Place, relay: CountingRelay, tmp_path: Path) -> Iterator[Service]:
+def service(opensearch: Location, relay: CountingRelay, tmp_path: Path) -> Iterator[Service]:
     """The service, its engine behind the relay; as many requests at once as there are callers who leave."""
     settings = {**opensearch.settings(), "OPENSEARCH_URLS": relay.url, "MAX_CONCURRENCY": str(LEAVING)}
     with serving(tmp_path / "service", settings) as service:
@@ -73,19 +73,19 @@ def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
     before = len(relay.asked)
     with load(Plan((service.port,), questions, CALLERS, pause=0.05)) as making:
         time.sleep(OPEN_S + 1.0)
-        told = making.stopped()
+        result = making.stopped()
     asked = relay.asked[before:]
-    failed = [row for row in told.rows if row.code]
+    failed = [row for row in result.rows if row.code]
 
-    assert told.cut == ()
-    assert len(told.rows) >= CALLS
-    # list_categories and what is kept of the stamp need no search, for as long as the stamp is confirmed.
+    assert result.cut == ()
+    assert len(result.rows) >= CALLS
+    # list_categories and what is cached for the stamp need no search, for as long as the stamp is confirmed.
     assert {(row.status, row.code) for row in failed} <= {(503, "backend_unavailable"), (200, "backend_unavailable")}
     assert {questions[row.question].mcp for row in failed} == {True, False}
     assert all(row.retry for row in failed if not questions[row.question].mcp)
-    assert max(row.seconds for row in told.rows) < ANSWER_S
-    assert len(asked) <= 1.1 * len(told.rows), Counter(asked)
-    late = [row for row in told.rows if row.at > told.rows[-1].at - 1.0]
+    assert max(row.seconds for row in result.rows) < ANSWER_S
+    assert len(asked) <= 1.1 * len(result.rows), Counter(asked)
+    late = [row for row in result.rows if row.at > result.rows[-1].at - 1.0]
     assert quantile([row.seconds for row in late], 0.5) < 0.1
     assert service.wrong_lines() == []
 
@@ -109,7 +109,7 @@ def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: Cou
     }[transport]
     loaded(Plan((service.port,), (suggestion("q=amb"), tool("get_shop", {"shop_domain": "s4"}, token)), 1, seconds=0.5))
     with _called(service, relay, asked, LEAVING) as (callers, before):
-        # All places are taken.
+        # The bound of concurrent requests is reached.
         assert _asked_another(service, token) == (503, "overloaded")
         for caller in callers:
             caller.close()
@@ -121,7 +121,7 @@ def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: Cou
         assert relay.left == LEAVING
     assert _asked_another(service, token) == (200, "")
     assert service.wrong_lines() == []
-    assert _told_of_as_left(service) == LEAVING
+    assert _logged_as_left(service) == LEAVING
 
 
 @pytest.mark.rule("C1")
@@ -142,7 +142,7 @@ def test_suggestions_are_answered_while_searches_are_slow(service: Service, rela
 def _called(
     service: Service, relay: CountingRelay, asked: Sequence[Question], searches: int
 ) -> Iterator[tuple[list[socket.socket], int]]:
-    """Callers who have asked and wait, when so many searches are under way; and how many requests were before."""
+    """Callers who have asked and wait, when so many searches are running; and how many requests were before."""
     relay.only, relay.delay = "_search", SLOW_S
     before = len(relay.asked)
     with ExitStack() as stack:
@@ -167,7 +167,7 @@ def _asked_another(service: Service, token: str) -> tuple[int, str]:
     return reply.status, reply.json.get("code", "")
 
 
-def _told_of_as_left(service: Service) -> int:
+def _logged_as_left(service: Service) -> int:
     return service.log.read_text(encoding="utf-8").count('"outcome":"left"')
 
 

@@ -8,13 +8,13 @@ from urllib.parse import quote
 import pytest
 
 from tests.engines.typeahead.crowded import HAN
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan
 from tests.processes.load.questions import suggestion, tool
-from tests.processes.load.serving import serving
 from tests.support.callers import issue
 from tests.support.served import get
+from tests.support.service_process import serving
 
 CLIENTS: Final = 32
 _HAN: Final = " ".join(HAN[start : start + 7] for start in range(0, 56, 7))
@@ -25,7 +25,7 @@ ROUNDS: Final = 3
 
 @pytest.mark.slow
 @pytest.mark.rule("E1.retry_after")
-def test_health_is_answered_while_many_ask_what_takes_longest(embedded: Place, tmp_path: Path) -> None:
+def test_health_is_answered_while_many_ask_what_takes_longest(embedded: Location, tmp_path: Path) -> None:
     with serving(tmp_path / "service", embedded.settings()) as service:
         token = issue(service.tokens).text
         questions = (
@@ -44,8 +44,8 @@ def test_health_is_answered_while_many_ask_what_takes_longest(embedded: Place, t
                     assert get(service.base, "/health").status == 200
                     rounds[-1].append(time.monotonic() - start)
                     time.sleep(0.1)
-            told = making.stopped()
-        assert told.cut == ()
-        assert {row.status for row in told.rows} <= {200, 503}
-        assert len(told.answered) > CLIENTS
+            result = making.stopped()
+        assert result.cut == ()
+        assert {row.status for row in result.rows} <= {200, 503}
+        assert len(result.answered) > CLIENTS
         assert any(max(taken) < BOUND_S for taken in rounds), rounds

@@ -1,4 +1,4 @@
-"""Mixed traffic through all doors for a long time, with generations replaced meanwhile: nothing fails, nothing grows.
+"""Mixed traffic over all transports for a long time, with generations replaced meanwhile: nothing fails, nothing grows.
 
 Twenty seconds; SHOP_DIRECTORY_SOAK_SECONDS=900 is the long form. What grows slowly shows in the long form alone: the
 short one still warms up, and is held to a bound that only something gross passes.
@@ -13,17 +13,17 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.endurance.worlds import COLOURS, write_world
-from tests.processes.load.conftest import SHOPS, publish
+from tests.processes.load.conftest import SHOPS
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
-from tests.processes.load.serving import serving
-from tests.processes.load.test_stopping import in_redis, issued_in_redis
 from tests.processes.load.watching import watching
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.callers import issue
 from tests.support.rpc import Era
+from tests.support.service_process import serving
 
 SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_SOAK_SECONDS", "20"))
 IS_LONG: Final = SECONDS >= 600
@@ -31,7 +31,7 @@ CLIENTS: Final = 6
 MEMORY_GROWTH: Final = 1.05 if IS_LONG else 1.3
 # What may come and go while it is looked: connections to the engine and Redis, files of a generation.
 DESCRIPTORS: Final = 1.1 if IS_LONG else 2.0
-# In the long form as many in the first fifth as readers of generations are kept: then nothing more is to come.
+# In the long form as many in the first fifth as readers of generations stay open: then nothing more is to come.
 SWAPS: Final = 20 if IS_LONG else 2
 _OPS_KEY: Final = "a-key-of-the-soak-test"
 
@@ -75,10 +75,10 @@ def expected_of(token: str) -> Expected:
 _OPERATIONS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
 
 
-def soak(place: Place, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
+def soak(location: Location, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
     """Ask all the time, publish now and then, and look at the process."""
     catalogues = [write_world(folder / f"next-{colour}", colour, SHOPS) for colour in reversed(COLOURS)]
-    with serving(folder / "service", {**place.settings(), **settings, "OPS_KEY": _OPS_KEY}) as service:
+    with serving(folder / "service", {**location.settings(), **settings, "OPS_KEY": _OPS_KEY}) as service:
         expected = expected_of(issued(service.tokens))
         questions = tuple(expected)
         with (
@@ -87,24 +87,24 @@ def soak(place: Place, folder: Path, settings: dict[str, str], issued: Callable[
         ):
             for swap in range(SWAPS):
                 time.sleep(SECONDS / (SWAPS + 1))
-                publish(place, catalogues[swap % 2])
+                location.build(catalogues[swap % 2])
             time.sleep(SECONDS / (SWAPS + 1))
-            told = making.stopped()
-        assert told.cut == ()
+            result = making.stopped()
+        assert result.cut == ()
         failures = Counter(
             f"{questions[row.question].name[:100]}: {row.status} {row.code}"
-            for row in told.rows
+            for row in result.rows
             if (row.status, row.code) != expected[questions[row.question]]
         )
         assert failures == {}
-        assert {row.question for row in told.rows} == set(range(len(questions)))
+        assert {row.question for row in result.rows} == set(range(len(questions)))
         assert service.wrong_lines() == []
     grown = {
         "memory": watch.growth(lambda vitals: vitals.memory),
         "descriptors": watch.growth(lambda vitals: vitals.descriptors),
         "threads": watch.growth(lambda vitals: vitals.threads),
     }
-    print(f"{len(told.rows)} answers in {told.seconds:.0f} s; {watch.seen[-1]}; grown {grown}")  # noqa: T201 - figures
+    print(f"{len(result.rows)} answers in {result.seconds:.0f} s; {watch.seen[-1]}; grown {grown}")  # noqa: T201 - figures
     assert grown["memory"] < MEMORY_GROWTH
     assert grown["descriptors"] < DESCRIPTORS
     assert grown["threads"] < DESCRIPTORS
@@ -112,7 +112,7 @@ def soak(place: Place, folder: Path, settings: dict[str, str], issued: Callable[
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 2 * SECONDS)
-def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Place, tmp_path: Path) -> None:
+def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Location, tmp_path: Path) -> None:
     soak(embedded, tmp_path, {}, lambda tokens: issue(tokens).text)
 
 
@@ -121,8 +121,8 @@ def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Plac
 @pytest.mark.redis
 @pytest.mark.timeout(120 + 2 * SECONDS)
 def test_nothing_fails_and_nothing_grows_over_opensearch_and_redis(
-    opensearch: Place, tmp_path: Path, redis_url: str
+    opensearch: Location, tmp_path: Path, redis_url: str
 ) -> None:
     prefix = f"soak-{time.monotonic_ns()}"
     settings = in_redis(redis_url, prefix)
-    soak(opensearch, tmp_path, settings, lambda _: issued_in_redis(redis_url, prefix))
+    soak(opensearch, tmp_path, settings, lambda _: issue_in_redis(redis_url, prefix).text)

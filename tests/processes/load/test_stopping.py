@@ -17,28 +17,26 @@ from typing import Final
 
 import pytest
 
-from service.auth.opening import TokenStoreKind, open_tokens
-from service.auth.protocol import Token
-from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
-from tests.processes.endurance.places import Place
+from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import Load, load
-from tests.processes.load.plan import Plan, Question, Told
+from tests.processes.load.plan import LoadResult, Plan, Question
 from tests.processes.load.questions import report_code, usual
-from tests.processes.load.serving import Service, serving
+from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.callers import issue
+from tests.support.service_process import Service, serving
 
 STOPS: Final = int(os.environ.get("SHOP_DIRECTORY_STOPS", "2"))
 CLIENTS: Final = 8
 DRAIN_S: Final = 1.0
-# Draining, and then as long as the server waits at most for what is under way.
+# Draining, and then as long as the server waits at most for running requests.
 END_S: Final = DRAIN_S + 10.0
 _SETTLED_S: Final = 0.7
 
 
-def kept_codes(settings: QueueSettings) -> Counter[str]:
-    """How often a report about each code is kept."""
+def stored_codes(settings: QueueSettings) -> Counter[str]:
+    """How often a report about each code is stored."""
 
     async def read() -> Counter[str]:
         queue = open_queue(settings)
@@ -49,9 +47,9 @@ def kept_codes(settings: QueueSettings) -> Counter[str]:
     return asyncio.run(read())
 
 
-def acknowledged(told: Told, questions: tuple[Question, ...]) -> set[str]:
+def acknowledged(result: LoadResult, questions: tuple[Question, ...]) -> set[str]:
     """The codes of reports that were answered."""
-    return {f"LOAD-{row.number:08d}" for row in told.rows if questions[row.question].numbered and row.status == 200}
+    return {f"LOAD-{row.number:08d}" for row in result.rows if questions[row.question].numbered and row.status == 200}
 
 
 def stop(service: Service) -> None:
@@ -62,36 +60,36 @@ def stop(service: Service) -> None:
     assert DRAIN_S <= time.monotonic() - began < END_S
 
 
-def assert_nothing_was_lost(told: Told, kept: Counter[str], questions: tuple[Question, ...]) -> None:
-    assert told.cut == ()
-    assert Counter(row.status for row in told.rows) == {200: len(told.rows)}
-    assert len(told.rows) > 100
-    of_reports = acknowledged(told, questions)
+def assert_nothing_was_lost(result: LoadResult, stored: Counter[str], questions: tuple[Question, ...]) -> None:
+    assert result.cut == ()
+    assert Counter(row.status for row in result.rows) == {200: len(result.rows)}
+    assert len(result.rows) > 100
+    of_reports = acknowledged(result, questions)
     assert of_reports
-    assert {code: kept[code] for code in of_reports} == dict.fromkeys(of_reports, 1)
+    assert {code: stored[code] for code in of_reports} == dict.fromkeys(of_reports, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.rule("O1", "Q5")
 @pytest.mark.timeout(90 + 15 * STOPS)
-def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(embedded: Place, tmp_path: Path) -> None:
+def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(embedded: Location, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.sqlite"
     token = issue(tokens).text
     settings = {**embedded.settings(), "TOKEN_FILE": str(tokens), "DRAIN_SECONDS": str(DRAIN_S)}
     questions = (*usual(token), report_code(token))
-    with ExitStack() as exit_code:
-        services = [exit_code.enter_context(serving(tmp_path / name, settings)) for name in ("one", "two")]
+    with ExitStack() as stack:
+        services = [stack.enter_context(serving(tmp_path / name, settings)) for name in ("one", "two")]
         ports = tuple(service.port for service in services)
-        making = exit_code.enter_context(load(Plan(ports, questions, CLIENTS, balanced=True, pause=0.01)))
+        making = stack.enter_context(load(Plan(ports, questions, CLIENTS, balanced=True, pause=0.01)))
         time.sleep(1.0)
         for turn in range(STOPS):
             stop(services[turn % 2])
             services[turn % 2].start()
             time.sleep(_SETTLED_S)
-        told = making.stopped()
+        result = making.stopped()
         assert [service.wrong_lines() for service in services] == [[], []]
-    kept: Counter[str] = sum((kept_codes(QueueSettings(path=service.reports)) for service in services), Counter())
-    assert_nothing_was_lost(told, kept, questions)
+    stored: Counter[str] = sum((stored_codes(QueueSettings(path=service.reports)) for service in services), Counter())
+    assert_nothing_was_lost(result, stored, questions)
 
 
 @contextmanager
@@ -115,7 +113,7 @@ def a_report_on_its_way(service: Service, token: str, code: str) -> Iterator[soc
 
 
 @pytest.mark.rule("O1", "Q5")
-def test_a_report_whose_rest_comes_after_the_signal_is_answered_and_kept(embedded: Place, tmp_path: Path) -> None:
+def test_a_report_whose_rest_comes_after_the_signal_is_answered_and_stored(embedded: Location, tmp_path: Path) -> None:
     settings = {**embedded.settings(), "DRAIN_SECONDS": str(DRAIN_S)}
     with serving(tmp_path / "service", settings) as service:
         token = issue(service.tokens).text
@@ -123,13 +121,17 @@ def test_a_report_whose_rest_comes_after_the_signal_is_answered_and_kept(embedde
             service.signal(signal.SIGTERM)
             time.sleep(DRAIN_S + 0.5)
         assert service.ended() == 0
-    assert kept_codes(QueueSettings(path=service.reports)) == {"DRAINING": 1, "DRAINED": 1}
+    assert stored_codes(QueueSettings(path=service.reports)) == {"DRAINING": 1, "DRAINED": 1}
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.redis)])
 @pytest.mark.parametrize("signals", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT,)], ids=["term twice", "int"])
 def test_a_second_sigterm_or_a_sigint_ends_it_without_draining(
-    embedded: Place, tmp_path: Path, request: pytest.FixtureRequest, workers: int, signals: tuple[signal.Signals, ...]
+    embedded: Location,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    workers: int,
+    signals: tuple[signal.Signals, ...],
 ) -> None:
     settings = {**embedded.settings(), "DRAIN_SECONDS": "60"}
     if workers > 1:
@@ -144,34 +146,16 @@ def test_a_second_sigterm_or_a_sigint_ends_it_without_draining(
         assert service.wrong_lines() == []
 
 
-def in_redis(url: str, prefix: str) -> dict[str, str]:
-    """What workers share."""
-    return {"REDIS_URL": url, "REDIS_PREFIX": prefix, "LIMITER": "redis", "TOKEN_STORE": "redis", "REPORTS": "redis"}
-
-
-def issued_in_redis(url: str, prefix: str) -> str:
-    """A new token in Redis."""
-    text = new_token_text()
-
-    async def keep() -> None:
-        store = open_tokens(TokenStoreKind.REDIS, Path(), RedisAccess(url), prefix)
-        await store.issue(Token(new_token_id(), "test", "default", None), hash_of(text))
-        await store.close()
-
-    asyncio.run(keep())
-    return text
-
-
 @pytest.mark.slow
 @pytest.mark.redis
 @pytest.mark.rule("O1", "Q5")
 @pytest.mark.timeout(90 + 15 * STOPS)
 def test_no_request_is_cut_when_a_service_of_several_workers_is_stopped_under_load(
-    embedded: Place, tmp_path: Path, redis_url: str
+    embedded: Location, tmp_path: Path, redis_url: str
 ) -> None:
     prefix = f"stops-{time.monotonic_ns()}"
     settings = {**embedded.settings(), **in_redis(redis_url, prefix), "DRAIN_SECONDS": str(DRAIN_S)}
-    token = issued_in_redis(redis_url, prefix)
+    token = issue_in_redis(redis_url, prefix).text
     questions = (*usual(token), report_code(token))
     with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
         with load(Plan((service.port,), questions, CLIENTS, balanced=True, pause=0.01)) as making:
@@ -180,19 +164,19 @@ def test_no_request_is_cut_when_a_service_of_several_workers_is_stopped_under_lo
                 stop(service)
                 service.start()
                 time.sleep(_SETTLED_S)
-            told = making.stopped()
+            result = making.stopped()
         assert service.wrong_lines() == []
-    kept = kept_codes(QueueSettings(kind="redis", redis=RedisAccess(redis_url), prefix=prefix, timeout=10.0))
-    assert_nothing_was_lost(told, kept, questions)
+    stored = stored_codes(QueueSettings(kind="redis", redis=RedisAccess(redis_url), prefix=prefix, timeout=10.0))
+    assert_nothing_was_lost(result, stored, questions)
 
 
 @pytest.mark.redis
-def test_a_worker_that_is_killed_is_begun_anew_and_loses_its_own_requests_only(
-    embedded: Place, tmp_path: Path, redis_url: str
+def test_a_worker_that_is_killed_is_restarted_and_loses_its_own_requests_only(
+    embedded: Location, tmp_path: Path, redis_url: str
 ) -> None:
     prefix = f"kill-{time.monotonic_ns()}"
     settings = {**embedded.settings(), **in_redis(redis_url, prefix)}
-    questions = usual(issued_in_redis(redis_url, prefix))
+    questions = usual(issue_in_redis(redis_url, prefix).text)
     with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
         before = service.workers()
         assert len(before) == 2
@@ -203,23 +187,23 @@ def test_a_worker_that_is_killed_is_begun_anew_and_loses_its_own_requests_only(
             killed = time.monotonic()
             wait_for_workers(service, before)
             time.sleep(1.0)
-            told = stopped_alive(making)
-    assert len(told.cut) <= CLIENTS
-    assert {row.status for row in told.rows} == {200}
+            result = stopped_alive(making)
+    assert len(result.cut) <= CLIENTS
+    assert {row.status for row in result.rows} == {200}
     # The other one went on answering, and so did both afterwards.
-    assert len([row for row in told.rows if killed < row.at < killed + 0.4]) > 10
+    assert len([row for row in result.rows if killed < row.at < killed + 0.4]) > 10
 
 
 def wait_for_workers(service: Service, before: list[int]) -> None:
     """Until there are two again, of which one is new."""
     until = time.monotonic() + 30.0
     while len(service.workers()) < 2 or set(service.workers()) == set(before):
-        assert time.monotonic() < until, "no worker was begun anew"
+        assert time.monotonic() < until, "no worker was restarted"
         time.sleep(0.1)
 
 
-def stopped_alive(making: Load) -> Told:
+def stopped_alive(making: Load) -> LoadResult:
     """End a load under which its service still serves."""
-    told = making.stopped()
-    assert told.rows[-1].status == 200
-    return told
+    result = making.stopped()
+    assert result.rows[-1].status == 200
+    return result

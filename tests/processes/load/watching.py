@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tests.processes.load.serving import Service, Vitals
+from tests.support.service_process import Service, Vitals
 
 
 class Watch:

@@ -62,7 +62,7 @@ class Wire(asyncio.Protocol):
         assert self._transport is not None
         self._waiting = asyncio.get_running_loop().create_future()
         if self.closed:
-            self._waiting.set_exception(ConnectionCutError("closed while nobody asked"))
+            self._waiting.set_exception(ConnectionCutError("closed while no request was sent"))
         else:
             self._transport.write(request)
         return self._waiting

@@ -19,14 +19,14 @@ from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.states import States
-from tests.engines.following.statements import Said, by_type, newest
+from tests.engines.following.statements import Statement, by_type, newest
 from tests.support.catalogues import build_into, write_catalogue_directory
 
 Scanned = dict[str, dict[str, dict[str, Any]]]
 
 
-class Place:
-    """One place that generations are written to, with what it needs."""
+class FollowedIndex:
+    """A catalogue, its changes, and the index and states that follow it."""
 
     def __init__(self, folder: Path, sink: Sink, catalogue: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
         """Write the catalogue; nothing is built yet."""
@@ -56,9 +56,9 @@ class Place:
             for line in lines:
                 file.write(f"{line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)}\n")
 
-    def say(self, said: Iterable[Said]) -> None:
+    def append_statements(self, statements: Iterable[Statement]) -> None:
         """Append statements."""
-        self.append(one.line for one in said)
+        self.append(one.line for one in statements)
 
     @contextmanager
     def follower(
@@ -105,7 +105,7 @@ class Place:
             editor.close()
 
     def accounts(self) -> tuple[ResourceAccount, ...]:
-        """What is told of outside accounts beside the live generation."""
+        """The outside accounts that are reported alongside the live generation."""
         editor = self.sink.edit(self.live.generation)
         try:
             operations = editor.operations()
@@ -115,10 +115,10 @@ class Place:
         return operations.accounts
 
 
-def right(folder: Path, said: Iterable[Said]) -> MemorySink:
+def right(folder: Path, statements: Iterable[Statement]) -> MemorySink:
     """A full build of what stands at last, from nothing."""
     sink = MemorySink()
-    build_into(sink, write_catalogue_directory(folder, **by_type(newest(said).values())))
+    build_into(sink, write_catalogue_directory(folder, **by_type(newest(statements).values())))
     return sink
 
 

@@ -1,4 +1,4 @@
-"""Where generations are kept, in words that a process can be given, and what may be left there by no job."""
+"""Where generations are stored, as arguments for a process, and what no job may leave there."""
 
 import json
 import re
@@ -20,6 +20,7 @@ from index_mappings.integrity import COMMITTED, MANIFEST_SUFFIX, FilesManifest, 
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
+from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.retention import prune
 from indexer.sinks.embedded.committing import GRACE_S as COMMITTED_GRACE_S
 from indexer.sinks.embedded.sink import EmbeddedSink
@@ -27,6 +28,7 @@ from indexer.sinks.opensearch.announcing import TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Role, Sink
 from indexer.sinks.typeahead.store import GRACE_S
+from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
@@ -34,13 +36,13 @@ from service.search.protocol import SearchBackend
 
 EMBEDDED: Final = "embedded"
 OPENSEARCH: Final = "opensearch"
-# What the embedded engine and its sink keep in an index beside its segments, and the latter's files.
-_KEPT: Final = re.compile(rf"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|{re.escape(ANCHORS_FILE)}")
+# What the embedded engine and its sink store in an index alongside its segments, and the latter's files.
+_OWN_FILES: Final = re.compile(rf"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|{re.escape(ANCHORS_FILE)}")
 _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """An engine's index, the states that belong to it, and a directory for temporary files.
 
     Attributes:
@@ -57,7 +59,7 @@ class Place:
 
     @property
     def temporary(self) -> Path:
-        """The temporary directory of the place's jobs."""
+        """The temporary directory of the location's jobs."""
         return self.folder / "temporary"
 
     def sink(self) -> Sink:
@@ -65,6 +67,16 @@ class Place:
         if self.kind == EMBEDDED:
             return EmbeddedSink(Path(self.target))
         return OpenSearchSink([self.target], self.prefix, letters=self.folder / "letters", typeahead=self.typeahead)
+
+    def build(self, catalogue: Path, wait: float = 0.0) -> BuildSummary:
+        """Build and publish a catalogue as a job does, which waits so many seconds for the lease."""
+        sink = self.sink()
+        try:
+            summary = build(NdjsonCatalogue(catalogue), sink, self.states(), BuildOptions(wait=wait))
+        finally:
+            sink.close()
+        assert summary.published
+        return summary
 
     @property
     def typeahead(self) -> TypeaheadOptions:
@@ -82,34 +94,34 @@ class Place:
         return OpenSearchBackend([self.target], self.prefix, timeout=10.0)
 
     def words(self) -> list[str]:
-        """The place in words."""
+        """The location as arguments for a process."""
         return [self.kind, self.target, self.prefix, str(self.folder)]
 
     def settings(self) -> dict[str, str]:
-        """What the service has to be told."""
+        """The settings of a service that reads here."""
         if self.kind == EMBEDDED:
             return {"ENGINE": EMBEDDED, "DATA_DIR": self.target}
         return {"ENGINE": OPENSEARCH, "OPENSEARCH_URLS": self.target, "INDEX_PREFIX": self.prefix}
 
     def remains(self) -> list[str]:
-        """What is here beside the live generation, the one before and their states, once the grace is over."""
+        """What is here apart from the live generation, the one before and their states, once the grace is over."""
         sink = self.sink()
         try:
             prune(sink, self.states(), datetime.now(UTC) + timedelta(hours=1))
             found = sink.generations()
-            kept = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
-            others = [one.name for one in found if one.name not in kept]
+            wanted_generations = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
+            others = [one.name for one in found if one.name not in wanted_generations]
         finally:
             sink.close()
-        states = {"place", *(f"{name}.sqlite" for name in kept)}
+        states = {"place", *(f"{name}.sqlite" for name in wanted_generations)}
         if self.kind == OPENSEARCH:
             states.add("typeahead")
             local = self.folder / "states" / "typeahead"
-            others += sorted(path.name for path in local.iterdir() if path.name not in kept)
+            others += sorted(path.name for path in local.iterdir() if path.name not in wanted_generations)
         others += sorted({path.name for path in (self.folder / "states").iterdir()} ^ states)
         others += sorted(path.name for path in self.temporary.iterdir())
         others += [path.name for path in self.folder.iterdir() if path.name not in {"states", "temporary", "index"}]
-        return others + (_embedded_remains if self.kind == EMBEDDED else _opensearch_remains)(self, kept)
+        return others + (_embedded_remains if self.kind == EMBEDDED else _opensearch_remains)(self, wanted_generations)
 
 
 def _unnamed(directory: Path) -> list[str]:
@@ -120,12 +132,12 @@ def _unnamed(directory: Path) -> list[str]:
     return [path.name for path in old if path.stem not in named and path.suffix != ".manifest"]
 
 
-def _embedded_remains(place: Place, kept: list[str]) -> list[str]:
-    root = Path(place.target)
+def _embedded_remains(location: Location, wanted_generations: list[str]) -> list[str]:
+    root = Path(location.target)
     expected = {"live", "indexer.lock", "generations"}
     of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE, "typeahead", COMMITTED}
     found = [path.name for path in root.iterdir() if path.name not in expected]
-    for name in kept:
+    for name in wanted_generations:
         directory = stamp_path(root, name).parent
         found += [path.name for path in directory.iterdir() if path.name not in of_generation]
         found += [f"{COMMITTED}/{unused}" for unused in _superseded(root, name)]
@@ -150,35 +162,35 @@ def _unused(index: Path) -> list[str]:
     """Files in an index's directory that its last commit does not name."""
     listed = json.loads((index / "meta.json").read_text(encoding="utf-8"))["segments"]
     known = {segment["segment_id"].replace("-", "") for segment in listed}
-    names = [path.name for path in index.iterdir() if not _KEPT.fullmatch(path.name)]
+    names = [path.name for path in index.iterdir() if not _OWN_FILES.fullmatch(path.name)]
     return [name for name in names if not _SEGMENT.match(name) or name[:32] not in known]
 
 
-def _opensearch_remains(place: Place, kept: list[str]) -> list[str]:
-    lease = f"{place.prefix}-lease"
+def _opensearch_remains(location: Location, wanted_generations: list[str]) -> list[str]:
+    lease = f"{location.prefix}-lease"
     kinds = (*DOCUMENTS, STAMP, TYPEAHEAD)
-    expected = {lease, *(index_name(place.prefix, kind, name) for kind in kinds for name in kept)}
-    with OpenSearch([place.target]) as client:
-        found = set(client.indices.get(index=f"{place.prefix}-*", params={"expand_wildcards": "all"}))
+    expected = {lease, *(index_name(location.prefix, kind, name) for kind in kinds for name in wanted_generations)}
+    with OpenSearch([location.target]) as client:
+        found = set(client.indices.get(index=f"{location.prefix}-*", params={"expand_wildcards": "all"}))
         token = client.get(index=lease, id="lease")["_source"]["token"]
     return sorted(found ^ expected) + ([f"lease of {token}"] if token else [])
 
 
 @contextmanager
-def embedded_place(folder: Path) -> Iterator[Place]:
-    """A place of the embedded engine, in a folder of its own."""
-    place = Place(EMBEDDED, str(folder / "place" / "index"), "-", folder / "place")
-    place.temporary.mkdir(parents=True)
-    yield place
+def embedded_location(folder: Path) -> Iterator[Location]:
+    """A location of the embedded engine, in a folder of its own."""
+    location = Location(EMBEDDED, str(folder / "location" / "index"), "-", folder / "location")
+    location.temporary.mkdir(parents=True)
+    yield location
 
 
 @contextmanager
-def opensearch_place(url: str, folder: Path) -> Iterator[Place]:
-    """A place in an OpenSearch; emptied at the end."""
-    place = Place(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "place")
-    place.temporary.mkdir(parents=True)
-    yield place
+def opensearch_location(url: str, folder: Path) -> Iterator[Location]:
+    """A location in an OpenSearch; emptied at the end."""
+    location = Location(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "location")
+    location.temporary.mkdir(parents=True)
+    yield location
     with OpenSearch([url]) as client:
-        names = list(client.indices.get(index=f"{place.prefix}-*", params={"expand_wildcards": "all"}))
+        names = list(client.indices.get(index=f"{location.prefix}-*", params={"expand_wildcards": "all"}))
         if names:
             client.indices.delete(index=",".join(names))

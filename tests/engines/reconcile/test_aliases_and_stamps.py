@@ -1,7 +1,6 @@
 """Aliases and stamps that lead astray are found and put right, and the whole of a verification, on both engines."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,23 +23,26 @@ from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import Sink
 from indexer.state.state import StateError
 from indexer.state.states import States
-from tests.engines.integration.conftest import OpenSearchLocation
-from tests.engines.reconcile.world import DOCUMENTS_OF_THE_WORLD, PUBLIC, Clock, World, add_shop, built, lose, plant
+from tests.engines.conftest import OpenSearchLocation
+from tests.engines.reconcile.world import (
+    DOCUMENTS_OF_THE_WORLD,
+    PUBLIC,
+    Clock,
+    World,
+    add_shop,
+    built,
+    lose,
+    plant,
+)
 
 _REPAIR = VerifyOptions(repair=True)
-
-
-@pytest.fixture
-def client(opensearch_place: OpenSearchLocation) -> Iterator[OpenSearch]:
-    with OpenSearch([opensearch_place.url]) as opened:
-        yield opened
 
 
 def _check(world: World, *, repair: bool) -> FaultReport:
     return check_aliases(world.sink, repair=repair, check=lambda: None)
 
 
-def test_a_place_that_agrees_with_itself_has_no_faults(world: World) -> None:
+def test_a_consistent_index_has_no_faults(world: World) -> None:
     before = world.sink.live()
 
     assert _check(world, repair=True) == FaultReport()
@@ -48,7 +50,7 @@ def test_a_place_that_agrees_with_itself_has_no_faults(world: World) -> None:
 
 
 @pytest.mark.rule("C1")
-def test_a_stamp_of_another_generation_is_found_and_written_anew(tmp_path: Path) -> None:
+def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) -> None:
     world = built(EmbeddedSink(tmp_path / "index"), tmp_path)
     before = world.sink.live()
     assert before is not None
@@ -71,7 +73,7 @@ def test_a_stamp_of_another_generation_is_found_and_written_anew(tmp_path: Path)
 
 @pytest.mark.opensearch
 class TestOpenSearch:
-    """One place of real indices and aliases."""
+    """Real indices and aliases."""
 
     @pytest.fixture
     def world(self, opensearch_sink: Sink, tmp_path: Path) -> World:
@@ -79,9 +81,9 @@ class TestOpenSearch:
 
     @pytest.mark.rule("G1")
     def test_aliases_that_lead_elsewhere_or_nowhere_are_moved_back(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+        self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
-        old, prefix = world.generation, opensearch_place.prefix
+        old, prefix = world.generation, opensearch_location.prefix
         build(world.source, world.sink, world.states)
         new = world.generation
         shops, coupons = alias_name(prefix, "shops"), alias_name(prefix, "coupons")
@@ -110,13 +112,13 @@ class TestOpenSearch:
         assert verify_live(world.sink, world.states).found.faults == ()
 
     def test_a_lost_alias_of_the_stamp_goes_where_all_others_lead(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+        self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
         before = world.sink.live()
         assert before is not None
         client.indices.delete_alias(
-            index=index_name(opensearch_place.prefix, STAMP, before.generation),
-            name=alias_name(opensearch_place.prefix, STAMP),
+            index=index_name(opensearch_location.prefix, STAMP, before.generation),
+            name=alias_name(opensearch_location.prefix, STAMP),
         )
 
         found = _check(world, repair=False)
@@ -126,13 +128,13 @@ class TestOpenSearch:
         assert repaired == replace(found, repaired=1)
         assert world.sink.live() == before
 
-    def test_a_stamp_of_another_generation_is_written_anew(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+    def test_a_stamp_of_another_generation_is_rewritten(
+        self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
         before = world.sink.live()
         assert before is not None
         other = replace(before, generation="20200101t000000000000-abcdef")
-        index = index_name(opensearch_place.prefix, STAMP, before.generation)
+        index = index_name(opensearch_location.prefix, STAMP, before.generation)
         client.index(index=index, id=STAMP_ID, body={"stamp": other.as_wire()})
 
         found = _check(world, repair=False)
@@ -145,10 +147,10 @@ class TestOpenSearch:
         assert after.sequence > 1_000_000_000
         assert after == replace(before, sequence=after.sequence)
 
-    def test_aliases_that_do_not_say_what_is_live_are_left_to_a_build(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+    def test_aliases_that_do_not_identify_the_live_generation_are_left_to_a_build(
+        self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
-        prefix, generation = opensearch_place.prefix, world.generation
+        prefix, generation = opensearch_location.prefix, world.generation
         for kind in ("shops", STAMP):
             client.indices.delete_alias(index=index_name(prefix, kind, generation), name=alias_name(prefix, kind))
         before = client.indices.get_alias(name=f"{prefix}-*")
@@ -159,9 +161,9 @@ class TestOpenSearch:
         assert client.indices.get_alias(name=f"{prefix}-*") == before
 
     def test_a_document_under_a_name_that_is_not_its_id_is_a_ghost(
-        self, world: World, client: OpenSearch, opensearch_place: OpenSearchLocation
+        self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
-        index = index_name(opensearch_place.prefix, "shops", world.generation)
+        index = index_name(opensearch_location.prefix, "shops", world.generation)
         s1 = client.get(index=index, id="s1")["_source"]
         client.index(index=index, id="zzz", body={**s1, "rank": "0"}, params={"refresh": "true"})
         client.index(index=index, id="without", body={"rank": "0"}, params={"refresh": "true"})
@@ -171,7 +173,7 @@ class TestOpenSearch:
 
         assert found.faults == (FaultCount(Fault.GHOST, "shops", 2),)
         assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-        assert world.documents() == world.built_anew()
+        assert world.scan() == world.rebuilt()
 
 
 def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
@@ -190,16 +192,14 @@ def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
 
     assert found.faults == (FaultCount(Fault.STALE, "facts", 1),)
     assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
     with world.editing() as (_, editor):
         assert editor.count("facts") == 10
 
 
 def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: World) -> None:
     plant(world, add_shop("hidden"), lose("coupons", "c2"))
-    (world.catalogue / "shops.ndjson").write_text(
-        "".join(f"{json.dumps(line)}\n" for line in ({**PUBLIC[0], "name": "Otherwise"}, *PUBLIC[1:]))
-    )
+    world.rewrite({"shops": [{**PUBLIC[0], "name": "Otherwise"}, *PUBLIC[1:]]})
     ticks: list[int] = []
 
     found = verify_live(world.sink, world.states, world.source, tick=ticks.append)
@@ -214,7 +214,7 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
     )
     assert sum(ticks) == DOCUMENTS_OF_THE_WORLD + 1
     assert (repaired.found.faults, repaired.found.remaining) == (found.found.faults, 0)
-    assert world.documents() == world.built_anew()
+    assert world.scan() == world.rebuilt()
     assert verify_live(world.sink, world.states, world.source).found.faults == ()
 
 
@@ -238,7 +238,7 @@ def test_another_job_has_the_lease_between_two_pages(tmp_path: Path) -> None:
     assert len(had) == 8  # a pause after each page that was not empty
 
 
-def test_a_verification_waits_for_no_job_longer_than_it_was_told(tmp_path: Path) -> None:
+def test_a_verification_waits_for_other_jobs_no_longer_than_its_limit(tmp_path: Path) -> None:
     world = built(MemorySink(), tmp_path)
     world.sink.lease().acquire("build", 0)
 

@@ -34,7 +34,7 @@ Answer = tuple[int, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Observation:
     """An answer, and when it was asked for."""
 
     asked_at: float
@@ -49,16 +49,16 @@ def answers(base: str, token: str) -> dict[str, Answer]:
 
 def _ask(base: str, token: str, name: str) -> Answer:
     if name == SUGGESTED:
-        return _told(get(base, SUGGEST))
+        return _answer(get(base, SUGGEST))
     tool, arguments = CALLS[name]
-    return _told(post(base, f"/tool/{tool}", arguments, x_api_token=token))
+    return _answer(post(base, f"/tool/{tool}", arguments, x_api_token=token))
 
 
-def _told(reply: Reply) -> Answer:
+def _answer(reply: Reply) -> Answer:
     return reply.status, reply.json
 
 
-class Asking(threading.Thread):
+class Poller(threading.Thread):
     """Asks all calls in turn until it is stopped, and remembers what it heard."""
 
     def __init__(self, base: str, token: str) -> None:
@@ -66,16 +66,16 @@ class Asking(threading.Thread):
         self._base = base
         self._token = token
         self._stop_asked = threading.Event()
-        self.heard: list[Heard] = []
+        self.observations: list[Observation] = []
 
     def run(self) -> None:
         while not self._stop_asked.is_set():
             for name in (*CALLS, SUGGESTED):
                 asked_at = time.monotonic()
-                self.heard.append(Heard(asked_at, name, _ask(self._base, self._token, name)))
+                self.observations.append(Observation(asked_at, name, _ask(self._base, self._token, name)))
 
     def stop(self) -> None:
-        """End after the round that is under way."""
+        """End after the current round."""
         self._stop_asked.set()
         self.join()
 
@@ -86,14 +86,14 @@ class Asking(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def since(self, moment: float) -> list[Heard]:
-        """What was asked for from a moment on."""
-        return [heard for heard in self.heard if heard.asked_at >= moment]
+    def since(self, start: float) -> list[Observation]:
+        """What was requested from this time on, in seconds of the monotonic clock."""
+        return [one for one in self.observations if one.asked_at >= start]
 
-    def wait_for(self, expected: Mapping[str, Answer], moment: float, seconds: float) -> bool:
-        """Wait until, since the moment, the newest answer of every call is as expected."""
-        while time.monotonic() < moment + seconds:
-            newest = {heard.name: heard.answer for heard in self.since(moment)}
+    def wait_for(self, expected: Mapping[str, Answer], start: float, seconds: float) -> bool:
+        """Wait until the newest answer of every call since this time is as expected."""
+        while time.monotonic() < start + seconds:
+            newest = {one.name: one.answer for one in self.since(start)}
             if newest == dict(expected):
                 return True
             time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The service as a process: started, looked at from outside, told to end."""
+"""The service as a process: started, observed from outside, signalled and stopped."""
 
 import os
 import re
@@ -32,7 +32,7 @@ class Vitals:
 
 
 class Service:
-    """One service on a port that it keeps; started as often as one likes."""
+    """One service on a port of its own; it can be started several times."""
 
     def __init__(
         self,
@@ -71,12 +71,25 @@ class Service:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Start, and wait until it is ready."""
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Start, and wait for nothing."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
             )
+
+    def wait_until_ready(self) -> None:
+        """Wait until it is ready."""
+        assert self._process is not None
         until = time.monotonic() + _START_BOUND_S
         while not self.is_ready():
             assert self._process.poll() is None, f"it died: {self.log.read_text()[-2_000:]}"
@@ -99,7 +112,7 @@ class Service:
 
     def stop(self) -> None:
         """End it in any case."""
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or not self.is_running:
             return
         self._process.terminate()
         try:
@@ -115,7 +128,7 @@ class Service:
         return [pid for pid in map(int, children.split()) if b"spawn_main" in _command_of(pid)]
 
     def vitals(self) -> Vitals:
-        """What it uses now."""
+        """The resources that it uses now."""
         pids = [self.pid, *self.workers()]
         memory = sum(int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) for pid in pids)
         descriptors = sum(_entries(f"/proc/{pid}/fd") for pid in pids)
@@ -123,7 +136,7 @@ class Service:
         return Vitals(memory * _PAGE_BYTES, descriptors, threads)
 
     def wrong_lines(self) -> list[str]:
-        """Lines of its log that tell of something wrong inside."""
+        """The lines of its log that report an internal error."""
         text = self.log.read_text(encoding="utf-8", errors="replace")
         return [line for line in text.splitlines() if _WRONG.search(line)]
 

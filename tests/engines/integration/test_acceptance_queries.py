@@ -30,10 +30,9 @@ from shop_directory.acceptance import (
     IndexLocation,
     OpenSearchLocation,
 )
-from tests.engines.integration import conftest
+from tests.engines import conftest
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.support.catalogues import build_into, shop
-from tests.support.emptying import delete_indices
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = REPOSITORY / "docs" / "acceptance-queries.md"
@@ -42,16 +41,16 @@ HIDDEN: Final = "Quillomere"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Where a generation is written that nobody has published yet."""
+    """Where an unpublished generation is written."""
 
     sink: Sink
-    place: IndexLocation
+    location: IndexLocation
     stamp: Stamp
 
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Documents:
-    """Two lamps, each for one country, a candle for the world, and a shop that nobody may know of."""
+    """Two lamps, each for one country, a candle for the world, and a shop that is hidden."""
     return projected(
         [
             shop("Lamp", "lamp.internal", id="lamp", popularity=1, categories=["light"], countries=["DE"]),
@@ -65,21 +64,20 @@ def documents(tmp_path: Path) -> Documents:
 
 @pytest.fixture
 def embedded(tmp_path: Path, documents: Documents) -> Built:
-    """An unpublished generation beside a live one that holds no shop."""
+    """An unpublished generation alongside a live one that holds no shop."""
     sink = EmbeddedSink(tmp_path / "index")
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
     return Built(sink, EmbeddedLocation(tmp_path / "index"), sealed(sink, documents)[0])
 
 
 @pytest.fixture
-def opensearch(opensearch_place: conftest.OpenSearchLocation, documents: Documents) -> Iterator[Built]:
+def opensearch(opensearch_location: conftest.OpenSearchLocation, documents: Documents) -> Iterator[Built]:
     """The same in a real OpenSearch."""
-    place = OpenSearchLocation((opensearch_place.url,), opensearch_place.prefix)
-    sink = OpenSearchSink(place.urls, place.prefix)
+    location = OpenSearchLocation((opensearch_location.url,), opensearch_location.prefix)
+    sink = OpenSearchSink(location.urls, location.prefix)
     publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
-    yield Built(sink, place, sealed(sink, documents)[0])
+    yield Built(sink, location, sealed(sink, documents)[0])
     sink.close()
-    delete_indices(place.urls, place.prefix)
 
 
 @pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
@@ -103,7 +101,7 @@ def _suggest(query: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSO
     return {"tool": "suggest", "query": query, **fields}
 
 
-def test_queries_that_the_new_generation_answers_as_they_say_pass(built: Built, tmp_path: Path) -> None:
+def test_queries_that_the_new_generation_answers_as_expected_pass(built: Built, tmp_path: Path) -> None:
     queries = _read(
         tmp_path,
         _find("lamp", expect=["lamp.internal"], within=1, minimum_total=2),
@@ -116,14 +114,14 @@ def test_queries_that_the_new_generation_answers_as_they_say_pass(built: Built, 
         _suggest("candel", country="JP", expect=["candle.internal"], absent=["lamp"]),
         _suggest("", expect=["lamp"], within=1),
     )
-    assert open_answers(built.place, built.stamp).ask(queries) == ()
-    check_acceptance(queries, open_answers(built.place, built.stamp))
+    assert open_answers(built.location, built.stamp).ask(queries) == ()
+    check_acceptance(queries, open_answers(built.location, built.stamp))
     live = built.sink.live()
     assert live is not None
     assert live.generation != built.stamp.generation
 
 
-def test_each_thing_that_an_answer_does_not_hold_is_told_by_line_and_field(built: Built, tmp_path: Path) -> None:
+def test_each_difference_from_an_expectation_is_reported_by_line_and_field(built: Built, tmp_path: Path) -> None:
     queries = _read(
         tmp_path,
         _find("lamp", expect=["lamp", "lampion"], within=2),
@@ -144,7 +142,7 @@ def test_each_thing_that_an_answer_does_not_hold_is_told_by_line_and_field(built
         AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 1"),
     )
     with pytest.raises(AcceptanceFailedError, match=r"^5 of 6 acceptance queries failed: golden\.ndjson:2: ") as raised:
-        check_acceptance(queries, open_answers(built.place, built.stamp))
+        check_acceptance(queries, open_answers(built.location, built.stamp))
     assert raised.value.failures == failures
 
 
@@ -153,7 +151,7 @@ def test_an_expected_shop_under_review_fails_as_an_unknown_one_and_is_named_nowh
     built: Built, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    told = []
+    messages = []
     for name in ("quillomere", "qqxxqqxxqq"):
         queries = _read(
             tmp_path,
@@ -162,14 +160,14 @@ def test_an_expected_shop_under_review_fails_as_an_unknown_one_and_is_named_nowh
             _find("lamp", expect=["lamp", name]),
         )
         with pytest.raises(AcceptanceFailedError) as raised:
-            check_acceptance(queries, open_answers(built.place, built.stamp))
-        told.append(str(raised.value))
-    assert told[0] == (
+            check_acceptance(queries, open_answers(built.location, built.stamp))
+        messages.append(str(raised.value))
+    assert messages[0] == (
         "3 of 3 acceptance queries failed: golden.ndjson:1: expect.0 is not among the first 50;"
         " golden.ndjson:1: minimum_total is 1, but there are 0; golden.ndjson:2: expect.0 is not among the first 8;"
         " golden.ndjson:3: expect.1 is not among the first 50"
     )
-    assert told[1] == told[0]
+    assert messages[1] == messages[0]
     shown = capfd.readouterr()
     assert HIDDEN.lower() not in (caplog.text + shown.out + shown.err).lower()
 
@@ -198,39 +196,39 @@ def test_absent_and_expect_count_to_the_end_of_their_page_and_no_further(tmp_pat
 
 
 def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing(built: Built, tmp_path: Path) -> None:
-    if isinstance(built.place, EmbeddedLocation):
-        shutil.rmtree(generation_directory(built.place.root, built.stamp.generation))
+    if isinstance(built.location, EmbeddedLocation):
+        shutil.rmtree(generation_directory(built.location.root, built.stamp.generation))
     else:
-        with OpenSearch(list(built.place.urls)) as client:
-            client.indices.delete(index=index_name(built.place.prefix, "shops", built.stamp.generation))
+        with OpenSearch(list(built.location.urls)) as client:
+            client.indices.delete(index=index_name(built.location.prefix, "shops", built.stamp.generation))
     # Every one of them would pass on an empty answer.
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]), _suggest("lamp", absent=["candle"]))
     with pytest.raises(SinkError, match=r"^the acceptance queries were not answered: .* no longer there$") as raised:
-        check_acceptance(queries, GenerationAnswers(built.place, built.stamp, patience=0.5))
+        check_acceptance(queries, GenerationAnswers(built.location, built.stamp, patience=0.5))
     assert not isinstance(raised.value, AcceptanceFailedError)
 
 
 @pytest.mark.opensearch
-def test_an_engine_in_trouble_is_asked_again_until_patience_ends(opensearch: Built, tmp_path: Path) -> None:
-    assert isinstance(opensearch.place, OpenSearchLocation)
-    index = index_name(opensearch.place.prefix, "shops", opensearch.stamp.generation)
+def test_a_failing_engine_is_asked_again_until_the_retry_limit(opensearch: Built, tmp_path: Path) -> None:
+    assert isinstance(opensearch.location, OpenSearchLocation)
+    index = index_name(opensearch.location.prefix, "shops", opensearch.stamp.generation)
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
-    with OpenSearch(list(opensearch.place.urls)) as client:
+    with OpenSearch(list(opensearch.location.urls)) as client:
         client.indices.close(index=index)
         with pytest.raises(SinkError, match=r"were not answered: a search in .* failed"):
-            check_acceptance(queries, GenerationAnswers(opensearch.place, opensearch.stamp, patience=0.5))
+            check_acceptance(queries, GenerationAnswers(opensearch.location, opensearch.stamp, patience=0.5))
         mended = Timer(1.0, client.indices.open, kwargs={"index": index})
         mended.start()
-        check_acceptance(queries, open_answers(opensearch.place, opensearch.stamp))
+        check_acceptance(queries, open_answers(opensearch.location, opensearch.stamp))
         assert mended.finished.is_set()
         mended.join()
 
 
-def test_a_cluster_that_is_away_is_an_error(embedded: Built, tmp_path: Path) -> None:
-    away = OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
+def test_an_unavailable_cluster_is_an_error(embedded: Built, tmp_path: Path) -> None:
+    unavailable = OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
     with pytest.raises(SinkError, match="the search engine does not answer while its files are fetched"):
-        check_acceptance(queries, GenerationAnswers(away, embedded.stamp, patience=0.5))
+        check_acceptance(queries, GenerationAnswers(unavailable, embedded.stamp, patience=0.5))
 
 
 @pytest.mark.rule("G4.schema")
@@ -238,7 +236,7 @@ def test_a_generation_of_another_schema_version_is_not_asked(embedded: Built, tm
     other = replace(embedded.stamp, schema_version=SCHEMA_VERSION + 1)
     queries = _read(tmp_path, _find("lamp", expect=["lamp"]))
     with pytest.raises(SinkError, match=f"it has schema version {SCHEMA_VERSION + 1}, the service reads"):
-        check_acceptance(queries, open_answers(embedded.place, other))
+        check_acceptance(queries, open_answers(embedded.location, other))
 
 
 def test_the_example_of_the_page_holds_for_the_sample_catalogue(tmp_path: Path) -> None:
