@@ -15,7 +15,16 @@ import pytest
 
 _TESTS: Final = Path(__file__).parent
 # What these folders assert depends on how busy the machine is, or makes it busy, or restarts whole clusters.
-_ALONE: Final = ("processes", "rules/indistinguishable", "rules/limits", "people/web")
+_ALONE: Final = (
+    "people/web",
+    "processes/cluster/test_builds_survive_kills.py",
+    "processes/cluster/test_reads_survive_kills.py",
+    "processes/endurance/test_swaps_under_load.py",
+    "processes/faults/test_fault_matrix.py",
+    "processes/load",
+    "rules/indistinguishable",
+    "rules/limits",
+)
 _STAGES: Final = ("parallel", "serial")
 _OK: Final = 0
 _NO_TESTS: Final = 5
