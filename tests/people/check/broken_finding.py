@@ -150,7 +150,7 @@ BREAKAGES: Final = (
     Breakage("I48", "leaves a shop out between pages", hearing(_FIND, _offset_off_by_one)),
     Breakage(
         "I49",
-        "does not look at the category beside a query",
+        "does not look at the category of a query",
         hearing(_FIND, _category_left_out),
         also=("M6.nothing_left",),
     ),

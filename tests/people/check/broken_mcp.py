@@ -53,9 +53,9 @@ def in_text(change: Callable[[Document], None]) -> Change:
 
     def changed(document: Document) -> None:
         text = document["result"]["content"][0]
-        told = json.loads(text["text"])
-        change(told)
-        text["text"] = json.dumps(told)
+        content = json.loads(text["text"])
+        change(content)
+        text["text"] = json.dumps(content)
 
     return in_place(changed)
 
@@ -105,9 +105,9 @@ def _reads_only(document: Document) -> None:
     document["result"]["tools"] = document["result"]["tools"][:5]
 
 
-def _one_more(told: Document) -> None:
-    if "total_count" in told:
-        told["total_count"] += 1
+def _one_more(content: Document) -> None:
+    if "total_count" in content:
+        content["total_count"] += 1
 
 
 def _unstructured(document: Document) -> None:

@@ -23,7 +23,7 @@ from shop_directory.command_line import command_line
 from shop_directory.conformance.all_rules import RULES, UNSEEN
 from tests.people.check.breaking import Document, rewriting
 from tests.people.check.stage import OPS_KEY, right_settings
-from tests.people.commands.told import commands_told
+from tests.people.commands.descriptions import command_descriptions
 from tests.support.callers import issue
 from tests.support.served import served
 
@@ -31,7 +31,10 @@ _PROGRAM: Final = Path(sys.executable).parent / "shop-directory"
 _EXAMPLE: Final = "http://127.0.0.1:8080"
 _NO_RULE: Final = "--only names an unknown rule; --list shows all rules."
 EXAMPLES: Final = [
-    example for told in commands_told() if told.words == "shop-directory check" for example in told.examples
+    example
+    for command in command_descriptions()
+    if command.words == "shop-directory check"
+    for example in command.examples
 ]
 
 
@@ -122,11 +125,11 @@ def _one_more(document: Document) -> None:
 
 def test_a_broken_rule_ends_with_1_and_says_what_came(settings: Settings) -> None:
     with listening(rewriting("/tool/list_coupons", _one_more)(create_app(settings))) as url:
-        code, told, problems = asked(url, "--only", "I18,I20")
+        code, printed, problems = asked(url, "--only", "I18,I20")
         json_code, as_json, _ = asked(url, "--only", "I18,I20", "--json")
     assert (code, json_code, problems) == (1, 1, "")
     for words in ("I18", "passed", "I20", "FAILED", "POST /tool/list_coupons {}", "total_count = "):
-        assert words in told
+        assert words in printed
     document = document_of(as_json)
     assert [rule["outcome"] for rule in document["rules"]] == ["passed", "failed"]
     finding = document["rules"][1]["finding"]
@@ -135,11 +138,11 @@ def test_a_broken_rule_ends_with_1_and_says_what_came(settings: Settings) -> Non
     assert re.fullmatch(r"total_count = \d+", finding["actual"])
 
 
-def test_nobody_there_ends_with_3() -> None:
+def test_no_service_at_the_url_ends_with_3() -> None:
     message = "Nothing answers at http://127.0.0.1:9: no HTTP response (ConnectError)."
     assert asked("http://127.0.0.1:9/") == (3, "", f"{message}\n")
-    code, told, problems = asked("http://127.0.0.1:9/", "--json")
-    assert (code, told) == (3, "")
+    code, printed, problems = asked("http://127.0.0.1:9/", "--json")
+    assert (code, printed) == (3, "")
     assert json.loads(problems) == {"error": {"code": "unavailable", "message": message}}
 
 
@@ -152,8 +155,8 @@ def test_a_run_that_has_no_time_for_every_rule_ends_with_3_and_says_which(settin
         await app(scope, receive, send)
 
     with listening(slow) as url:
-        code, told, problems = asked(url, "--within", "2", "--only", "I1,I43,I52,I56,I57", "--json")
-    document = document_of(told)
+        code, printed, problems = asked(url, "--within", "2", "--only", "I1,I43,I52,I56,I57", "--json")
+    document = document_of(printed)
     assert (code, document["counts"]["failed"]) == (3, 0)
     reasons = {rule["reason"] for rule in document["rules"] if rule["outcome"] == "not_asked"}
     assert reasons == {"the run has used its 2 seconds"}
@@ -177,13 +180,13 @@ def test_a_run_that_has_no_time_for_every_rule_ends_with_3_and_says_which(settin
         (("http://a.example", "--ops-key", "schlüssel"), "--ops-key must be printable ASCII."),
     ],
 )  # fmt: skip
-def test_a_wrong_url_or_option_ends_with_2_and_asks_nobody(words: tuple[str, ...], message: str) -> None:
+def test_a_wrong_url_or_option_ends_with_2_and_sends_no_request(words: tuple[str, ...], message: str) -> None:
     assert asked(*words) == (2, "", f"{message}\n")
 
 
 def test_the_list_of_rules_has_their_needs_and_what_is_not_checked(base: str) -> None:
-    code, told, _ = asked("--list", "--json")
-    document = document_of(told)
+    code, printed, _ = asked("--list", "--json")
+    document = document_of(printed)
     assert (code, len(document["rules"])) == (0, len(RULES))
     assert {"id": "I80", "needs": []}.items() <= next(r for r in document["rules"] if r["id"] == "I80").items()
     assert document["unseen"] == [{"id": rule_id, "reason": reason} for rule_id, reason in UNSEEN.items()]

@@ -32,9 +32,9 @@ def test_no_rule_is_without_a_server_that_breaks_it() -> None:
     assert {rule.id for rule in RULES} - {breakage.rule for breakage in BREAKAGES} == set()
 
 
-def test_no_two_broken_servers_are_told_in_the_same_words() -> None:
-    told = [(breakage.rule, breakage.how) for breakage in BREAKAGES]
-    assert len(set(told)) == len(told)
+def test_no_two_broken_servers_have_the_same_description() -> None:
+    described = [(breakage.rule, breakage.how) for breakage in BREAKAGES]
+    assert len(set(described)) == len(described)
 
 
 def test_check_imports_nothing_of_this_project_but_itself_and_how_every_command_ends() -> None:

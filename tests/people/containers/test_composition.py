@@ -1,4 +1,4 @@
-"""The composition: hardened, bounded, gated by health, with secrets in files alone and one door to the outside."""
+"""The composition: hardened, bounded, gated by health, with secrets in files alone and one port to the outside."""
 
 import re
 from typing import Any, Final
@@ -31,7 +31,7 @@ def test_no_container_can_gain_rights_or_take_all_memory_processes_or_disk(servi
     assert int(limits["memory"]) > 0
     assert limits["pids"] > 0
     assert found["logging"] == {"driver": "json-file", "options": {"max-size": "10m", "max-file": "5"}}
-    # OpenSearch keeps a keystore and the JVM's log beside its configuration; it has no rights of root either way.
+    # OpenSearch keeps a keystore and the JVM's log next to its configuration; it has no rights of root either way.
     assert found.get("read_only", False) is (name != "opensearch")
     assert found.get("tmpfs", []) == ([] if name == "opensearch" else ["/tmp"])  # noqa: S108 - of a container
     assert not found.get("privileged")
@@ -117,7 +117,7 @@ def test_the_service_has_a_volume_of_its_own_for_the_files_it_fetches(services: 
     assert mounts == {"service": variables_of(services["service"])[f"{PREFIX}TYPEAHEAD_DIR"]}
 
 
-def test_redis_keeps_what_was_acknowledged_and_throws_nothing_away(services: dict[str, Any]) -> None:
+def test_redis_persists_what_was_acknowledged_and_evicts_nothing(services: dict[str, Any]) -> None:
     words = words_of(services["redis"]["command"])
     options = dict(zip(words[2::2], words[3::2], strict=True))
     assert words[:2] == ["redis-server", "/run/shop-directory/redis.conf"]

@@ -27,7 +27,7 @@ def named(text: str, title: str) -> set[str]:
     return set(re.findall(r"`([\w.]+)`", " ".join(_NAMES.findall(section))))
 
 
-def test_every_error_that_a_caller_can_be_told_has_its_line() -> None:
+def test_every_error_that_a_caller_can_get_has_its_line() -> None:
     assert named(OPERATIONS, "Errors that callers see") == {kind.code for kind in ServiceError.__subclasses__()}
 
 
@@ -35,12 +35,12 @@ def test_every_alert_has_its_line() -> None:
     alerts = re.findall(
         r"^\| ([a-z][\w -]+) \| `", (DOCS / "metrics.md").read_text("utf-8").partition("## Alerts")[2], re.MULTILINE
     )
-    told = OPERATIONS.partition("## When you are called")[2]
+    runbook = OPERATIONS.partition("## When you are called")[2]
     assert len(alerts) > 5
-    assert [alert for alert in alerts if alert not in told] == []
+    assert [alert for alert in alerts if alert not in runbook] == []
 
 
-def test_every_variable_of_the_composition_is_told_and_no_other() -> None:
+def test_every_variable_of_the_composition_is_documented_and_no_other() -> None:
     words = [program("docker-compose"), "--file", str(REPOSITORY / "docker-compose.yml"), "--env-file", "/dev/null"]
     done = subprocess.run(
         [*words, "config", "--variables"], capture_output=True, text=True, timeout=BOUND_S, check=True
@@ -49,7 +49,7 @@ def test_every_variable_of_the_composition_is_told_and_no_other() -> None:
     assert named(CONTAINERS, "Settings") == variables
 
 
-def test_every_container_is_told_and_no_other() -> None:
+def test_every_container_is_documented_and_no_other() -> None:
     assert named(CONTAINERS, "What is there") == {*composition()["services"], *composition()["volumes"]}
 
 

@@ -32,25 +32,25 @@ def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> W
     catalogue = sample_catalogue(folder / "shops")
     (golden,) = [block.text for block in BY_PATH["docs/acceptance-queries.md"].blocks if block.language == "ndjson"]
     (folder / "golden.ndjson").write_text(golden, encoding="utf-8")
-    places = {
+    locations = {
         "./my-shops": str(catalogue),
         "/srv/shops": str(catalogue),
         "/srv/golden.ndjson": str(folder / "golden.ndjson"),
         "/var/log/build.jsonl": str(folder / "build.jsonl"),
     }
-    return make_world(stands_for=places)
+    return make_world(stands_for=locations)
 
 
 def _secrets(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
     """The files of an authority and of a password, where the page has them."""
     password = folder / "password"
     password.write_text("of the test\n", encoding="utf-8")
-    places = {
+    locations = {
         "/etc/shop-directory/ca.pem": str(Authority(folder).file),
         "/run/secrets/opensearch-service": str(password),
         "/run/shop-directory/opensearch_password": str(password),
     }
-    return make_world(stands_for=places)
+    return make_world(stands_for=locations)
 
 
 def _reported(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:

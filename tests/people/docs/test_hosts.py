@@ -32,9 +32,9 @@ COUNT: Final = len(servers("none"))
 async def connected(server: Server, sample: SampleService, folder: Path, statuses: list[int]) -> AsyncIterator[Client]:
     """A client that is set up as the snippet says; `statuses` gets those of all answers over HTTP."""
     if server.command:
-        for name, place in ((".venv/bin", Path(sys.executable).parent), ("var", sample.index.parent)):
+        for name, target in ((".venv/bin", Path(sys.executable).parent), ("var", sample.index.parent)):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).symlink_to(place)
+            (folder / name).symlink_to(target)
         here = {name: value.replace(FOLDER, str(folder)) for name, value in server.variables.items()}
         program, *arguments = server.command
         elsewhere = folder / "elsewhere"

@@ -74,7 +74,7 @@ def run(block: Block, base: str, token: str, folder: Path, packages: Path) -> li
 
 @pytest.mark.rule("I2", "I3", "I68")
 @pytest.mark.parametrize(
-    ("block", "prints"), list(zip(PROGRAMS, PRINTS, strict=True)), ids=[one.place for one in PROGRAMS]
+    ("block", "prints"), list(zip(PROGRAMS, PRINTS, strict=True)), ids=[one.location for one in PROGRAMS]
 )
 def test_a_program_prints_what_it_asked_for(
     sample: SampleService, client_program: Path, tmp_path: Path, block: Block, prints: Callable[[list[str]], bool]
@@ -95,23 +95,23 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
                 left[0] -= 1
                 self.send_response(503)
                 self.send_header("retry-after", "1")
-                told = b'{"code": "overloaded", "detail": "Nothing was done; try again in 1 second."}'
+                body = b'{"code": "overloaded", "detail": "Nothing was done; try again in 1 second."}'
             else:
                 connection = HTTPConnection(urlsplit(base).netloc, timeout=10)
                 given = {name: value for name, value in self.headers.items() if name.lower() != "host"}
                 connection.request("POST", self.path, body, given)
                 answer = connection.getresponse()
-                told = answer.read()
+                body = answer.read()
                 connection.close()
                 self.send_response(answer.status)
                 if encoding := answer.getheader("content-encoding"):
                     self.send_header("content-encoding", encoding)
-            self.send_header("content-length", str(len(told)))
+            self.send_header("content-length", str(len(body)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-            """Nothing is to be told."""
+            """Nothing is to be logged."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Transport)
     thread = threading.Thread(target=server.serve_forever)
@@ -125,12 +125,12 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
 
 
 def patient() -> Block:
-    """The program that waits when it is told to."""
+    """The program that waits as Retry-After says."""
     (found,) = [block for block in PROGRAMS if "retry-after" in block.text]
     return found
 
 
-def test_the_patient_program_waits_as_long_as_it_is_told_to_and_gets_its_answer(
+def test_the_patient_program_waits_as_retry_after_says_and_gets_its_answer(
     sample: SampleService, tmp_path: Path
 ) -> None:
     with busy_at_first(sample.base, 2) as base:
@@ -141,7 +141,7 @@ def test_the_patient_program_waits_as_long_as_it_is_told_to_and_gets_its_answer(
     assert took >= 2.0
 
 
-def test_the_patient_program_gives_up_with_the_reason_when_it_was_told_so_three_times(
+def test_the_patient_program_gives_up_with_the_reason_after_three_refusals(
     sample: SampleService, tmp_path: Path
 ) -> None:
     with busy_at_first(sample.base, 3) as base, pytest.raises(AssertionError, match="Refused: Nothing was done"):

@@ -1,6 +1,6 @@
 """The world of a page: a clone of the repository to stand in, a shell, and what its placeholders stand for.
 
-Only names of places change (a port, a folder, the address of a server); every command is the page's own.
+Only names of locations change (a port, a folder, the address of a server); every command is the page's own.
 """
 
 import os
@@ -29,7 +29,7 @@ HERE: Final = "localhost:8080"
 CRONTAB: Final = "crontab"
 # What `make` goes by: newer than the lock, they say that everything is installed.
 _MADE: Final = (".run", ".dev")
-_GIT: Final = ("git", "-c", "user.name=nobody", "-c", "user.email=nobody@shop.example", "-c", "commit.gpgsign=false")
+_GIT: Final = ("git", "-c", "user.name=tester", "-c", "user.email=tester@shop.example", "-c", "commit.gpgsign=false")
 _SERVING: Final = re.compile(r"make run\b|shop-directory serve\b")
 _FOLLOWING: Final = re.compile(r"shop-directory index follow\b")
 _ROLLING_BACK: Final = re.compile(r"shop-directory index rollback --catalogue (\S+)")
@@ -40,7 +40,7 @@ _CHANGE: Final = {"op": "upsert", "type": "shops"}
 
 
 def repository(folder: Path) -> Path:
-    """A repository with all kept files of this one as they are now, in one commit."""
+    """A repository with all tracked files of this one as they are now, in one commit."""
     made = folder / "repository"
     for name in tracked(REPOSITORY):
         (made / name).parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def repository(folder: Path) -> Path:
 
 
 def install(clone: Path) -> None:
-    """Give a clone the programs of the tests in the place of a fresh virtual environment, which takes minutes."""
+    """Give a clone the programs of the tests instead of a fresh virtual environment, which takes minutes."""
     own = clone / ".venv"
     own.mkdir()
     for part in Path(sys.prefix).iterdir():
@@ -75,8 +75,8 @@ class World:
 
     Attributes:
         shell: runs them.
-        port: of the service, in the place of 8080.
-        stands_for: what stands in the place of which text.
+        port: of the service, instead of 8080.
+        stands_for: the replacement of each text.
         printed: what each command printed, by the command as it was written.
     """
 
@@ -146,8 +146,8 @@ class World:
         self.shell.start(command, follows)
 
     def _sequence(self) -> int:
-        told = orjson.loads(self.shell.run("shop-directory index status --json"))
-        return max(int(one["sequence"]) for one in told["generations"] if one["role"] == "live")
+        status = orjson.loads(self.shell.run("shop-directory index status --json"))
+        return max(int(one["sequence"]) for one in status["generations"] if one["role"] == "live")
 
 
 def without_comment(command: str) -> str:

@@ -1,4 +1,4 @@
-"""Nobody is shut out: axe finds nothing in any view, light and dark, large and small; at rest it stays at rest."""
+"""Accessible to everyone: axe finds nothing in any view, light and dark, large and small; at rest it stays at rest."""
 
 import asyncio
 from importlib.resources import files
@@ -34,7 +34,7 @@ SCREENS: Final = {
 
 
 async def axe_violations(page: Page) -> list[str]:
-    """What axe finds wrong on a page: rule, place and why."""
+    """What axe finds wrong on a page: rule, element and why."""
     # By the debugger's way in, so that the page's own policy stays as it is.
     if not await page.evaluate("typeof axe === 'object'"):
         await page.evaluate(f"{AXE.read_text(encoding='utf-8')}; 1")
@@ -79,7 +79,7 @@ async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor) -> Non
         "document.querySelector('.lead').style.color = 'rgb(200 200 200)'"
     )
 
-    found = {told.split(" at ")[0] for told in await axe_violations(page)}
+    found = {fault.split(" at ")[0] for fault in await axe_violations(page)}
 
     assert found >= {"color-contrast", "select-name"}
 
@@ -137,6 +137,6 @@ async def test_the_page_has_one_heading_of_each_view_and_its_landmarks(site: Sit
 async def test_without_scripts_it_is_said_that_they_are_needed(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/", Screen(scripts=False), announced=(CUT,))
 
-    told = page.locator("noscript p")
-    await expect(told).to_be_visible()
-    await expect(told).to_contain_text("needs JavaScript")
+    fault = page.locator("noscript p")
+    await expect(fault).to_be_visible()
+    await expect(fault).to_contain_text("needs JavaScript")

@@ -1,4 +1,4 @@
-"""/docs in a real browser: all operations are there and can be tried, and nobody but the service is asked."""
+"""/docs in a real browser: all operations are there and can be tried, and only the service is asked."""
 
 from collections.abc import Iterator
 

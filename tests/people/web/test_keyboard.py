@@ -190,11 +190,11 @@ async def test_focus_is_always_seen(site: Site, visitor: Visitor) -> None:
     )
     for _ in range(60):
         await page.keyboard.press("Tab")
-        told = await page.evaluate(style)
-        if told is None:
+        styled = await page.evaluate(style)
+        if styled is None:
             break
         seen += 1
-        unseen += [] if told[1] else [told[0]]
+        unseen += [] if styled[1] else [styled[0]]
 
     assert unseen == []
     assert seen >= 5

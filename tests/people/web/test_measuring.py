@@ -1,4 +1,4 @@
-"""What is measured in the browser is measured at all; how fast it is, a machine with nothing else to do tells."""
+"""What is measured in the browser is measured at all; how fast it is can be measured on an idle machine only."""
 
 import math
 

@@ -157,7 +157,7 @@ async def test_an_offer_without_a_safe_address_says_so_and_leaves_no_tab(site: S
     await silent.get_by_role("button").click()
 
     await expect(silent).to_contain_text("states no address that safely leads to its shop’s checkout")
-    while page.context.pages != [page]:  # a tab takes a moment to close
+    while page.context.pages != [page]:  # a tab takes some time to close
         await asyncio.sleep(0.05)
 
 

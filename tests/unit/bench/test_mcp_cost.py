@@ -19,7 +19,7 @@ def test_ratios_are_those_of_the_rounds_so_that_a_slow_round_is_slow_for_both() 
 
 @contextmanager
 def _answering(*parts: bytes) -> Iterator[int]:
-    """A server that sends some bytes, part by part, to whoever asks; its port."""
+    """A server that sends some bytes, part by part, to every client; its port."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
 
         def answer() -> None:

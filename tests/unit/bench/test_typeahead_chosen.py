@@ -22,9 +22,11 @@ def test_only_those_that_are_named_take_part() -> None:
     assert _named(["sonic", "embedded-cold", "bare"], ["sonic"]) == ["embedded-cold", "bare"]
 
 
-@pytest.mark.parametrize(("only", "without"), [(["nobody"], []), ([], ["nobody"]), (["bare"], ["orama", "nobody"])])
-def test_a_name_that_is_nobodys_is_refused_and_all_names_are_told(only: list[str], without: list[str]) -> None:
-    with pytest.raises(SystemExit, match=r"unknown: nobody; there are bare, embedded-cold, .*tantivy-raw"):
+@pytest.mark.parametrize(
+    ("only", "without"), [(["unknown-engine"], []), ([], ["unknown-engine"]), (["bare"], ["orama", "unknown-engine"])]
+)
+def test_an_unknown_name_is_refused_and_all_names_are_listed(only: list[str], without: list[str]) -> None:
+    with pytest.raises(SystemExit, match=r"unknown: unknown-engine; there are bare, embedded-cold, .*tantivy-raw"):
         chosen(only, without, "1g")
 
 

@@ -220,22 +220,22 @@ def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: i
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with server() as port:
         pacer = Pacer(port, [request], connections=3)
-        told = pacer.run([number / 400 for number in range(60)])
+        measured = pacer.run([number / 400 for number in range(60)])
         pacer.close()
-    assert (told.refused, told.p50_us > 0, told.p99_us >= told.p50_us) == (refused, True, True)
-    assert told.asked == pytest.approx(60 / (59 / 400))
+    assert (measured.refused, measured.p50_us > 0, measured.p99_us >= measured.p50_us) == (refused, True, True)
+    assert measured.asked == pytest.approx(60 / (59 / 400))
 
 
 @pytest.mark.parametrize(("target", "all_refused"), [("/suggest?q=a", False), ("/other", True)])
 def test_one_caller_asks_when_it_has_been_answered(target: str, all_refused: bool) -> None:  # noqa: FBT001 - a case
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with server() as port:
-        told = sequential(port, [request], seconds=0.2)
-    assert (told.refused > 0, told.asked == told.achieved) == (all_refused, True)
-    assert told.p99_us >= told.p50_us > 0
+        measured = sequential(port, [request], seconds=0.2)
+    assert (measured.refused > 0, measured.asked == measured.achieved) == (all_refused, True)
+    assert measured.p99_us >= measured.p50_us > 0
 
 
-def test_a_rate_is_kept_within_a_twentieth() -> None:
+def test_a_rate_is_held_within_a_twentieth() -> None:
     assert Paced(100.0, 96.0, 1.0, 2.0).on_rate
     assert not Paced(100.0, 94.0, 1.0, 2.0).on_rate
 

@@ -50,7 +50,7 @@ def test_each_figure_is_its_best_round() -> None:
     assert OURS.lowest(lambda one: one.p99_us) == 170
 
 
-def test_a_paced_round_counts_if_its_rate_was_kept_and_about_half() -> None:
+def test_a_paced_round_counts_if_its_rate_was_held_and_about_half() -> None:
     late = measured(10_000, 1, 1, paced=Paced(5_000, 4_000, 10, 20))
     slow = measured(5_000, 1, 1, paced=Paced(2_500, 2_500, 10, 30))
     right = measured(9_900, 1, 1, paced=Paced(4_950, 4_950, 10, 40))
@@ -58,7 +58,7 @@ def test_a_paced_round_counts_if_its_rate_was_kept_and_about_half() -> None:
     assert result("x", Role.OURS, late).calmest(lambda one: one.even).p99_us == 20
 
 
-def test_a_report_is_kept_and_read_again(tmp_path: Path) -> None:
+def test_a_report_is_written_and_read_again(tmp_path: Path) -> None:
     whole = report(replace(size(OURS, PEER), absent=(Unmeasured("sonic", "no crate"),)))
     write(whole, tmp_path / "report.json")
     assert read(tmp_path / "report.json") == whole
@@ -82,24 +82,26 @@ def test_what_was_to_be_shown_is_computed() -> None:
 def test_what_does_not_hold_is_said_with_its_figures() -> None:
     slow = result("embedded-cold", Role.OURS, measured(1_000, 500, 1_000), quality=GOOD)
     better = QualityScores({"exact_name": Quality(10, 1.0, 1.0, 1.0), "prefix": Quality(10, 0.4, 0.7, 0.5)}, 3.0)
-    told = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
-    assert told[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
-    assert told[-3] == (
+    found = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
+    assert (
+        found[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
+    )
+    assert found[-3] == (
         "**NOT HELD**: embedded-cold ahead of every peer (1 took part) at 100,000 shops; tantivy answers 2,000 a "
         "second, it 1,000; tantivy's p99 is 0.90 ms, its 1.00 ms."
     )
-    assert told[-2] == "HELD: success@8 of embedded-cold: exact_name 1.000; at least 0.97 each wanted."
-    assert told[-1] == (
+    assert found[-2] == "HELD: success@8 of embedded-cold: exact_name 1.000; at least 0.97 each wanted."
+    assert found[-1] == (
         "**NOT HELD**: embedded-cold: in no class below the best peer, no more keystrokes; success@8 of prefix: "
         "tantivy 0.700, it 0.600; success@1 of exact_name: tantivy 1.000, it 0.900; keystrokes: tantivy 3.00, it 3.50."
     )
 
 
-def test_growth_is_told_from_the_smallest_to_the_largest_size() -> None:
+def test_growth_is_reported_from_the_smallest_to_the_largest_size() -> None:
     large = result("embedded-cold", Role.OURS, measured(2_000, 350, 900))
-    told = list(findings(report(size(large, shops=1_000_000), size(OURS, shops=10_000))))
+    found = list(findings(report(size(large, shops=1_000_000), size(OURS, shops=10_000))))
     grown = "from 10,000 to 1,000,000 shops the p50 of embedded-cold grows 3.50 times, at most 3 wanted."
-    assert f"**NOT HELD**: {grown}" in told
+    assert f"**NOT HELD**: {grown}" in found
 
 
 def test_sentences_are_about_a_hundred_thousand_shops_if_that_was_measured() -> None:
@@ -108,7 +110,7 @@ def test_sentences_are_about_a_hundred_thousand_shops_if_that_was_measured() -> 
     assert main_size(report(sizes[2])).shops == 1_000_000
 
 
-def test_nobody_is_ahead_of_who_is_first() -> None:
+def test_no_engine_is_ahead_of_the_first() -> None:
     assert ahead(size(OURS, PEER), OURS) == []
 
 
@@ -118,22 +120,22 @@ def test_the_tables_name_everybody_and_who_is_not_there() -> None:
         absent=(Unmeasured("sonic", "no crate"),),
         failed=(Unmeasured("orama", "answered 500\nat x"),),
     )
-    told = page(report(whole)).splitlines()
+    text = page(report(whole)).splitlines()
     assert (
         "| **embedded-cold** | 10,000 | 0.25 | 100 | 50 | 0.10 / 0.17 | 0.10 / 0.30 | 0.10 / 0.30 | 100 | 2.5 | 40.0 |"
-    ) in told
-    assert "| class | embedded-cold, embedded-warm | tantivy |" in told
-    assert "| prefix | 0.600 (0.500) | 0.600 (0.500) |" in told
-    assert "| keystrokes | 3.50 | 4.00 |" in told
-    assert "**sonic** not on this machine: no crate" in told
-    assert "**orama** FAILED: answered 500" in told
+    ) in text
+    assert "| class | embedded-cold, embedded-warm | tantivy |" in text
+    assert "| prefix | 0.600 (0.500) | 0.600 (0.500) |" in text
+    assert "| keystrokes | 3.50 | 4.00 |" in text
+    assert "**sonic** not on this machine: no crate" in text
+    assert "**orama** FAILED: answered 500" in text
 
 
 def test_what_other_benchmarks_say_is_held_against_what_was_wanted() -> None:
     claims = (Claim("a page of 100 over one of 10, times", 1.5, 2.0), Claim("round trips", 1.0, None))
-    told = page(replace(report(size(OURS)), extra={"find_shop": claims}))
-    assert "### find_shop\n\n| figure | value | at most | held |\n| --- | --- | --- | --- |\n" in told
-    assert "| a page of 100 over one of 10, times | 1.50 | 2 | yes |\n| round trips | 1.00 | - | - |" in told
+    text = page(replace(report(size(OURS)), extra={"find_shop": claims}))
+    assert "### find_shop\n\n| figure | value | at most | held |\n| --- | --- | --- | --- |\n" in text
+    assert "| a page of 100 over one of 10, times | 1.50 | 2 | yes |\n| round trips | 1.00 | - | - |" in text
     worse = replace(report(size(OURS)), extra={"find_shop": (Claim("a page", 2.5, 2.0),)})
     assert "| a page | 2.50 | 2 | **no** |" in page(worse)
 
