@@ -40,7 +40,7 @@ def test_no_two_broken_servers_have_the_same_description() -> None:
 def test_check_imports_nothing_of_this_project_but_itself_and_how_every_command_ends() -> None:
     ours = {"service", "indexer", "index_mappings", "shop_directory"}
     found = set()
-    for path in CHECK.glob("*.py"):
+    for path in CHECK.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Import(names=names):

@@ -79,7 +79,7 @@ def test_only_the_service_has_a_port_on_this_machine_alone_and_the_engines_have_
     assert whole["services"]["secrets"]["network_mode"] == "none"
 
 
-def test_secrets_are_in_files_that_only_those_who_need_them_can_see(services: dict[str, Any]) -> None:
+def test_secrets_are_in_files_that_only_their_users_can_read(services: dict[str, Any]) -> None:
     sees = {
         name: volume.get("read_only", False)
         for name, found in services.items()
@@ -146,7 +146,7 @@ def test_every_setting_that_is_given_exists(services: dict[str, Any], name: str)
     assert named - set(fields) == set()
 
 
-def test_the_service_is_one_of_several_workers_who_share_their_stores(services: dict[str, Any]) -> None:
+def test_the_service_is_one_of_several_workers_with_shared_stores(services: dict[str, Any]) -> None:
     given = variables_of(services["service"])
     assert int(given[f"{PREFIX}WORKERS"]) > 1
     assert {given[f"{PREFIX}{name}"] for name in ("TOKEN_STORE", "REPORTS", "LIMITER")} == {"redis"}

@@ -1,4 +1,4 @@
-"""What the pages for operators name is there: every error, every variable, every command, every link."""
+"""What the pages for operators name is there: every error, every variable of the composition, every command."""
 
 import re
 import subprocess
@@ -8,9 +8,7 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
-from indexer.settings import IndexerSettings
 from service.errors import ServiceError
-from service.settings.service import PREFIX, Settings
 from shop_directory.command_line import command_line
 from tests.people.containers.composition import BOUND_S, composition, program
 from tests.support.real.sources import REPOSITORY
@@ -54,26 +52,9 @@ def test_every_container_is_documented_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_setting_that_is_named_exists(page: Path) -> None:
-    found = set(re.findall(rf"{PREFIX}([A-Z_]+)", page.read_text(encoding="utf-8")))
-    fields = {name.upper() for side in (Settings, IndexerSettings) for name in side.model_fields}
-    assert {name.removesuffix("_FILE") for name in found} - fields - {"OPENSEARCH_CA"} == set()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_that_is_named_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     asked = set(re.findall(r"(?:`|shop-directory(?::local)? )((?:index|token|rechecks) [a-z]+)", text))
     done = {command: CliRunner().invoke(command_line(), [*command.split(), "--help"]).exit_code for command in asked}
     assert len(asked) > 1
     assert {command for command, code in done.items() if code != 0} == set()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path) -> None:
-    for target, _, anchor in re.findall(r"\]\(([\w./-]*)(#([\w-]+))?\)", page.read_text(encoding="utf-8")):
-        found = (page.parent / target).resolve() if target else page
-        assert found.is_file(), target
-        titles = re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE)
-        anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-        assert not anchor or anchor in anchors, (target, anchor)

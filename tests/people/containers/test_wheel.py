@@ -78,7 +78,7 @@ def test_a_wheel_made_with_commit_and_time_answers_version_and_the_environment_c
 
 @pytest.mark.rule("I75")
 def test_a_wheel_made_without_git_and_variables_does_not_know_itself(tmp_path: Path) -> None:
-    # Somebody else's repository around it is not ours.
+    # A repository around it is another project's.
     run([*_GIT, "init", "--quiet"], tmp_path)
     run([*_GIT, "commit", "--quiet", "--allow-empty", "--message", "not ours"], tmp_path)
     build_wheel(copy_sources(tmp_path), tmp_path / "wheels")

@@ -6,7 +6,6 @@ It is a copy of the files, not of what is imported: what fails there would fail 
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -15,9 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.golden.golden import RENEW
-from tests.people.docs.world import install
-from tests.rules.security.secret_scan import tracked
-from tests.support.real.sources import REPOSITORY
+from tests.people.docs.world import copy_tracked, install
 
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+?::\w+)", re.MULTILINE)
 # What pytest says when tests ran: all passed, or some failed. Anything else is no judgement.
@@ -96,8 +93,6 @@ class Copy:
 
 def copy_of_the_project(root: Path) -> Copy:
     """A copy in a folder that is not there yet."""
-    for name in tracked(REPOSITORY):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(REPOSITORY / name, root / name)
+    copy_tracked(root)
     install(root)
     return Copy(root)

@@ -28,7 +28,7 @@ def _served(make_world: MakeWorld, sample: SampleService, _folder: Path) -> Worl
 
 
 def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
-    """Somebody's own catalogue, with acceptance queries."""
+    """The reader's own catalogue, with acceptance queries."""
     catalogue = sample_catalogue(folder / "shops")
     (golden,) = [block.text for block in BY_PATH["docs/acceptance-queries.md"].blocks if block.language == "ndjson"]
     (folder / "golden.ndjson").write_text(golden, encoding="utf-8")

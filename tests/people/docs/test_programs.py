@@ -95,20 +95,20 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
                 left[0] -= 1
                 self.send_response(503)
                 self.send_header("retry-after", "1")
-                body = b'{"code": "overloaded", "detail": "Nothing was done; try again in 1 second."}'
+                reply = b'{"code": "overloaded", "detail": "Nothing was done; try again in 1 second."}'
             else:
                 connection = HTTPConnection(urlsplit(base).netloc, timeout=10)
                 given = {name: value for name, value in self.headers.items() if name.lower() != "host"}
                 connection.request("POST", self.path, body, given)
                 answer = connection.getresponse()
-                body = answer.read()
+                reply = answer.read()
                 connection.close()
                 self.send_response(answer.status)
                 if encoding := answer.getheader("content-encoding"):
                     self.send_header("content-encoding", encoding)
-            self.send_header("content-length", str(len(body)))
+            self.send_header("content-length", str(len(reply)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(reply)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
             """Nothing is to be logged."""

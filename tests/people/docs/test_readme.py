@@ -1,4 +1,4 @@
-"""The README, then how to call it and how to run it, in one shell, as somebody who has just found the project does.
+"""The README, then how to call it and how to run it, in one shell, as a newcomer does.
 
 Clone, start, ask, check, issue tokens, look at re-checks, go on with Redis, then with OpenSearch: nothing is left out
 but what the list of what is not run names.

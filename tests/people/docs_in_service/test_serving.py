@@ -1,4 +1,4 @@
-"""/docs, /tools.md and /llms.txt: constants, the same for everybody, at no cost, loading nothing from elsewhere."""
+"""/docs, /tools.md and /llms.txt: constants, the same for all callers, at no cost, loading nothing from elsewhere."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A cluster behind TLS and passwords: both sides reach it, and each sees at once and by name why it does not."""
+"""A cluster behind TLS and passwords: both sides reach it, and each reports by name why it does not."""
 
 import json
 import time

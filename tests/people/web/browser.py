@@ -93,7 +93,7 @@ class Watch:
     def _request(self, request: Request) -> None:
         self.asked.append(f"{request.method} {request.url}")
         if not request.url.startswith((f"{self.base}/", "data:")):
-            self.wrong.append(f"asked somebody else: {request.url}")
+            self.wrong.append(f"asked another server: {request.url}")
 
     def _response(self, response: Response) -> None:
         if response.status >= 400 and response.status not in self.announced:

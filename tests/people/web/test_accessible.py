@@ -14,7 +14,7 @@ from tests.people.web.steps import section, shown, sign_in, suggested, typed
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 AXE: Final = files("axe_playwright_python") / "axe.min.js"
-# Finds a view by its address; the suggestions and the trust section come apart, as somebody has to type for them.
+# Finds a view by its address; the suggestions and the trust section come apart, as a user has to type for them.
 VIEWS: Final = (
     ("/", "start"),
     ("/?q=mill&offset=25", "results"),
@@ -85,7 +85,9 @@ async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor) -> Non
 
 
 @pytest.mark.parametrize(("still", "moving"), [(False, 1), (True, 0)])
-async def test_who_asked_for_less_motion_sees_none(site: Site, visitor: Visitor, still: bool, moving: int) -> None:  # noqa: FBT001 - a case
+async def test_a_user_who_asked_for_less_motion_sees_none(
+    site: Site, visitor: Visitor, still: bool, moving: int
+) -> None:  # noqa: FBT001 - a case
     page, _ = await visitor.arrive(site.base, Screen(still=still))
     held = asyncio.Event()
 

@@ -208,7 +208,7 @@ async def test_keys_belong_to_the_input_method_while_signs_are_composed(site: Si
 
     await session.send("Input.imeSetComposition", {"text": "森の本", "selectionStart": 3, "selectionEnd": 3})
     await suggested(page, "森の本屋さん")
-    # The keys by which somebody chooses among signs, as an input method sends them to the page.
+    # The keys by which a user chooses among signs, as an input method sends them to the page.
     taken = await page.locator("#search").evaluate(
         """(field) => ["ArrowDown", "Enter", "Escape"].map((key) => !field.dispatchEvent(
             new KeyboardEvent("keydown", { key, isComposing: true, bubbles: true, cancelable: true })))"""

@@ -182,7 +182,7 @@ def test_the_countries_to_choose_from_are_those_that_the_interface_takes() -> No
     assert codes.split() == sorted(COUNTRY_CODES)
 
 
-def test_the_log_and_the_measures_know_the_page_by_two_words() -> None:
+def test_the_log_and_the_metrics_have_two_labels_for_the_page() -> None:
     words = page_labels(FILES)
     assert (words.pop("/"), set(words.values()), len(words)) == ("page", {"page_asset"}, len(FILES) - 1)
 

@@ -16,7 +16,7 @@ OUTWARDS = "one => [one.href, one.target, one.rel.split(' ').sort().join(' '), o
 PASSES_NOTHING_ON = ("_blank", "external nofollow noopener noreferrer", "no-referrer")
 
 
-async def test_who_the_shop_is(site: Site, visitor: Visitor) -> None:
+async def test_the_identity_of_the_shop(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books")
     main = await shown(page, "shop")
 
@@ -145,7 +145,7 @@ async def test_an_offer_is_opened_in_one_step_at_the_address_that_the_service_gi
 
     assert await tab.evaluate("[window.opener, document.referrer]") == [None, ""]
     assert watch.asked[asked:] == [f"POST {site.base}/tool/resolve_checkout_url", f"GET {address}"]
-    assert watch.wrong == [f"asked somebody else: {address}"]
+    assert watch.wrong == [f"asked another server: {address}"]
     watch.wrong.clear()
 
 

@@ -53,4 +53,4 @@ async def test_exceptions_and_other_origins_are_reported(browser: Browser, site:
 
     assert watch.asked_for("/health") == [f"{site.base}/health"]
     assert any(fault.startswith("exception: ") and "lost" in fault for fault in wrong)
-    assert "asked somebody else: http://another.invalid/" in wrong
+    assert "asked another server: http://another.invalid/" in wrong

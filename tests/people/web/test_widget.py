@@ -84,7 +84,7 @@ async def page(elsewhere: Elsewhere, visitor: Visitor) -> AsyncIterator[Page]:
     await page.goto(elsewhere.base)
     await expect(page.get_by_role("combobox", name="Which shop?")).to_be_visible()
     yield page
-    allowed = tuple(f"asked somebody else: {elsewhere.service}{path}" for path in ("/widget.js", "/suggest?"))
+    allowed = tuple(f"asked another server: {elsewhere.service}{path}" for path in ("/widget.js", "/suggest?"))
     watch.wrong[:] = [wrong for wrong in watch.wrong if not wrong.startswith(allowed)]
 
 

@@ -30,6 +30,6 @@ def test_an_unknown_name_is_refused_and_all_names_are_listed(only: list[str], wi
         chosen(only, without, "1g")
 
 
-def test_somebody_must_be_left() -> None:
+def test_at_least_one_engine_remains() -> None:
     with pytest.raises(SystemExit, match="no system is left"):
         chosen(["bare"], ["bare"], "1g")

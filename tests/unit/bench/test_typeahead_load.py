@@ -116,7 +116,9 @@ def test_a_run_with_a_failure_is_no_run(printed: str, reason: str) -> None:
         read_wrk(printed)
 
 
-def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_may_be_slow_to_answer_at_first_while_it_warms_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     windows: list[WrkCounts | None] = [None, None, *(WrkCounts(2, 1.0, 100.0) for _ in range(11))]
     begun: list[int] = []
 
@@ -140,11 +142,11 @@ def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeyp
         ([100] * 15, 11),
         ([100, 120, 119, 124, *[120] * 15], 12),
         ([100, 120, 100, 100, 150, 100, 100, 100, 157, *[100] * 15], 15),
-        # Who gets faster for ever is measured when that has taken three minutes.
+        # A server that never stops getting faster is measured when that has taken three minutes.
         ([round(100 * 1.06**number) for number in range(40)], 19),
     ],
 )
-def test_who_gets_faster_is_warmed_up_until_it_does_not(
+def test_a_server_is_warmed_up_until_it_gets_no_faster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rates: list[int], windows: int
 ) -> None:
     left = list(rates)
@@ -155,7 +157,7 @@ def test_who_gets_faster_is_warmed_up_until_it_does_not(
     assert len(rates) - len(left) == windows
 
 
-def test_who_is_to_be_warmed_up_for_longer_than_that_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_longer_warm_up_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     windows: list[None] = []
 
     def wrk(*_asked: object) -> WrkCounts:
@@ -169,7 +171,7 @@ def test_who_is_to_be_warmed_up_for_longer_than_that_is(tmp_path: Path, monkeypa
     assert len(windows) == 31
 
 
-def test_who_never_answers_is_not_warmed_up_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warm_up_of_a_server_that_never_answers_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrk(*_asked: object) -> WrkCounts:
         raise NoAnswerYetError("nothing")
 
@@ -240,7 +242,7 @@ def test_a_rate_is_held_within_a_twentieth() -> None:
     assert not Paced(100.0, 94.0, 1.0, 2.0).on_rate
 
 
-def test_who_is_not_asked_has_what_is_left_of_the_core() -> None:
+def test_a_server_without_load_has_the_remainder_of_the_core() -> None:
     command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE) as asked,
@@ -269,13 +271,13 @@ def test_descendants_and_their_memory_are_counted() -> None:
     assert child.pid not in descendants((os.getpid(),))
 
 
-def test_who_cannot_run_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_a_system_that_cannot_run_is_named_with_the_reason(tmp_path: Path) -> None:
     absent, failed, said = compared(tmp_path, Small("gone", absent="no such program: install it"))
     assert (absent, failed) == ((Unmeasured("gone", "no such program: install it"),), ())
     assert said == ["ABSENT gone: no such program: install it"]
 
 
-def test_who_answers_nonsense_fails_loudly_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_system_with_nonsense_answers_fails_loudly_and_the_others_continue(tmp_path: Path) -> None:
     absent, failed, said = compared(tmp_path, Small("wrong", target="/other"), Small("right"))
     assert absent == ()
     assert [one.name for one in failed] == ["wrong"]

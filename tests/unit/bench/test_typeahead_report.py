@@ -114,7 +114,7 @@ def test_no_engine_is_ahead_of_the_first() -> None:
     assert ahead(size(OURS, PEER), OURS) == []
 
 
-def test_the_tables_name_everybody_and_who_is_not_there() -> None:
+def test_the_tables_name_every_system_and_the_absent_ones() -> None:
     whole = replace(
         size(OURS, WARM, PEER, BARE),
         absent=(Unmeasured("sonic", "no crate"),),
