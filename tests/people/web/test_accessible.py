@@ -85,9 +85,7 @@ async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor) -> Non
 
 
 @pytest.mark.parametrize(("still", "moving"), [(False, 1), (True, 0)])
-async def test_a_user_who_asked_for_less_motion_sees_none(
-    site: Site, visitor: Visitor, still: bool, moving: int
-) -> None:  # noqa: FBT001 - a case
+async def test_reduced_motion_is_respected(site: Site, visitor: Visitor, still: bool, moving: int) -> None:  # noqa: FBT001 - a case
     page, _ = await visitor.arrive(site.base, Screen(still=still))
     held = asyncio.Event()
 

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
-from tests.people.web.steps import TWO_FRAMES, hold, shown, suggested, typed, typed_in
+from tests.people.web.steps import hold, shown, suggested, typed
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -103,10 +103,7 @@ async def test_an_answer_to_the_last_key_leaves_the_visitor_where_they_are_in_th
     for _ in range(3):
         await page.keyboard.press("ArrowUp")
     assert await active(page) == "books"
-    async with page.expect_response(lambda response: typed_in(response.url) == "books") as late:
-        await release()
-    await (await late.value).finished()
-    await page.evaluate(TWO_FRAMES)
+    await release()
 
     assert await active(page) == "books"
     assert await page.locator("#suggestions [aria-selected=true]").count() == 1
@@ -121,10 +118,7 @@ async def test_typing_on_leaves_the_list(site: Site, visitor: Visitor) -> None:
     await page.locator("#search").press("s")
     await asyncio.wait_for(asked.wait(), 5)
     before = await active(page)
-    async with page.expect_response(lambda response: typed_in(response.url) == "books") as late:
-        await release()
-    await (await late.value).finished()
-    await page.evaluate(TWO_FRAMES)
+    await release()
 
     assert before is None
     assert await active(page) is None
