@@ -1,13 +1,13 @@
 """The rules of `check` against the manifest: every sentence of the interface is checked, or listed with the reason."""
 
 import ast
-from pathlib import Path
 
 from shop_directory.conformance.all_rules import RULES, UNSEEN
 from tests.people.check.broken import BREAKAGES
 from tests.rules.manifest import read_manifest
+from tests.support.real.sources import REPOSITORY
 
-CHECK = Path(__file__).parents[3] / "shop_directory" / "conformance"
+CHECK = REPOSITORY / "shop_directory" / "conformance"
 MANIFEST = {rule.id for rule in read_manifest()}
 
 

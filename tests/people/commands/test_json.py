@@ -63,16 +63,8 @@ PROBLEMS: Final = {
         "bad_input",
         "Nothing was published: the state directory my-shops/shops.ndjson/x.state cannot be used: Not a directory.",
     ),
-    "index status --engine zebra": (
-        2,
-        "usage",
-        "--engine is wrong: it must be embedded or opensearch.",
-    ),
-    "serve --port 99999": (
-        2,
-        "usage",
-        "--port is wrong: it must be a port from 0 (any free one) to 65535.",
-    ),
+    "index status --engine zebra": (2, "usage", "--engine is wrong: it must be embedded or opensearch."),
+    "serve --port 99999": (2, "usage", "--port is wrong: it must be a port from 0 (any free one) to 65535."),
     "token new": (2, "usage", "Missing option '--name'."),
     "token revoke none": (1, "bad_input", "There is no token with this id; `list` shows the ids."),
     "token --path my-shops list": (

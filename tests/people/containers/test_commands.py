@@ -132,10 +132,7 @@ def serve_and_stop(machine: Machine, secret_files: dict[str, str]) -> None:
         assert [
             get(base, "/api/ops/state").status,
             get(base, "/api/ops/state", x_ops_key=secret_files["ops_key"]).status,
-        ] == [
-            401,
-            200,
-        ]
+        ] == [401, 200]
         issued = machine.run(
             machine.words(["shop-directory", "token", "new", "--name", "a test", "--json"]), environment
         )

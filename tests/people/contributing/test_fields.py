@@ -32,9 +32,7 @@ def test_every_test_that_the_page_names_fails_until_its_part_is_done(planted: Co
 
 
 @pytest.mark.rule("G4.schema")
-def test_one_line_changes_both_engines_and_the_fingerprint_is_renewed_with_a_new_version_only(
-    planted: Copy,
-) -> None:
+def test_one_line_changes_both_engines_and_the_fingerprint_is_renewed_with_a_new_version_only(planted: Copy) -> None:
     known = planted.golden("schema.json")
     assert planted.failing([CONTRACT], renew=True) == {FINGERPRINT}
     assert planted.golden("schema.json") == known

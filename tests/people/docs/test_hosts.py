@@ -94,12 +94,7 @@ async def test_without_a_token_a_host_is_led_to_no_oauth_server(sample: SampleSe
 
 @pytest.mark.rule("E2.credentials", "I80")
 def test_a_refusal_names_no_resource_and_no_scheme_to_log_in_with(sample: SampleService) -> None:
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "get_trust", "arguments": TRUST},
-    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_trust", "arguments": TRUST}}
     refused = post(sample.base, "/mcp", message)
     assert (refused.status, refused.json["error"]["data"]["code"]) == (401, "token_required")
     # A scheme of our own that names the header: no Bearer and no resource_metadata, which would lead on to OAuth.

@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from service.tools.registry import REGISTRY
 from tests.people.docs.hosts import TOKEN
 from tests.people.docs.pages import PAGES, Block
 from tests.people.docs.world import HERE
+from tests.support.loopback import listening
 from tests.support.sample import SampleService
 
 LUMEN: Final = "Lumen & Larch"
@@ -88,7 +88,7 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
     """Before a service: answers 503 that many times, to be asked again after a second, and then hands everything on."""
     left = [refusals]
 
-    class Transport(BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             if left[0]:
@@ -110,18 +110,8 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(reply)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-            """Nothing is to be logged."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Transport)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def patient() -> Block:

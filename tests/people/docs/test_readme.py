@@ -32,10 +32,7 @@ SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
     "list_categories": lambda answer: answer["total_count"] == len(answer["results"]) > 20,
     "get_shop": lambda answer: (answer["id"], len(answer["offers"])) == ("shop_lumen-larch", answer["offers_total"]),
     "get_shops": lambda answer: (
-        (
-            [entry["shop"] and entry["shop"]["id"] for entry in answer["results"]],
-            answer["found"],
-        )
+        ([entry["shop"] and entry["shop"]["id"] for entry in answer["results"]], answer["found"])
         == (["shop_lumen-larch", None], 1)
     ),
     "list_coupons": lambda answer: answer["results"][0]["code"] == "WELCOME10" and answer["withheld"]["expired"] > 0,

@@ -104,10 +104,7 @@ def test_examples_of_an_operation_that_is_gone_are_left_out() -> None:
     ]
     completed = with_examples({"paths": {"/here": {"get": operation}}}, found)["paths"]["/here"]["get"]
     content = {"schema": {}, "examples": {"example_1": {"summary": "Once", "value": {"at": "here"}}}}
-    assert completed == {
-        "operationId": "here",
-        "responses": {"200": {"content": {"application/json": content}}},
-    }
+    assert completed == {"operationId": "here", "responses": {"200": {"content": {"application/json": content}}}}
 
 
 def _validator(schema: dict[str, Any]) -> Draft202012Validator:

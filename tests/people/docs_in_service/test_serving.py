@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,6 +12,7 @@ from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
 from service.web.docs_page import docs_files
+from tests.support.real.sources import REPOSITORY
 from tests.support.served import ask, get, post, served
 from tests.support.worlds import reference_world
 
@@ -28,7 +28,7 @@ MEDIA_TYPES: Final = {
     "/tools.md": "text/markdown; charset=utf-8",
     "/llms.txt": "text/plain; charset=utf-8",
 }
-TOOLS_PAGE: Final = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
+TOOLS_PAGE: Final = (REPOSITORY / "docs" / "tools.md").read_text(encoding="utf-8")
 _LINK: Final = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$")
 
 

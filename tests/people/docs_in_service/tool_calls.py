@@ -40,11 +40,7 @@ _WRONG: Final[dict[str, tuple[tuple[str, str, dict[str, Any]], ...]]] = {
         ),
     ),
     "resolve_conflict": (
-        (
-            "one_shop",
-            "Twice the same shop",
-            {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "kiefernhaus.internal"},
-        ),
+        ("one_shop", "Twice the same shop", {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "kiefernhaus.internal"}),
     ),
 }
 

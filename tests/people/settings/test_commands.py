@@ -77,16 +77,7 @@ def test_serve_prints_its_settings_with_its_options_and_ends(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("config",),
-        ("serve",),
-        ("mcp",),
-        ("index", "status"),
-        ("index", "build"),
-    ],
-)
+@pytest.mark.parametrize("command", [("config",), ("serve",), ("mcp",), ("index", "status"), ("index", "build")])
 def test_a_wrong_setting_stops_every_command_by_name(command: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "password").write_text("")
     done = _run(*command, ENGINE=CANARY, OPENSEARCH_PASSWORD_FILE=str(tmp_path / "password"))

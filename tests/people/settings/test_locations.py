@@ -24,11 +24,7 @@ SIDES: Final = (Settings, IndexerSettings)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(
     "urls",
-    [
-        ("http://127.0.0.1:9200",),
-        ("https://one.example", "https://two.example:9201/search"),
-        ("https://[::1]:9200",),
-    ],
+    [("http://127.0.0.1:9200",), ("https://one.example", "https://two.example:9201/search"), ("https://[::1]:9200",)],
 )
 def test_nodes_are_urls_separated_by_commas(
     bare: pytest.MonkeyPatch, side: type[LocationSettings], urls: tuple[str, ...]

@@ -93,12 +93,7 @@ async def test_a_code_that_cannot_be_copied_is_said(site: Site, visitor: Visitor
 
 
 @pytest.mark.parametrize(
-    ("country", "verdict"),
-    [
-        ("DE", "ships to Germany"),
-        ("AT", "does not ship to Austria"),
-        ("US", "does not settle"),
-    ],
+    ("country", "verdict"), [("DE", "ships to Germany"), ("AT", "does not ship to Austria"), ("US", "does not settle")]
 )
 async def test_shipping_says_its_verdict_for_the_chosen_country(
     site: Site, visitor: Visitor, country: str, verdict: str

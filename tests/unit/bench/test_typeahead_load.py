@@ -3,10 +3,9 @@
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from bench.typeahead.results import Unmeasured
 from bench.typeahead.run import Comparison
 from bench.typeahead.system import BuildStats, RunningServer, System, descendants
 from bench.typeahead.workload import TypedQuery
+from tests.support.loopback import listening
 
 COUNTED = (
     "Running 3s test @ http://127.0.0.1:1\n"
@@ -41,19 +41,6 @@ class Answers(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-        pass
-
-
-@contextmanager
-def server() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as answering:
-        thread = threading.Thread(target=answering.serve_forever)
-        thread.start()
-        yield answering.server_port
-        answering.shutdown()
-        thread.join()
 
 
 class Small(System):
@@ -79,7 +66,7 @@ class Small(System):
     @contextmanager
     def serving(self, folder: Path) -> Iterator[RunningServer]:
         assert (folder / "index").exists()
-        with server() as port:
+        with listening(Answers) as port:
             yield RunningServer(port, (os.getpid(),))
 
     def path(self, query: str, country: str | None, limit: int = 8) -> str:
@@ -220,7 +207,7 @@ def test_a_percentile_is_a_value_that_was_seen() -> None:
 @pytest.mark.parametrize(("target", "refused"), [("/suggest?q=a", 0), ("/other", 60)])
 def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: int) -> None:
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-    with server() as port:
+    with listening(Answers) as port:
         pacer = Pacer(port, [request], connections=3)
         measured = pacer.run([number / 400 for number in range(60)])
         pacer.close()
@@ -231,7 +218,7 @@ def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: i
 @pytest.mark.parametrize(("target", "all_refused"), [("/suggest?q=a", False), ("/other", True)])
 def test_one_caller_asks_when_it_has_been_answered(target: str, all_refused: bool) -> None:  # noqa: FBT001 - a case
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-    with server() as port:
+    with listening(Answers) as port:
         measured = sequential(port, [request], seconds=0.2)
     assert (measured.refused > 0, measured.asked == measured.achieved) == (all_refused, True)
     assert measured.p99_us >= measured.p50_us > 0
