@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 _COMMIT: Final = "SHOP_DIRECTORY_COMMIT"
 _BUILT_AT: Final = "SHOP_DIRECTORY_BUILT_AT"
 _IN_ARCHIVE: Final = "build_stamp.json"
-_IN_WHEEL: Final = "service/runtime/build_stamp.json"
+_IN_WHEEL: Final = "shop_directory/build_stamp.json"
 _GIT_SECONDS: Final = 30
 
 
@@ -55,7 +55,7 @@ def _from_environment(root: Path) -> dict[str, str] | None:
     commit, built_at = (os.environ.get(name, "") for name in (_COMMIT, _BUILT_AT))
     if not commit and not built_at:
         return None
-    rules = runpy.run_path(str(root / "service" / "runtime" / "build_stamp.py"))
+    rules = runpy.run_path(str(root / "shop_directory" / "build_stamp.py"))
     if rules["checked"](commit, built_at) is None:
         raise SystemExit(
             f"{_COMMIT} and {_BUILT_AT} go together: 40 hexadecimal digits in lower case, and a time such as"

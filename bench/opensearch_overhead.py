@@ -1,7 +1,7 @@
 """The overhead of the service over OpenSearch: `python -m bench.opensearch_overhead --shops N`.
 
 The requests that the service sends to the node are sent to it directly, alternating with requests to the service, over
-one keep-alive connection each. Responses are not cached. The figures are medians of the best of five rounds.
+one keep-alive connection each. The figures are medians of the best of five rounds.
 """
 
 import argparse
@@ -18,7 +18,6 @@ from http.client import HTTPConnection
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 from rich.console import Console
 from rich.table import Table
@@ -29,12 +28,11 @@ from bench.opensearch_node import EngineMissingError
 from bench.opensearch_recorded import Sent, recorded
 from bench.transports import NO_QUOTA, service
 from service.search.planned_backend import PlannedSnapshot
-from service.search.protocol import FindQuery, SuggestQuery
+from service.search.protocol import FindQuery
 
 _SEED: Final = 20_261_121
 _WARM_UP: Final = 100
 _ROUNDS: Final = 5
-_SUGGESTED: Final = 8
 _PAGE: Final = 10
 _LONG_PAGE: Final = 100
 _TIMEOUT_S: Final = 10.0
@@ -68,12 +66,10 @@ class Overhead:
     """One run.
 
     Attributes:
-        suggest: of what is typed, letter by letter, one in five with a typing error.
         find: find_shop, pages of 10.
         long_page: find_shop, pages of 100 of the same queries.
     """
 
-    suggest: Comparison
     find: Comparison
     long_page: Comparison
 
@@ -104,13 +100,12 @@ def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) 
     url, prefix = settings["opensearch_urls"].partition(",")[0], settings["index_prefix"]
     # Two letters have a hundred shops, where there are shops enough.
     looked_for = [query[:2] for query in queries if len(query) > 1][:count]
-    environment = {**NO_QUOTA, **environment_of(settings), "SHOP_DIRECTORY_SUGGEST_CACHE_MB": "0"}
+    environment = {**NO_QUOTA, **environment_of(settings)}
     with (
         service(Path(), environment) as port,
         closing(_to(url)) as node,
         closing(_to(f"http://127.0.0.1:{port}")) as transport,
     ):
-        suggested = asyncio.run(recorded(url, prefix, [_suggest(query) for query in queries]))
         found = {
             limit: asyncio.run(recorded(url, prefix, [_find(query, limit) for query in looked_for]))
             for limit in (_PAGE, _LONG_PAGE)
@@ -119,11 +114,7 @@ def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) 
             limit: _compared(node, transport, found[limit], [_page(query, limit) for query in looked_for])
             for limit in found
         }
-        return Overhead(
-            _compared(node, transport, suggested, [_typeahead(query) for query in queries]),
-            pages[_PAGE],
-            pages[_LONG_PAGE],
-        )
+        return Overhead(pages[_PAGE], pages[_LONG_PAGE])
 
 
 def typed(shops: int, count: int) -> list[str]:
@@ -140,16 +131,8 @@ def typed(shops: int, count: int) -> list[str]:
     return list(queries)
 
 
-def _suggest(query: str) -> Callable[[PlannedSnapshot], Any]:
-    return lambda snapshot: snapshot.suggest(SuggestQuery(query, None, _SUGGESTED))
-
-
 def _find(query: str, limit: int) -> Callable[[PlannedSnapshot], Any]:
     return lambda snapshot: snapshot.find(FindQuery(query, None, None, 0, limit))
-
-
-def _typeahead(query: str) -> Asks:
-    return lambda transport: _answered(transport, "GET", f"/suggest?q={quote(query)}")
 
 
 def _page(query: str, limit: int) -> Asks:
@@ -221,7 +204,6 @@ def table(overhead: Overhead) -> Table:
 
 
 def _titled(overhead: Overhead) -> Iterator[tuple[str, Comparison]]:
-    yield "/suggest, not cached", overhead.suggest
     yield "find_shop, a page of 10", overhead.find
     yield "find_shop, a page of 100", overhead.long_page
 

@@ -20,9 +20,9 @@ class Recorded(OpenSearchEngine):
         super().__init__([url], prefix, _TIMEOUT_S)
         self.sent: list[Sent] = []
 
-    async def _post(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
+    async def _get(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
         self.sent.append((target, body))
-        return await super()._post(target, body, seconds)
+        return await super()._get(target, body, seconds)
 
 
 async def recorded(

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -37,9 +37,9 @@ from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, versio
 from service.rest.report_readiness import ReportReadiness
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.addresses import Proxies, proxies
-from service.runtime.build_stamp import stamp_of_build
 from service.runtime.metrics import Metrics
 from service.runtime.overload import Gate
+from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from service.suggest.endpoint import suggest_endpoint
@@ -47,9 +47,12 @@ from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY
 from service.web.docs_page import docs_files
 from service.web.pages import page_files, page_labels, page_routes, site_files
+from shop_directory.build_stamp import stamp_of_build
 
 # How long after its deadline the answer to a request over stdio may be written.
 _LATE_S: Final = 5.0
+# How long a session over stdio waits for the index before it reads its first message.
+_OPENING_S: Final = 5.0
 
 
 def create_app(
@@ -127,6 +130,10 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
             public_url=settings.public_url,
         )
         async with _missing_index_logged(parts):
+            # The first call often follows immediately, and would fail while the index is being opened.
+            with suppress(BackendUnavailable, TimeoutError):
+                async with asyncio.timeout(_OPENING_S):
+                    await parts.search.snapshot()
             await serve_stdio(server, settings.request_timeout + _LATE_S)
     finally:
         await parts.close()

@@ -17,6 +17,7 @@ from typer import rich_utils
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from shop_directory.build_stamp import stamp_of_build
 from shop_directory.settings.exit_codes import MEANINGS, ExitCode, is_run_by_make, problem, problems_as_json
 
 GROUP: Final = "shop_directory.commands"
@@ -142,11 +143,6 @@ def _print_version(*, asked: bool) -> None:
 
 
 def _build() -> tuple[str | None, str | None]:
-    # No entry point: the build stamp is part of the service, and is missing without it.
-    try:
-        from service.runtime.build_stamp import stamp_of_build
-    except ImportError:
-        return None, None
     commit, built_at = (os.environ.get(f"SHOP_DIRECTORY_{name}") or None for name in ("COMMIT", "BUILT_AT"))
     stamp = stamp_of_build(commit, built_at)
     return (None, None) if stamp is None else (stamp.commit, stamp.built_at)

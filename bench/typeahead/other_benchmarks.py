@@ -48,9 +48,6 @@ def _tools(costs: mcp_cost.Costs) -> Iterator[Claim]:
 
 
 def _added(overhead: opensearch_overhead.Overhead) -> Iterator[Claim]:
-    yield Claim("/suggest, not cached, p50 ms above the same query alone", overhead.suggest.added_ms, 1.0)
-    yield Claim("/suggest, the same query alone, p50 ms", overhead.suggest.engine_ms)
-    yield Claim("/suggest, round trips to the engine", overhead.suggest.trips)
     yield Claim("find_shop, a page of 10, p50 ms above the engine's query", overhead.find.added_ms, 1.5)
     yield Claim("find_shop, a page of 100, p50 ms above the engine's query", overhead.long_page.added_ms)
     yield Claim("find_shop, a page of 100, times a page of 10", overhead.of_pages, 2.0)

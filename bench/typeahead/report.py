@@ -41,7 +41,7 @@ def page(report: Report) -> str:
     parts = [f"{measured}Seeds: {seeds}. Each figure is the best of its rounds; all rounds are in `performance.json`."]
     for size in report.sizes:
         parts += _size(size)
-    parts += ["### What was to be shown", *(f"* {line}" for line in findings(report))]
+    parts += ["### Goals", *(f"* {line}" for line in findings(report))]
     for title, claims in report.extra.items():
         parts += [f"### {title}", table(("figure", "value", "at most", "held"), map(_claim, claims))]
     return "\n\n".join(_together(parts))

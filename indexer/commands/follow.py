@@ -177,7 +177,7 @@ def _as_wire(summary: "FollowSummary", found: "FaultReport") -> dict[str, object
         "documents_removed": changes.removed,
         "updates": changes.updates,
         "failures": summary.failures,
-        "untold": summary.status_failures,
+        "status_failures": summary.status_failures,
         "reconciled": {"checked": found.checked, "found": found.total, "repaired": found.repaired},
         "seconds": round(summary.seconds, 3),
     }

@@ -60,7 +60,7 @@ class StatusWriter:
     """Writes the follower's status: after each micro-batch that changed something, and at an interval otherwise.
 
     Attributes:
-        untold: how often writing failed; following goes on all the same.
+        status_failures: how often writing failed; following goes on all the same.
     """
 
     def __init__(

@@ -9,8 +9,8 @@ from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
 from service.http.responses import Answer, Endpoint, json_answer, problem_answer, stamp_headers
 from service.rest.report_readiness import ReportReadiness
-from service.runtime.build_stamp import BuildStamp
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
+from shop_directory.build_stamp import BuildStamp
 
 SERVICE: Final = "shop-directory"
 

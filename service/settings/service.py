@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, SecretStr
 
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
-from service.runtime.build_stamp import is_commit, is_time
 from service.settings.server import ServerSettings
 from service.settings.stores import StoreSettings
+from shop_directory.build_stamp import is_commit, is_time
 from shop_directory.settings.locations import LocationSettings
 from shop_directory.settings.reading import PREFIX, SettingsError, variable
 

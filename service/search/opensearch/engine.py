@@ -110,7 +110,8 @@ class OpenSearchEngine:
 
         async def read() -> dict[str, Any]:
             params = {"request_timeout": self._stamp_timeout}
-            response: dict[str, Any] = await self._client.mget(body=body, params=params)
+            transport = self._client.transport
+            response: dict[str, Any] = await transport.perform_request("GET", "/_mget", params=params, body=body)
             return response
 
         on_timeout = retry_if_exception_type(ConnectionTimeout)
@@ -135,10 +136,10 @@ class OpenSearchEngine:
         bodies = [search_body(request, timeout_ms=timeout_ms) for request in requests]
         if len(requests) == 1:
             target, body = search_target(indices[0], _milliseconds(seconds)), orjson.dumps(bodies[0])
-            responses = [await self._checked(stamp, indices[0], self._post(target, body, seconds))]
+            responses = [await self._checked(stamp, indices[0], self._get(target, body, seconds))]
         else:
             body = searches_body(zip(indices, bodies, strict=True), _milliseconds(seconds))
-            responses = (await self._checked(stamp, indices[0], self._post("/_msearch", body, seconds)))["responses"]
+            responses = (await self._checked(stamp, indices[0], self._get("/_msearch", body, seconds)))["responses"]
         return tuple(
             [
                 _page(request, await self._complete(stamp, index, response))
@@ -162,7 +163,7 @@ class OpenSearchEngine:
             while True:
                 body = orjson.dumps(scan_body(plan, point_in_time, after, limit=_SCAN_BATCH))
                 seconds = self._time_left()
-                request = self._post(search_target("", _milliseconds(seconds)), body, seconds)
+                request = self._get(search_target("", _milliseconds(seconds)), body, seconds)
                 response = await self._complete(stamp, index, await self._checked(stamp, index, request))
                 hits = response["hits"]["hits"]
                 if hits:
@@ -180,10 +181,11 @@ class OpenSearchEngine:
         await self._typeaheads.close()
         await self._client.close()
 
-    async def _post(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
-        # The client's search methods take longer than all other parts of a request.
+    async def _get(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
+        # The client's search methods take longer than all other parts of a request. Over a stale connection, aiohttp
+        # repeats a GET, and no POST.
         transport = self._client.transport
-        response: dict[str, Any] = await transport.perform_request("POST", target, body=body, timeout=seconds)
+        response: dict[str, Any] = await transport.perform_request("GET", target, body=body, timeout=seconds)
         return response
 
     def _time_left(self) -> float:

@@ -8,12 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
-from opensearchpy import AsyncOpenSearch, AsyncTransport
+from opensearchpy import AIOHttpConnection, AsyncOpenSearch, AsyncTransport
 from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import ConnectionTimeout, SerializationError
 from opensearchpy.serializer import JSONSerializer
 
-from service.search.opensearch.connection import NodeConnection
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 
 # How long a failed node is excluded, however often it has failed, so that it is used again soon after it recovers.
@@ -45,6 +44,27 @@ def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_AC
         headers=access.headers(),
         ssl_context=access.tls(),
     )
+
+
+class NodeConnection(AIOHttpConnection):
+    """A pool of keep-alive connections to one node, which logs neither queries nor successful requests."""
+
+    def log_request_success(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Log nothing."""
+
+    def log_request_fail(  # noqa: PLR0917 - as in the base class
+        self,
+        method: str,
+        full_url: str,
+        path: str,
+        body: Any,  # noqa: ANN401, ARG002 - as in the base class
+        duration: float,
+        status_code: int | None = None,
+        response: str | None = None,  # noqa: ARG002 - as in the base class
+        exception: Exception | None = None,
+    ) -> None:
+        """Log a failed request without the bodies."""
+        super().log_request_fail(method, full_url, path, None, duration, status_code, exception=exception)
 
 
 class OrjsonSerializer(JSONSerializer):

@@ -7,6 +7,7 @@ retried with growing pauses. A missing or damaged file is an error, never a shor
 import asyncio
 import logging
 import random
+import ssl
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnection
-from opensearchpy.exceptions import SSLError, TransportError
+from opensearchpy.exceptions import TransportError
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from index_mappings.generations import index_name
@@ -262,7 +263,7 @@ class TypeaheadFetcher:
 
 
 def _is_transient(error: BaseException) -> bool:
-    if isinstance(error, SSLError):
+    if isinstance(error, NoConnection) and isinstance(error.info, ssl.CertificateError):
         return False
     if isinstance(error, NoConnection):
         return True

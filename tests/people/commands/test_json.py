@@ -19,7 +19,8 @@ _BUILT: Final = (
     "skipped_invalid changes notes removed_generations restarts seconds"
 )
 _FOLLOWED: Final = (
-    "generation applied older refused documents_written documents_removed updates failures untold reconciled seconds"
+    "generation applied older refused documents_written documents_removed updates failures status_failures reconciled "
+    "seconds"
 )
 _NO_CATALOGUE: Final = (
     "there is no catalogue at nowhere, which --catalogue names: give a directory of NDJSON files or one file of shops."

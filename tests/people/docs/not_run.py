@@ -37,7 +37,6 @@ class NotRun:
 NOT_RUN: Final = (
     NotRun("", "make test", _CI, ".ci/run calls it"),
     NotRun("", "make check", "CI calls it just before the tests", ".ci/run"),
-    NotRun("", "make relevance", "asks for the development data", "tests/engines/relevance"),
     NotRun("", "make bench", _HOURS, "tests/unit/bench"),
     NotRun("docs/containers.md", "make up", _ENGINE, _COMPOSITION),
     NotRun("docs/containers.md", "make up CATALOGUE=/srv/shops", _ENGINE, _COMPOSITION),
@@ -104,7 +103,6 @@ class RunBy:
 
 RUN_BY: Final = (
     RunBy("README.md", "bash", "tests/people/docs/test_hosts.py"),
-    RunBy("README.md", "json", "tests/people/docs/test_hosts.py"),
     RunBy("README.md", "python", "tests/people/docs/test_programs.py"),
     RunBy("README.md", "ts", "tests/people/docs/test_programs.py"),
     RunBy("docs/catalogue.md", "ndjson", "tests/unit/indexer/catalogue/test_page.py"),

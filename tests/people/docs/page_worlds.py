@@ -30,12 +30,12 @@ def _served(make_world: MakeWorld, sample: SampleService, _folder: Path) -> Worl
 def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
     """The reader's own catalogue, with acceptance queries."""
     catalogue = sample_catalogue(folder / "shops")
-    (golden,) = [block.text for block in BY_PATH["docs/acceptance-queries.md"].blocks if block.language == "ndjson"]
-    (folder / "golden.ndjson").write_text(golden, encoding="utf-8")
+    (queries,) = [block.text for block in BY_PATH["docs/acceptance-queries.md"].blocks if block.language == "ndjson"]
+    (folder / "acceptance.ndjson").write_text(queries, encoding="utf-8")
     locations = {
         "./my-shops": str(catalogue),
         "/srv/shops": str(catalogue),
-        "/srv/golden.ndjson": str(folder / "golden.ndjson"),
+        "/srv/acceptance.ndjson": str(folder / "acceptance.ndjson"),
         "/var/log/build.jsonl": str(folder / "build.jsonl"),
     }
     return make_world(stands_for=locations)

@@ -59,8 +59,8 @@ async def connected(server: Server, sample: SampleService, folder: Path, statuse
 
 def test_the_snippets_are_for_seven_hosts_and_more_than_one_way() -> None:
     found = servers("none")
-    assert COUNT == 10
-    assert sum(bool(server.command) for server in found) == 2
+    assert COUNT == 9
+    assert sum(bool(server.command) for server in found) == 1
     assert {server.url for server in found if server.url} == {f"http://{HERE}/mcp"}
 
 

@@ -193,7 +193,7 @@ def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file
         1,
         {
             "generation": operator.live, "applied": 1, "older": 1, "refused": 1, "documents_written": 3,
-            "documents_removed": 0, "updates": 1, "failures": 0, "untold": 0,
+            "documents_removed": 0, "updates": 1, "failures": 0, "status_failures": 0,
             "reconciled": {"checked": 0, "found": 0, "repaired": 0},
         },
     )  # fmt: skip
