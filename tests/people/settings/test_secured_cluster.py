@@ -223,7 +223,7 @@ def test_without_verification_every_server_is_trusted_and_a_warning_says_so(
     changed = {"OPENSEARCH_CA_FILE": str(Authority(world.folder, "other").file), "OPENSEARCH_VERIFY": "false"}
     built = world.build(**changed)
     assert built.exit_code == 0
-    assert built.stderr.startswith("SHOP_DIRECTORY_OPENSEARCH_VERIFY is false: anybody ")
+    assert built.stderr.startswith("SHOP_DIRECTORY_OPENSEARCH_VERIFY is false: anyone ")
     with served(create_app(_service(world, bare, **changed))) as base:
         assert get(base, "/ready").status == 200
 
