@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn import Config
 
 from service.limits.policy import address_group
@@ -207,7 +207,7 @@ class ServerConfig(Config):
 
     def __init__(
         self,
-        app: FastAPI | str,
+        app: ASGIApp | str,
         *,
         hsts_seconds: int = 0,
         bounds: ConnectionBounds = DEFAULT_BOUNDS,

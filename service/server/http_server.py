@@ -3,7 +3,7 @@
 from asyncio import Transport
 from typing import Any, Final, cast
 
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from service.server.connections import DEFAULT_BOUNDS, ConnectionBounds, ServerConfig
 from service.server.protocol import BoundedProtocol
@@ -77,7 +77,7 @@ class HttpProtocol(BoundedProtocol):
 
 
 def server_config(
-    app: FastAPI | str,
+    app: ASGIApp | str,
     host: str,
     port: int,
     *,

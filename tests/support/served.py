@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from service.search.typeahead.compiled import compile_kernel
 from service.server.http_server import server_config
@@ -39,7 +39,7 @@ class Reply:
 
 
 @contextmanager
-def served(app: FastAPI, *, hsts_seconds: int = 0) -> Iterator[str]:
+def served(app: ASGIApp, *, hsts_seconds: int = 0) -> Iterator[str]:
     """Serve an application; yields its base URL."""
     # What a process does once, in seconds on a busy machine: the first requests of a test are not about that.
     compile_kernel()

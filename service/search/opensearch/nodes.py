@@ -4,13 +4,14 @@ All requests only read, so a retry is safe. A request that timed out is not retr
 when the cluster is overloaded.
 """
 
+import ssl
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 from opensearchpy import AIOHttpConnection, AsyncOpenSearch, AsyncTransport
 from opensearchpy.exceptions import ConnectionError as NoConnection
-from opensearchpy.exceptions import ConnectionTimeout, SerializationError
+from opensearchpy.exceptions import ConnectionTimeout, SerializationError, SSLError
 from opensearchpy.serializer import JSONSerializer
 
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
@@ -111,6 +112,9 @@ class NodeTransport(AsyncTransport):
             except NoConnection as error:
                 self.mark_dead(connection)
                 if isinstance(error, ConnectionTimeout) or not retries_left:
+                    if isinstance(error.info, ssl.SSLError):
+                        # The log has the type of the error only, and opensearch-py raises the type of any failure.
+                        raise SSLError(*error.args) from error
                     raise
             else:
                 self.connection_pool.mark_live(connection)

@@ -1,4 +1,4 @@
-"""Tools that are wrong in one way, and at every door alike: what REST does, `tools/call` over MCP does as well.
+"""Tools that are wrong in one way, and over every transport alike: what REST does, `tools/call` over MCP does as well.
 
 `answering`, `rewriting` and `hearing` are those of `breaking`, for tools.
 """
@@ -86,8 +86,10 @@ def _status(result: Document, text: str) -> int:
 
 
 def _result(result: Document, as_rest: Answered) -> Document:
-    kept = {name: value for name, value in result.items() if name not in {"content", "structuredContent", "isError"}}
+    remaining = {
+        name: value for name, value in result.items() if name not in {"content", "structuredContent", "isError"}
+    }
     content = [{"type": "text", "text": as_rest.body.decode()}]
     if as_rest.status == 200:
-        return {**kept, "content": content, "structuredContent": as_rest.document, "isError": False}
-    return {**kept, "content": content, "isError": True}
+        return {**remaining, "content": content, "structuredContent": as_rest.document, "isError": False}
+    return {**remaining, "content": content, "isError": True}

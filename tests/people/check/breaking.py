@@ -60,7 +60,7 @@ class Answered:
 
     def set_header(self, name: bytes, value: bytes | None) -> None:
         """Replace a header, or take it away."""
-        self.headers = [(found, kept) for found, kept in self.headers if found != name]
+        self.headers = [(found, value) for found, value in self.headers if found != name]
         if value is not None:
             self.headers.append((name, value))
 

@@ -49,7 +49,7 @@ def _no_note_for_nothing(document: Document) -> None:
 
 
 def _forgets_expired(document: Document) -> None:
-    """The balance without those that have expired; the sentence tells the same."""
+    """The balance without those that have expired; the sentence says the same."""
     was = document["withheld"]["expired"]
     document["note"] = document["note"].replace(f"{was} expired", "0 expired")
     document["withheld"]["expired"] = 0
@@ -76,7 +76,7 @@ def _empty_for_unknown(answered: Answered) -> None:
     answered.be(200, {"results": [], "total_count": 0, "withheld": withheld, "note": "0 codes found."})
 
 
-def _tells_of_review(answered: Answered) -> None:
+def _reports_review(answered: Answered) -> None:
     if answered.asked.arguments.get("shop_domain") == _HIDDEN:
         answered.document = {**answered.document, "detail": "This shop is under review."}
 
@@ -107,7 +107,7 @@ BREAKAGES: Final = (
         "I18", "does not count what a policy withholds", rewriting(_COUPONS, _without_policy), also=("I19", "I20")
     ),
     Breakage("I18", "counts in text", rewriting(_COUPONS, _numbers_as_text), also=("I19", "I20", "I41")),
-    Breakage("I19", "tells no numbers", rewriting(_COUPONS, _note_without_numbers)),
+    Breakage("I19", "states no numbers", rewriting(_COUPONS, _note_without_numbers)),
     Breakage("I19", "has no note for an empty list", rewriting(_COUPONS, _no_note_for_nothing)),
     Breakage("I20", "does not count expired codes", rewriting(_COUPONS, _forgets_expired)),
     Breakage("I39", "shows a proof", rewriting(_COUPONS, _each("proofUrl", "https://proofs.example/1.png"))),
@@ -129,5 +129,5 @@ BREAKAGES: Final = (
     Breakage(
         "I57", "gives an empty list for an unknown shop", answering(_COUPONS, _empty_for_unknown, 404), also=("I83",)
     ),
-    Breakage("I57", "says that a shop is under review", answering(_COUPONS, _tells_of_review, 404), also=("I6", "V2")),
+    Breakage("I57", "says that a shop is under review", answering(_COUPONS, _reports_review, 404), also=("I6", "V2")),
 )

@@ -80,8 +80,8 @@ BREAKAGES: Final = (
     Breakage("E2.credentials", "refuses with status 200", saying(_status_200, tool="monetize_offer", status=401)),
     Breakage("E2.credentials", "refuses without the problem",
              saying(in_place(_no_problem), tool="get_trust", status=401)),
-    Breakage("Q2", "tells nothing of what is left", answering("/suggest", _header(b"ratelimit", None))),
-    Breakage("Q2", "tells it in its own words", answering("/suggest", _header(b"ratelimit", b"limit=9, left=7"))),
+    Breakage("Q2", "sends no remainder", answering("/suggest", _header(b"ratelimit", None))),
+    Breakage("Q2", "sends it in its own words", answering("/suggest", _header(b"ratelimit", b"limit=9, left=7"))),
     Breakage("Q2", "has more left than it has",
              answering("/suggest", _header(b"ratelimit", b'"suggest";r=999999;t=1'))),
 )  # fmt: skip

@@ -11,7 +11,7 @@ _GET: Final = "/tool/get_shop"
 
 def _domains_only(arguments: Document) -> Document:
     reference = str(arguments.get("shop_domain", ""))
-    return {**arguments, "shop_domain": "nobody"} if reference.startswith("https://www.") else arguments
+    return {**arguments, "shop_domain": "no-shop"} if reference.startswith("https://www.") else arguments
 
 
 def _ids_in_any_case(arguments: Document) -> Document:

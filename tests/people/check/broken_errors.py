@@ -101,7 +101,7 @@ BREAKAGES: Final = (
     Breakage("R3", "drops a field that it does not know", lambda app: Changed(app, before=_unknown_dropped)),
     Breakage("R3", "does not name the field", to_bodies(lambda answered: _retold(answered, _unnamed), b"contry")),
     Breakage("R3", "takes null for a value", to_bodies(problem(400, "invalid_input"), b"null")),
-    Breakage("R5", "tells the method before the route",
+    Breakage("R5", "reports the method before the route",
              answering("/tool/no_such_tool", _method_first, 404)),
     Breakage("R5", "looks at the size before the type", answering(FIND, _size_first, 415)),
     Breakage("R5", "looks the shop up before it reads all", lambda app: Changed(app, before=_unknown_dropped_later)),

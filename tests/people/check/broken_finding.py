@@ -149,10 +149,7 @@ BREAKAGES: Final = (
     Breakage("I47", "returns ten unless asked", hearing(_FIND, _ten_by_default)),
     Breakage("I48", "leaves a shop out between pages", hearing(_FIND, _offset_off_by_one)),
     Breakage(
-        "I49",
-        "does not look at the category beside a query",
-        hearing(_FIND, _category_left_out),
-        also=("M6.nothing_left",),
+        "I49", "does not look at the category of a query", hearing(_FIND, _category_left_out), also=("M6.nothing_left",)
     ),
     Breakage("I50", "is content with one of the words", hearing(_FIND, _any_word)),
     Breakage("M6.word_counts", "leaves out the words that no shop fits", rewriting(_FIND, _only_known_words)),

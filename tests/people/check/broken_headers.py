@@ -51,20 +51,20 @@ def _unstamped(document: Document) -> None:
 BREAKAGES: Final = (
     Breakage("E5.request_id", "has no request id", answering("/health", header(b"x-request-id", None))),
     Breakage("E5.request_id", "gives all the same", answering(ANY, header(b"x-request-id", b"1" * 32), None)),
-    Breakage("E5.request_id", "tells it in the body", answering("/health", _named_in_body)),
-    Breakage("E5.request_id", "does not tell it over MCP", saying(in_place(_unnamed), tool="list_categories")),
+    Breakage("E5.request_id", "puts it into the body", answering("/health", _named_in_body)),
+    Breakage("E5.request_id", "does not send it over MCP", saying(in_place(_unnamed), tool="list_categories")),
     Breakage(
-        "C1.http", "lets suggestions be kept", answering(SUGGEST, header(b"cache-control", b"public, max-age=60"))
+        "C1.http", "lets suggestions be cached", answering(SUGGEST, header(b"cache-control", b"public, max-age=60"))
     ),
     Breakage("C1.http", "has no tag", answering(SUGGEST, header(b"etag", None), None)),
     Breakage("C1.http", "never says unchanged", lambda app: Changed(app, before=_never_unchanged)),
     Breakage("C1.http", "always says unchanged", lambda app: Changed(app, before=_always_unchanged)),
-    Breakage("C1.http", "lets answers be kept", answering(LIST, header(b"cache-control", b"max-age=3"))),
-    Breakage("C1.http", "lets errors be kept", answering(SUGGEST, header(b"cache-control", b"max-age=3"), 400)),
-    Breakage("C2", "does not tell the generation", answering(LIST, header(b"x-generation", None))),
-    Breakage("C2", "tells the time in no zone", answering(ANY, header(b"x-data-as-of", b"2026-11-21 09:30"))),
+    Breakage("C1.http", "lets answers be cached", answering(LIST, header(b"cache-control", b"max-age=3"))),
+    Breakage("C1.http", "lets errors be cached", answering(SUGGEST, header(b"cache-control", b"max-age=3"), 400)),
+    Breakage("C2", "does not send the generation", answering(LIST, header(b"x-generation", None))),
+    Breakage("C2", "sends the time in no zone", answering(ANY, header(b"x-data-as-of", b"2026-11-21 09:30"))),
     Breakage("C2", "answers from two generations", answering(SUGGEST, header(b"x-generation", b"another"))),
-    Breakage("C2", "does not tell it over MCP", saying(in_place(_unstamped), tool="list_categories")),
+    Breakage("C2", "does not send it over MCP", saying(in_place(_unstamped), tool="list_categories")),
     Breakage("C3", "keeps suggestions to itself", answering(SUGGEST, header(ALLOW, None))),
     Breakage("C3", "opens everything to any page", answering(LIST, _repeated)),
     Breakage("C3", "opens everything to who asks", answering("/health", _echoed)),

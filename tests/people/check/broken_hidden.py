@@ -65,8 +65,8 @@ def _in_meta(answered: Answered) -> None:
 
 def _measured(answered: Answered) -> None:
     document: Document = answered.document
-    told = json.loads(document["result"]["content"][0]["text"])
-    document["result"]["content"][0]["text"] = json.dumps(told)
+    content = json.loads(document["result"]["content"][0]["text"])
+    document["result"]["content"][0]["text"] = json.dumps(content)
     answered.document = document
 
 

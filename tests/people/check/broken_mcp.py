@@ -53,9 +53,9 @@ def in_text(change: Callable[[Document], None]) -> Change:
 
     def changed(document: Document) -> None:
         text = document["result"]["content"][0]
-        told = json.loads(text["text"])
-        change(told)
-        text["text"] = json.dumps(told)
+        content = json.loads(text["text"])
+        change(content)
+        text["text"] = json.dumps(content)
 
     return in_place(changed)
 
@@ -105,9 +105,9 @@ def _reads_only(document: Document) -> None:
     document["result"]["tools"] = document["result"]["tools"][:5]
 
 
-def _one_more(told: Document) -> None:
-    if "total_count" in told:
-        told["total_count"] += 1
+def _one_more(content: Document) -> None:
+    if "total_count" in content:
+        content["total_count"] += 1
 
 
 def _unstructured(document: Document) -> None:
@@ -155,7 +155,7 @@ BREAKAGES: Final = (
     Breakage("I5", "counts otherwise than REST", saying(in_text(_one_more), tool="find_shop", having='"limit":3')),
     Breakage("I5", "counts coupons otherwise", saying(in_text(_one_more), tool="list_coupons", having="shop_")),
     Breakage("I5", "leaves out structured content", saying(in_place(_unstructured), tool="get_trust")),
-    Breakage("I67", "asks for a token at once", saying(without_token(closed), method="initialize")),
+    Breakage("I67", "asks for a token on initialize", saying(without_token(closed), method="initialize")),
     Breakage("I67", "asks for a token to read", saying(without_token(closed), tool="list_categories")),
     Breakage("E2", "sends structured errors", saying(in_place(_structured), having='"arguments":{}', tool="find_shop")),
     Breakage("E2", "calls no error one", saying(in_place(_no_failure), having='"arguments":{}', tool="find_shop")),

@@ -50,7 +50,7 @@ def _local_time(version: Document) -> None:
     version["builtAt"] = "2026-11-21T09:30:00"
 
 
-def _nobody(version: Document) -> None:
+def _unnamed_service(version: Document) -> None:
     del version["service"]
 
 
@@ -110,15 +110,15 @@ BREAKAGES: Final = (
     Breakage("I73", "has nothing to say of its health", answering("/health", _status(204))),
     Breakage("I73", "is never ready", answering("/ready", _not_ready), also=("O1",)),
     Breakage("I74", "shortens the commit", rewriting("/version", _short_commit)),
-    Breakage("I74", "tells the time of an unnamed zone", rewriting("/version", _local_time)),
-    Breakage("I74", "does not say which service it is", rewriting("/version", _nobody)),
+    Breakage("I74", "sends the time of an unnamed zone", rewriting("/version", _local_time)),
+    Breakage("I74", "does not say which service it is", rewriting("/version", _unnamed_service)),
     Breakage("I75", "says something else of an unknown build", answering("/version", _not_ready)),
     Breakage("I75", "answers nulls for an unknown build", rewriting("/version", _nothing_known), also=("I74",)),
     Breakage("I76", "counts no shops", rewriting(STATE, _uncounted)),
-    Breakage("I76", "does not tell how fresh it is", rewriting(STATE, _undated)),
-    Breakage("I76", "tells no flags", rewriting(STATE, _no_flags)),
+    Breakage("I76", "does not say how fresh it is", rewriting(STATE, _undated)),
+    Breakage("I76", "sends no flags", rewriting(STATE, _no_flags)),
     Breakage("I76", "leaves a consumer out", rewriting(STATE, _no_follower)),
-    Breakage("I76", "tells no sizes", rewriting(STATE, _no_sizes)),
+    Breakage("I76", "sends no sizes", rewriting(STATE, _no_sizes)),
     Breakage("I76", "is away without a reason", rewriting(STATE, _silently_away)),
     Breakage("I77", "says that it is JSON", answering(RESOURCES, _as_json)),
     Breakage("I77", "shows no account", answering(RESOURCES, _text(_no_accounts))),

@@ -14,7 +14,7 @@ _ISSUE: Final = "/tool/report_issue"
 
 
 def _hiding_codes(app: ASGIApp) -> ASGIApp:
-    """A server on which a reported code is gone at once; each run is against a new one."""
+    """A server on which a reported code is gone immediately; each run is against a new one."""
     reported: set[str] = set()
 
     def before(asked: Asked) -> None:

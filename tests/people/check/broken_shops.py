@@ -28,14 +28,14 @@ def _shows_hidden(answered: Answered) -> None:
         answered.document = {**answered.document, "results": [_HIDDEN_SHOP], "total_count": 1}
 
 
-def _tells_of_review(answered: Answered) -> None:
+def _reports_review(answered: Answered) -> None:
     if answered.asked.arguments.get("shop_domain") == _HIDDEN:
         answered.document = {**answered.document, "detail": "This shop is under review."}
 
 
 def _echoes(answered: Answered) -> None:
-    told = f"There is no shop {answered.asked.arguments.get('shop_domain')}."
-    answered.document = {**answered.document, "detail": told}
+    detail = f"There is no shop {answered.asked.arguments.get('shop_domain')}."
+    answered.document = {**answered.document, "detail": detail}
 
 
 def _number_as_id(document: Document) -> None:
@@ -126,7 +126,7 @@ BREAKAGES: Final = (
     Breakage(
         "I6",
         "says that a shop is under review",
-        answering("/tool/get_shipping_policy", _tells_of_review, 404),
+        answering("/tool/get_shipping_policy", _reports_review, 404),
         also=("V2",),
     ),
     Breakage("I9", "has a number for an id", rewriting(_GET, _number_as_id), also=("I54",)),
@@ -142,7 +142,7 @@ BREAKAGES: Final = (
     Breakage("I53", "takes slugs in any case", hearing(_FIND, _exact_no_more)),
     Breakage("I53", "refuses a slug that is listed", answering(_FIND, _refuses_a_slug), also=("I52",)),
     Breakage("I54", "answers another name", rewriting(_GET, _another_name)),
-    Breakage("I55", "says that a shop is under review", answering(_GET, _tells_of_review, 404), also=("I6", "V2")),
+    Breakage("I55", "says that a shop is under review", answering(_GET, _reports_review, 404), also=("I6", "V2")),
     Breakage("A14", "sorts the shops", answering(_GET_MANY, _sorted_by_domain)),
     Breakage("A14", "leaves unknown shops out", rewriting(_GET_MANY, _without_unknown)),
     Breakage("A14", "counts unknown shops as found", rewriting(_GET_MANY, _counts_all)),

@@ -80,7 +80,7 @@ def _undescribed(document: Document) -> None:
                 waiting += found
 
 
-def _tells_of_review(answered: Answered) -> None:
+def _reports_review(answered: Answered) -> None:
     if answered.asked.arguments.get("shop_domain") == _HIDDEN:
         document = answered.document
         document["signal_coverage"]["missing"][0]["reason"] = "pipeline_gap"
@@ -106,6 +106,6 @@ BREAKAGES: Final = (
     Breakage("I34", "has a reason of its own", rewriting(_TRUST, _another_reason)),
     Breakage("I34", "does not say what is missing", rewriting(_TRUST, _nothing_missing)),
     Breakage("I35", "does not say what the coverage is for", rewriting(_OPENAPI, _undescribed)),
-    Breakage("I60", "is different for a shop under review", answering(_TRUST, _tells_of_review), also=("I6", "V2")),
+    Breakage("I60", "is different for a shop under review", answering(_TRUST, _reports_review), also=("I6", "V2")),
     Breakage("I60", "says that a shop is unknown", answering(_TRUST, _not_found), also=("I6", "I32", "V2")),
 )

@@ -21,7 +21,7 @@ def endless(handler: socketserver.StreamRequestHandler) -> None:
 
 
 def dripping(handler: socketserver.StreamRequestHandler) -> None:
-    """A byte now and then, for ever."""
+    """A byte now and then, without an end."""
     handler.wfile.write(_OK + b"content-length: 1000000\r\n\r\n")
     while True:
         handler.wfile.write(b" ")
@@ -29,7 +29,7 @@ def dripping(handler: socketserver.StreamRequestHandler) -> None:
 
 
 def silent(handler: socketserver.StreamRequestHandler) -> None:
-    """Nothing, for ever."""
+    """Nothing, without an end."""
     handler.rfile.read()
 
 

@@ -74,7 +74,7 @@ class Stage:
 
 @contextmanager
 def staged(index: Path, folder: Path, search: SearchBackend | None = None) -> Iterator[Stage]:
-    """The service on an index, with a token, an operations key and a place for reports.
+    """The service on an index, with a token, an operations key and a file for reports.
 
     Args:
         index: of the embedded engine.

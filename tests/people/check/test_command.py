@@ -1,20 +1,14 @@
 """The command itself, as a process against sockets and in this one: what it prints, and how it ends."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final
 
 import pytest
-import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from typer.testing import CliRunner
 
 from service.app import create_app
@@ -23,15 +17,18 @@ from shop_directory.command_line import command_line
 from shop_directory.conformance.all_rules import RULES, UNSEEN
 from tests.people.check.breaking import Document, rewriting
 from tests.people.check.stage import OPS_KEY, right_settings
-from tests.people.commands.told import commands_told
+from tests.people.commands.descriptions import command_descriptions
+from tests.people.commands.world import run
 from tests.support.callers import issue
 from tests.support.served import served
 
-_PROGRAM: Final = Path(sys.executable).parent / "shop-directory"
 _EXAMPLE: Final = "http://127.0.0.1:8080"
 _NO_RULE: Final = "--only names an unknown rule; --list shows all rules."
 EXAMPLES: Final = [
-    example for told in commands_told() if told.words == "shop-directory check" for example in told.examples
+    example
+    for command in command_descriptions()
+    if command.words == "shop-directory check"
+    for example in command.examples
 ]
 
 
@@ -43,38 +40,9 @@ def settings(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Se
 
 @pytest.fixture(scope="module")
 def base(settings: Settings) -> Iterator[str]:
-    """It, served as it is in earnest."""
+    """The right service on a socket."""
     with served(create_app(settings)) as url:
         yield url
-
-
-@contextmanager
-def listening(app: ASGIApp) -> Iterator[str]:
-    """Any application on a socket."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=1))
-    thread = Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-def process(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The program with these words, as somebody types them."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOP_DIRECTORY_")}
-    return subprocess.run(
-        [_PROGRAM, "check", *words],
-        env=environment | variables,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def asked(*words: str) -> tuple[int, str, str]:
@@ -89,18 +57,18 @@ def document_of(output: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_of_the_help_ends_well(example: str, base: str) -> None:
-    done = process(*example.replace(_EXAMPLE, base).split()[2:])
-    assert (done.returncode, done.stderr) == (0, "")
+def test_an_example_of_the_help_ends_well(example: str, base: str, tmp_path: Path) -> None:
+    done = run(tmp_path, *example.replace(_EXAMPLE, base).split()[1:])
+    assert (done.code, done.err) == (0, "")
 
 
-def test_with_everything_given_all_that_can_be_seen_holds(base: str, settings: Settings) -> None:
+def test_with_everything_given_all_that_can_be_seen_holds(base: str, settings: Settings, tmp_path: Path) -> None:
     token = issue(settings.token_file).text
     hidden = ("--under-review", "shop_quillomere", "--under-review", "zathrune.internal")
     variables = {"SHOP_DIRECTORY_API_TOKEN": token, "SHOP_DIRECTORY_OPS_KEY": OPS_KEY}
-    done = process(base, *hidden, "--write", "--json", **variables)
-    document = document_of(done.stdout)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run(tmp_path, "check", base, *hidden, "--write", "--json", **variables)
+    document = done.document
+    assert (done.code, done.err) == (0, "")
     assert document["counts"] == {"passed": len(RULES) - 1, "failed": 0, "not_seen": 1, "not_asked": 0}
     assert (document["base"], document["waited_seconds"]) == (base, 0)
     assert [rule["id"] for rule in document["rules"]] == [rule.id for rule in RULES]
@@ -113,7 +81,7 @@ def test_with_everything_given_all_that_can_be_seen_holds(base: str, settings: S
             "finding": None,
         }
     ]
-    assert (token in done.stdout, OPS_KEY in done.stdout) == (False, False)
+    assert (token in done.out, OPS_KEY in done.out) == (False, False)
 
 
 def _one_more(document: Document) -> None:
@@ -121,12 +89,12 @@ def _one_more(document: Document) -> None:
 
 
 def test_a_broken_rule_ends_with_1_and_says_what_came(settings: Settings) -> None:
-    with listening(rewriting("/tool/list_coupons", _one_more)(create_app(settings))) as url:
-        code, told, problems = asked(url, "--only", "I18,I20")
+    with served(rewriting("/tool/list_coupons", _one_more)(create_app(settings))) as url:
+        code, printed, problems = asked(url, "--only", "I18,I20")
         json_code, as_json, _ = asked(url, "--only", "I18,I20", "--json")
     assert (code, json_code, problems) == (1, 1, "")
     for words in ("I18", "passed", "I20", "FAILED", "POST /tool/list_coupons {}", "total_count = "):
-        assert words in told
+        assert words in printed
     document = document_of(as_json)
     assert [rule["outcome"] for rule in document["rules"]] == ["passed", "failed"]
     finding = document["rules"][1]["finding"]
@@ -135,11 +103,11 @@ def test_a_broken_rule_ends_with_1_and_says_what_came(settings: Settings) -> Non
     assert re.fullmatch(r"total_count = \d+", finding["actual"])
 
 
-def test_nobody_there_ends_with_3() -> None:
+def test_no_service_at_the_url_ends_with_3() -> None:
     message = "Nothing answers at http://127.0.0.1:9: no HTTP response (ConnectError)."
     assert asked("http://127.0.0.1:9/") == (3, "", f"{message}\n")
-    code, told, problems = asked("http://127.0.0.1:9/", "--json")
-    assert (code, told) == (3, "")
+    code, printed, problems = asked("http://127.0.0.1:9/", "--json")
+    assert (code, printed) == (3, "")
     assert json.loads(problems) == {"error": {"code": "unavailable", "message": message}}
 
 
@@ -151,9 +119,9 @@ def test_a_run_that_has_no_time_for_every_rule_ends_with_3_and_says_which(settin
             time.sleep(0.2)
         await app(scope, receive, send)
 
-    with listening(slow) as url:
-        code, told, problems = asked(url, "--within", "2", "--only", "I1,I43,I52,I56,I57", "--json")
-    document = document_of(told)
+    with served(slow) as url:
+        code, printed, problems = asked(url, "--within", "2", "--only", "I1,I43,I52,I56,I57", "--json")
+    document = document_of(printed)
     assert (code, document["counts"]["failed"]) == (3, 0)
     reasons = {rule["reason"] for rule in document["rules"] if rule["outcome"] == "not_asked"}
     assert reasons == {"the run has used its 2 seconds"}
@@ -177,13 +145,13 @@ def test_a_run_that_has_no_time_for_every_rule_ends_with_3_and_says_which(settin
         (("http://a.example", "--ops-key", "schlüssel"), "--ops-key must be printable ASCII."),
     ],
 )  # fmt: skip
-def test_a_wrong_url_or_option_ends_with_2_and_asks_nobody(words: tuple[str, ...], message: str) -> None:
+def test_a_wrong_url_or_option_ends_with_2_and_sends_no_request(words: tuple[str, ...], message: str) -> None:
     assert asked(*words) == (2, "", f"{message}\n")
 
 
 def test_the_list_of_rules_has_their_needs_and_what_is_not_checked(base: str) -> None:
-    code, told, _ = asked("--list", "--json")
-    document = document_of(told)
+    code, printed, _ = asked("--list", "--json")
+    document = document_of(printed)
     assert (code, len(document["rules"])) == (0, len(RULES))
     assert {"id": "I80", "needs": []}.items() <= next(r for r in document["rules"] if r["id"] == "I80").items()
     assert document["unseen"] == [{"id": rule_id, "reason": reason} for rule_id, reason in UNSEEN.items()]

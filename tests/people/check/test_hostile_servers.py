@@ -1,4 +1,4 @@
-"""Whatever a server sends, a run ends in time, tells what came as bounded text, and asks nobody else."""
+"""Whatever a server sends, a run ends in time, reports what came as bounded text, and asks no other server."""
 
 import asyncio
 import io
@@ -30,9 +30,9 @@ _JSON = b"content-type: application/json"
 def judged(base: str, bounds: Bounds = BOUNDS) -> tuple[str, float]:
     """What a run against it comes to, and the seconds that it takes."""
     began = time.monotonic()
-    with pytest.raises(NoServiceError) as told:
+    with pytest.raises(NoServiceError) as raised:
         asyncio.run(run(RunOptions(base, SECRET, bounds=bounds), RULES))
-    return str(told.value), time.monotonic() - began
+    return str(raised.value), time.monotonic() - began
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def judged(base: str, bounds: Bounds = BOUNDS) -> tuple[str, float]:
     ],
     ids=["endless", "dripping", "silent", "garbage", "heads", "cut short"],
 )
-def test_what_never_answers_whole_is_nobody_and_soon_left(speak: Spoken, came: str) -> None:
+def test_a_server_that_never_answers_completely_is_no_service_and_left_early(speak: Spoken, came: str) -> None:
     with speaking(speak) as (base, asked):
-        told, seconds = judged(base, SHORT if speak in {dripping, silent} else BOUNDS)
-    assert told == f"Nothing answers at {base}: {came}."
+        printed, seconds = judged(base, SHORT if speak in {dripping, silent} else BOUNDS)
+    assert printed == f"Nothing answers at {base}: {came}."
     assert (len(asked), seconds < BOUNDS.timeout) == (1, True)
 
 
@@ -69,8 +69,8 @@ def test_what_never_answers_whole_is_nobody_and_soon_left(speak: Spoken, came: s
 )
 def test_what_answers_otherwise_is_no_shop_directory(body: bytes) -> None:
     with speaking(plain(b"200 OK", body, _JSON, b"content-encoding: gzip")) as (base, asked):
-        told, _ = judged(base)
-    assert told == f"Something answers at {base}, but it is not a Shop Directory."
+        printed, _ = judged(base)
+    assert printed == f"Something answers at {base}, but it is not a Shop Directory."
     assert [line.split()[1] for line in asked] == [
         b"/health",
         b"/tool/find_shop",
@@ -80,12 +80,12 @@ def test_what_answers_otherwise_is_no_shop_directory(body: bytes) -> None:
     ]
 
 
-def test_a_redirect_is_an_answer_and_nobody_else_is_asked() -> None:
+def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
     with speaking(plain(b"200 OK", b"{}", _JSON)) as (elsewhere, asked_elsewhere):
         target = f"location: {elsewhere}/tool/find_shop".encode()
         with speaking(plain(b"307 Temporary Redirect", b"", target)) as (base, asked):
-            told, _ = judged(base)
-    assert told == f"Something answers at {base}, but it is not a Shop Directory."
+            printed, _ = judged(base)
+    assert printed == f"Something answers at {base}, but it is not a Shop Directory."
     assert (len(asked), asked_elsewhere) == (5, [])
 
 
@@ -99,15 +99,17 @@ def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatc
 
 def test_a_quota_that_is_used_up_for_long_ends_the_run_unjudged() -> None:
     with speaking(plain(b"429 Too Many Requests", b"{}", b"retry-after: 999999999999")) as (base, _):
-        told, seconds = judged(base)
-    assert told == "The service cannot be checked: the quota for this request is used up for another 999999999 seconds."
+        printed, seconds = judged(base)
+    assert (
+        printed == "The service cannot be checked: the quota for this request is used up for another 999999999 seconds."
+    )
     assert seconds < BOUNDS.timeout
 
 
 def test_a_quota_that_is_never_there_again_ends_with_the_time_of_the_run() -> None:
     with speaking(plain(b"429 Too Many Requests", b"{}", b"retry-after: 0")) as (base, _):
-        told, seconds = judged(base, replace(BOUNDS, within=1.0))
-    assert told == "The service cannot be checked: the run has used its 1 seconds."
+        printed, seconds = judged(base, replace(BOUNDS, within=1.0))
+    assert printed == "The service cannot be checked: the run has used its 1 seconds."
     assert seconds < BOUNDS.timeout
 
 
@@ -165,13 +167,13 @@ def test_what_came_is_shown_as_text_without_control_characters_and_without_crede
     assert [verdict.outcome for verdict in found.verdicts] == [Outcome.FAILED, Outcome.FAILED]
     shown = io.StringIO()
     print_run(found, (token,), Console(width=200, file=shown, color_system=None))
-    told = shown.getvalue() + json.dumps(run_document(found, (token,)), ensure_ascii=False)
-    assert "[hidden]" in told
-    assert (token in told, "\x1b" in told, "\u202e" in told) == (False, False, False)
-    assert "[bold]" in told
+    printed = shown.getvalue() + json.dumps(run_document(found, (token,)), ensure_ascii=False)
+    assert "[hidden]" in printed
+    assert (token in printed, "\x1b" in printed, "\u202e" in printed) == (False, False, False)
+    assert "[bold]" in printed
 
 
-def test_what_was_asked_is_told_without_the_token(stage: Stage) -> None:
+def test_the_request_is_reported_without_the_token(stage: Stage) -> None:
     rules = [rule for rule in RULES if rule.id == "I54"]
     found = stage.check(rules, answering("/tool/get_shop", _body(b"[]")))
     finding = found.verdicts[0].finding

@@ -41,7 +41,7 @@ def _as_events(answered: Answered) -> None:
 
 
 def _with_sessions(app: ASGIApp) -> ASGIApp:
-    """Sessions for the era of handshakes: whoever has none is refused, and so is who did not confirm the beginning."""
+    """Sessions for the era of handshakes: requests without one, or before it is initialized, are refused."""
     confirmed = False
 
     def before(asked: Asked) -> None:

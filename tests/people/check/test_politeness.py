@@ -30,23 +30,23 @@ def test_every_nth_refusal_is_waited_for_and_breaks_no_rule(stage: Stage) -> Non
 
     found = stage.check(READING, lambda app: Changed(app, after=after), RunOptions(stage.options.base))
     assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
-    # "0" is a moment all the same, so that a service that means no good is not asked without a pause.
+    # "0" is a short wait all the same, so that a service that means no good is not asked without a pause.
     assert 0.1 <= found.waited <= 0.3
     assert counted == found.requests
 
 
-def test_a_wait_that_several_answers_ask_for_is_one_wait_and_told_once() -> None:
-    told: list[float] = []
-    spent = Usage(on_wait=told.append)
+def test_a_wait_that_several_answers_ask_for_is_one_wait_and_reported_once() -> None:
+    reported: list[float] = []
+    spent = Usage(on_wait=reported.append)
     spent.wait_until(10.0, 11.0)
     spent.wait_until(10.25, 11.25)
     spent.wait_until(10.5, 11.0)
-    assert (told, spent.waited, spent.not_before) == ([1.0], 1.25, 11.25)
+    assert (reported, spent.waited, spent.not_before) == ([1.0], 1.25, 11.25)
     spent.wait_until(12.0, 14.0)
-    assert (told, spent.waited, spent.not_before) == ([1.0, 2.0], 3.25, 14.0)
+    assert (reported, spent.waited, spent.not_before) == ([1.0, 2.0], 3.25, 14.0)
 
 
-def test_no_more_than_four_requests_are_under_way_at_once(stage: Stage) -> None:
+def test_no_more_than_four_requests_are_in_flight_at_once(stage: Stage) -> None:
     in_flight, most = 0, 0
 
     def crowded(app: ASGIApp) -> ASGIApp:

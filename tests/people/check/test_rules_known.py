@@ -1,13 +1,13 @@
 """The rules of `check` against the manifest: every sentence of the interface is checked, or listed with the reason."""
 
 import ast
-from pathlib import Path
 
 from shop_directory.conformance.all_rules import RULES, UNSEEN
 from tests.people.check.broken import BREAKAGES
 from tests.rules.manifest import read_manifest
+from tests.support.real.sources import REPOSITORY
 
-CHECK = Path(__file__).parents[3] / "shop_directory" / "conformance"
+CHECK = REPOSITORY / "shop_directory" / "conformance"
 MANIFEST = {rule.id for rule in read_manifest()}
 
 
@@ -32,15 +32,15 @@ def test_no_rule_is_without_a_server_that_breaks_it() -> None:
     assert {rule.id for rule in RULES} - {breakage.rule for breakage in BREAKAGES} == set()
 
 
-def test_no_two_broken_servers_are_told_in_the_same_words() -> None:
-    told = [(breakage.rule, breakage.how) for breakage in BREAKAGES]
-    assert len(set(told)) == len(told)
+def test_no_two_broken_servers_have_the_same_description() -> None:
+    described = [(breakage.rule, breakage.how) for breakage in BREAKAGES]
+    assert len(set(described)) == len(described)
 
 
 def test_check_imports_nothing_of_this_project_but_itself_and_how_every_command_ends() -> None:
     ours = {"service", "indexer", "index_mappings", "shop_directory"}
     found = set()
-    for path in CHECK.glob("*.py"):
+    for path in CHECK.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Import(names=names):

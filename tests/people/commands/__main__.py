@@ -1,4 +1,4 @@
-"""Prints docs/commands.md: `make commands` writes it anew."""
+"""Prints docs/commands.md: `make commands` writes it again."""
 
 from tests.people.commands.page import commands_page
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from shop_directory.settings.exit_codes import MEANINGS
-from tests.people.commands.told import Told, all_told
+from tests.people.commands.descriptions import Description, all_descriptions
 
 _INTRODUCTION: Final = """\
 # Commands
@@ -17,8 +17,8 @@ puts completion into bash, zsh, fish or PowerShell; it completes commands, optio
 
 ## Answers and problems
 
-Answers go to standard output, everything else to standard error. `--json` prints one JSON document and nothing beside
-it; `rechecks claim` and `rechecks export` print one a line, and `serve` prints one once it serves. What went wrong is
+Answers go to standard output, everything else to standard error. `--json` prints one JSON document and nothing
+else; `rechecks claim` and `rechecks export` print one a line, and `serve` prints one once it serves. What went wrong is
 then the last line on standard error: `{"error": {"code": "...", "message": "..."}}`. Escape codes are for terminals
 only; `NO_COLOR=1` and `TERM=dumb` leave them out there too.
 
@@ -35,24 +35,24 @@ def commands_page() -> str:
         f"| {exit_code.value} | `{exit_code.name.lower()}` | {meaning} |" for exit_code, meaning in MEANINGS.items()
     ]
     parts = ["\n".join([_INTRODUCTION, *codes])]
-    for told in all_told():
-        parts += _section(told)
+    for command in all_descriptions():
+        parts += _section(command)
     return "\n\n".join(parts) + "\n"
 
 
-def _section(told: Told) -> Iterator[str]:
-    yield f"## {told.words}"
-    yield told.summary
-    yield from told.paragraphs
-    if told.examples:
-        yield "\n".join(["```bash", *told.examples, "```"])
-    if told.codes:
-        yield f"Exit codes: {', '.join(f'{number} {meaning}' for number, meaning in told.codes)}."
-    if told.parameters:
+def _section(command: Description) -> Iterator[str]:
+    yield f"## {command.words}"
+    yield command.summary
+    yield from command.paragraphs
+    if command.examples:
+        yield "\n".join(["```bash", *command.examples, "```"])
+    if command.codes:
+        yield f"Exit codes: {', '.join(f'{number} {meaning}' for number, meaning in command.codes)}."
+    if command.parameters:
         rows = [
             f"| {', '.join(f'`{name}`' for name in one.names)} | {_cell(one.kind)} | {_cell(one.default)} | "
             f"{_cell(one.help)} |"
-            for one in told.parameters
+            for one in command.parameters
         ]
         yield "\n".join([_HEADS, *rows])
 

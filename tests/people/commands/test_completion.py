@@ -47,7 +47,7 @@ def test_bash_completes_commands_options_and_values(line: str, offered: list[str
 
 
 def test_bash_completes_the_ids_of_tokens_from_the_store_that_the_line_names(tmp_path: Path) -> None:
-    issued = [run(tmp_path, "token", "--path", "t.sqlite", "new", "--name", name, "--json").told for name in "ab"]
+    issued = [run(tmp_path, "token", "--path", "t.sqlite", "new", "--name", name, "--json").document for name in "ab"]
     ids = [token["id"] for token in issued]
     assert completed_in_bash(tmp_path, "shop-directory token --path t.sqlite revoke ") == ids
     assert completed_in_bash(tmp_path, f"shop-directory token --path t.sqlite revoke {ids[1][:15]}") == ids[1:]
@@ -55,7 +55,7 @@ def test_bash_completes_the_ids_of_tokens_from_the_store_that_the_line_names(tmp
 
 
 def test_zsh_completes_with_what_each_is_for(tmp_path: Path) -> None:
-    issued = run(tmp_path, "token", "--path", "t.sqlite", "new", "--name", "price widget", "--json").told
+    issued = run(tmp_path, "token", "--path", "t.sqlite", "new", "--name", "price widget", "--json").document
     asked = {"_SHOP_DIRECTORY_COMPLETE": "complete_zsh"}
     groups = run(tmp_path, **asked, _TYPER_COMPLETE_ARGS="shop-directory tok")
     ids = run(tmp_path, **asked, _TYPER_COMPLETE_ARGS="shop-directory token --path t.sqlite revoke ")
@@ -64,13 +64,15 @@ def test_zsh_completes_with_what_each_is_for(tmp_path: Path) -> None:
     assert [done.code for done in (groups, ids)] == [0, 0]
 
 
-@pytest.mark.parametrize(("shell", "told"), [("bash", "complete -o default -F"), ("zsh", "#compdef shop-directory")])
-def test_the_script_of_a_shell_is_shown_for_that_shell(shell: str, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("shell", "expected"), [("bash", "complete -o default -F"), ("zsh", "#compdef shop-directory")]
+)
+def test_the_script_of_a_shell_is_shown_for_that_shell(shell: str, expected: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [shell_program(shell, tmp_path), "-c", f"{PROGRAMS / 'shop-directory'} --show-completion; exit $?"],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert (told in done.stdout, done.stderr) == (True, "")
+    assert (expected in done.stdout, done.stderr) == (True, "")
 
 
 def shell_program(name: str, folder: Path) -> str:

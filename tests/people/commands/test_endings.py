@@ -21,7 +21,7 @@ _PATIENCE_S: Final = 30.0
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "told"),
+    ("line", "code", "expected"),
     [
         ("serv", 2, "No such command 'serv'. Did you mean 'serve'?"),
         ("index rolback", 2, "No such command 'rolback'. Did you mean 'rollback'?"),
@@ -44,10 +44,10 @@ _PATIENCE_S: Final = 30.0
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence_and_a_code(line: str, code: int, told: str, folder: Path) -> None:
+def test_a_problem_is_reported_as_a_sentence_and_a_code(line: str, code: int, expected: str, folder: Path) -> None:
     done = run(folder, *line.split())
     assert (done.code, done.out, "Traceback" in done.err) == (code, "", False)
-    assert told in " ".join(re.sub("[│╭╮╰╯─]", " ", done.err).split())
+    assert expected in " ".join(re.sub("[│╭╮╰╯─]", " ", done.err).split())
 
 
 def test_an_index_without_a_generation_is_code_1_and_says_what_to_do(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_another_job_at_work_is_code_4(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["--help", "index build --help", "rechecks export", "config"])
-def test_a_reader_that_has_gone_is_no_problem_to_anybody(line: str, folder: Path) -> None:
+def test_a_closed_pipe_is_not_reported_as_a_problem(line: str, folder: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -79,9 +79,9 @@ def test_a_reader_that_has_gone_is_no_problem_to_anybody(line: str, folder: Path
 
 
 @pytest.mark.parametrize(
-    ("options", "told"), [([], ""), (["--json"], '{"error": {"code": "interrupted", "message": "Interrupted."}}\n')]
+    ("options", "expected"), [([], ""), (["--json"], '{"error": {"code": "interrupted", "message": "Interrupted."}}\n')]
 )
-def test_ctrl_c_ends_with_130_and_without_a_traceback(options: list[str], told: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_with_130_and_without_a_traceback(options: list[str], expected: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(_PATIENCE_S)
         url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
@@ -93,15 +93,15 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback(options: list[str], told: 
             with connected:
                 process.send_signal(signal.SIGINT)
                 ended = process.communicate(timeout=_PATIENCE_S)
-    assert (process.returncode, *ended) == (130, "", told)
+    assert (process.returncode, *ended) == (130, "", expected)
 
 
-def test_the_version_is_told_with_the_commit_where_it_is_known(tmp_path: Path) -> None:
+def test_the_version_is_printed_with_the_commit_where_it_is_known(tmp_path: Path) -> None:
     built = {"SHOP_DIRECTORY_COMMIT": COMMIT, "SHOP_DIRECTORY_BUILT_AT": BUILT_AT}
     number = version("shop-directory")
     assert run(tmp_path, "--version").out == f"shop-directory {number}\n"
     known = f"shop-directory {number} (commit {COMMIT}, built at {BUILT_AT})\n"
     assert run(tmp_path, "--version", **built).out == known
-    assert run(tmp_path, "version", "--json", **built).told == {
+    assert run(tmp_path, "version", "--json", **built).document == {
         "name": "shop-directory", "version": number, "commit": COMMIT, "built_at": BUILT_AT,
     }  # fmt: skip

@@ -16,15 +16,15 @@ from typing import IO, Final
 
 import pytest
 
-from tests.people.commands.told import all_told, commands_told
+from tests.people.commands.descriptions import all_descriptions, command_descriptions
 from tests.people.commands.world import PROGRAMS, environment
 from tests.support.catalogues import shop
 
-# What runs until it is told to stop.
+# What runs until it gets a signal to stop.
 _LASTING: Final = re.compile(r"shop-directory (serve (?!.*--print-config)|index follow (?!.*--once))")
 _PORT: Final = "--port 8080"
 _PATIENCE_S: Final = 30.0
-EXAMPLES: Final = tuple(dict.fromkeys(example for told in all_told() for example in told.examples))
+EXAMPLES: Final = tuple(dict.fromkeys(example for command in all_descriptions() for example in command.examples))
 LASTING: Final = tuple(example for example in EXAMPLES if _LASTING.search(example))
 ENDING: Final = tuple(example for example in EXAMPLES if example not in LASTING)
 # Where an example looks for a service.
@@ -34,7 +34,7 @@ _QUOTAS: Final = '{"reads": 100000, "suggest": 100000, "reports": 0}'
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    """Where the index of the folder is served, with quotas that nobody waits for."""
+    """Where the index of the folder is served, with quotas that no test waits for."""
     with subprocess.Popen(
         [PROGRAMS / "shop-directory", "serve", "--port", "0", "--json"], cwd=folder,
         env=environment(SHOP_DIRECTORY_DRAIN_SECONDS="0", SHOP_DIRECTORY_QUOTA_ANONYMOUS=_QUOTAS),
@@ -57,7 +57,7 @@ def test_an_example_ends_well(example: str, folder: Path, request: pytest.Fixtur
 
 
 @pytest.mark.parametrize("example", LASTING)
-def test_an_example_that_lasts_does_its_work_and_ends_well_when_told(example: str, folder: Path) -> None:
+def test_an_example_that_lasts_does_its_work_and_ends_well_on_sigterm(example: str, folder: Path) -> None:
     serves = " serve " in example
     if not serves:
         change(folder / "changes.ndjson")
@@ -82,7 +82,9 @@ def test_an_example_that_lasts_does_its_work_and_ends_well_when_told(example: st
 
 def test_the_examples_of_every_command_are_run() -> None:
     run = {*LASTING, *ENDING}
-    assert [told.words for told in commands_told() if not told.examples or not set(told.examples) <= run] == []
+    assert [
+        command.words for command in command_descriptions() if not command.examples or not set(command.examples) <= run
+    ] == []
     assert [example for example in ENDING if " check " in example and _ADDRESS in example]
     assert {"shop-directory serve --port 8080 --hints", "shop-directory index follow --catalogue ./my-shops"} <= {
         *LASTING
@@ -90,7 +92,7 @@ def test_the_examples_of_every_command_are_run() -> None:
 
 
 def change(file: Path) -> None:
-    """Append a change that nobody has seen."""
+    """Append a new change."""
     line = {"op": "upsert", "type": "shops", "record": shop("Zinnia", id="zinnia"), "version": time.time_ns()}
     with file.open("a", encoding="utf-8") as changes:
         changes.write(f"{json.dumps(line)}\n")

@@ -1,4 +1,4 @@
-"""What help looks like: at 80 columns, without colours where nobody sees them, and soon there."""
+"""What help looks like: at 80 columns, without colours where they cannot be seen, and fast."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.people.commands.told import Told, all_told
+from tests.people.commands.descriptions import Description, all_descriptions
 from tests.people.commands.world import PROGRAMS, environment, run
 
 COLUMNS: Final = 80
@@ -36,34 +36,34 @@ except SystemExit as ended:
 """
 
 
-def words_of(told: Told) -> list[str]:
+def words_of(command: Description) -> list[str]:
     """What comes after the program's name."""
-    return told.words.split()[1:]
+    return command.words.split()[1:]
 
 
-@pytest.mark.parametrize("told", all_told(), ids=lambda told: "-".join(words_of(told)) or "program")
-def test_help_fits_80_columns_and_shows_summary_examples_and_codes(told: Told, tmp_path: Path) -> None:
-    shown = run(tmp_path, *words_of(told), "--help", COLUMNS=str(COLUMNS))
+@pytest.mark.parametrize("command", all_descriptions(), ids=lambda command: "-".join(words_of(command)) or "program")
+def test_help_fits_80_columns_and_shows_summary_examples_and_codes(command: Description, tmp_path: Path) -> None:
+    shown = run(tmp_path, *words_of(command), "--help", COLUMNS=str(COLUMNS))
     assert (shown.code, shown.err) == (0, "")
     lines = shown.out.splitlines()
     assert [line for line in lines if len(line) > COLUMNS] == []
     flowing = " ".join(shown.out.replace("│", " ").split())
-    said = [told.summary, *told.paragraphs, *(f"{number} {meaning}" for number, meaning in told.codes)]
+    said = [command.summary, *command.paragraphs, *(f"{number} {meaning}" for number, meaning in command.codes)]
     assert [part for part in said if part not in flowing] == []
     # An example is a line of its own, to be copied.
-    assert [example for example in told.examples if f"   {example}" not in map(str.rstrip, lines)] == []
-    assert [name for one in told.parameters for name in one.names if name not in shown.out] == []
+    assert [example for example in command.examples if f"   {example}" not in map(str.rstrip, lines)] == []
+    assert [name for one in command.parameters for name in one.names if name not in shown.out] == []
 
 
-@pytest.mark.parametrize("told", all_told(), ids=lambda told: "-".join(words_of(told)) or "program")
-def test_the_short_option_shows_the_same_help(told: Told, tmp_path: Path) -> None:
-    assert run(tmp_path, *words_of(told), "-h") == run(tmp_path, *words_of(told), "--help")
+@pytest.mark.parametrize("command", all_descriptions(), ids=lambda command: "-".join(words_of(command)) or "program")
+def test_the_short_option_shows_the_same_help(command: Description, tmp_path: Path) -> None:
+    assert run(tmp_path, *words_of(command), "-h") == run(tmp_path, *words_of(command), "--help")
 
 
 def test_a_pipe_gets_no_escape_codes(tmp_path: Path) -> None:
     for words in (["--help"], ["index", "build", "--help"], ["no-such-command"]):
-        told = run(tmp_path, *words, TERM="xterm-256color")
-        assert "\x1b" not in told.out + told.err
+        done = run(tmp_path, *words, TERM="xterm-256color")
+        assert "\x1b" not in done.out + done.err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""With `--json` standard output holds one JSON document and nothing beside it; a problem is one too, elsewhere."""
+"""With `--json` standard output holds one JSON document and nothing else; a problem is one on standard error."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from indexer.catalogue.schema import KINDS
-from tests.people.commands.told import commands_told
+from tests.people.commands.descriptions import command_descriptions
 from tests.people.commands.world import PROGRAMS, TOKEN_ID, environment, queue_up, run
 
 _BUILT: Final = (
@@ -45,7 +45,7 @@ ANSWERS: Final = {
     "token list": ("token --path new.sqlite list", "[]"),
     "token revoke": (f"token revoke {TOKEN_ID[::-1]}", "revoked"),
     "rechecks list": ("rechecks list", "depth lag pending dead workers rechecks dead_letters"),
-    "rechecks ack": ("rechecks ack --worker nobody 1", "acknowledged not_held"),
+    "rechecks ack": ("rechecks ack --worker desk-9 1", "acknowledged not_held"),
 }
 # Streams: one object a line.
 LINES: Final = {
@@ -64,16 +64,8 @@ PROBLEMS: Final = {
         "bad_input",
         "Nothing was published: the state directory my-shops/shops.ndjson/x.state cannot be used: Not a directory.",
     ),
-    "index status --engine zebra": (
-        2,
-        "usage",
-        "--engine is wrong: it must be embedded or opensearch.",
-    ),
-    "serve --port 99999": (
-        2,
-        "usage",
-        "--port is wrong: it must be a port from 0 (any free one) to 65535.",
-    ),
+    "index status --engine zebra": (2, "usage", "--engine is wrong: it must be embedded or opensearch."),
+    "serve --port 99999": (2, "usage", "--port is wrong: it must be a port from 0 (any free one) to 65535."),
     "token new": (2, "usage", "Missing option '--name'."),
     "token revoke none": (1, "bad_input", "There is no token with this id; `list` shows the ids."),
     "token --path my-shops list": (
@@ -86,27 +78,27 @@ PROBLEMS: Final = {
         "usage",
         "Invalid value for '--worker': must be 1 to 64 letters, digits, dots, underscores, hyphens or @",
     ),
-    "rechecks ack --worker nobody 1": (1, "bad_input", "Not held by nobody: 1."),
+    "rechecks ack --worker desk-9 1": (1, "bad_input", "Not held by desk-9: 1."),
 }
 
 
 def test_every_command_that_prints_an_answer_has_json_and_is_asked_here() -> None:
-    told = {one.words.removeprefix("shop-directory "): one for one in commands_told()}
-    having = {words for words, one in told.items() if any("--json" in option.names for option in one.parameters)}
+    commands = {one.words.removeprefix("shop-directory "): one for one in command_descriptions()}
+    having = {words for words, one in commands.items() if any("--json" in option.names for option in one.parameters)}
     # `mcp` speaks JSON only.
-    assert set(told) - having == {"mcp"}
+    assert set(commands) - having == {"mcp"}
     assert having == {*ANSWERS, *LINES}
 
 
 @pytest.mark.parametrize("command", ANSWERS)
 def test_the_answer_is_one_json_document(command: str, folder: Path) -> None:
     line, fields = ANSWERS[command]
-    told = run(folder, *line.split(), "--json").told
+    document = run(folder, *line.split(), "--json").document
     if fields == "[]":
-        assert isinstance(told, list)
+        assert isinstance(document, list)
     else:
-        assert set(fields.split()) <= set(told)
-        assert command == "serve" or set(told) == set(fields.split())
+        assert set(fields.split()) <= set(document)
+        assert command == "serve" or set(document) == set(fields.split())
 
 
 @pytest.mark.parametrize("command", LINES)
@@ -124,7 +116,7 @@ def test_a_problem_is_an_object_with_its_code_on_standard_error(line: str, folde
     code, name, message = PROBLEMS[line]
     done = run(folder, *line.split(), "--json")
     assert (done.code, done.error) == (code, {"error": {"code": name, "message": message}})
-    assert done.out == "" or isinstance(done.told, dict)
+    assert done.out == "" or isinstance(done.document, dict)
 
 
 def test_serve_says_in_one_document_where_it_listens_and_nothing_more(folder: Path) -> None:
@@ -133,13 +125,13 @@ def test_serve_says_in_one_document_where_it_listens_and_nothing_more(folder: Pa
         env=environment(SHOP_DIRECTORY_DRAIN_SECONDS="0"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        taken = run(folder, "serve", "--port", told["url"].rpartition(":")[2], "--json")
+        document = json.loads(process.stdout.readline())
+        taken = run(folder, "serve", "--port", document["url"].rpartition(":")[2], "--json")
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=30)
-    assert (list(told), rest, process.returncode) == (["url"], "", 0)
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", told["url"])
-    port = told["url"].rpartition(":")[2]
+    assert (list(document), rest, process.returncode) == (["url"], "", 0)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", document["url"])
+    port = document["url"].rpartition(":")[2]
     message = (
         f"Nothing is served at 127.0.0.1 port {port}: another program listens there. "
         "Choose another port by --port; 0 takes a free one."

@@ -6,14 +6,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from indexer.commands.parts import SAMPLE
 from shop_directory.settings.exit_codes import RUN_BY_MAKE
-
-REPOSITORY: Final = Path(__file__).parents[3]
+from tests.support.real.sources import REPOSITORY
 
 
 @pytest.fixture

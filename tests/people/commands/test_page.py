@@ -8,55 +8,53 @@ import pytest
 from shop_directory.settings.exit_codes import MEANINGS
 from shop_directory.settings.reading import EnvironmentSettings, variable
 from shop_directory.settings.sides import installed_sides
+from tests.people.commands.descriptions import Description, all_descriptions, command_descriptions
 from tests.people.commands.page import commands_page
-from tests.people.commands.told import Told, all_told, commands_told
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = REPOSITORY / "docs" / "commands.md"
-COMMANDS: Final = commands_told()
+COMMANDS: Final = command_descriptions()
 _ENVIRONMENT: Final = re.compile(r"\[env: (\w+)\]")
 
 
-def named(told: Told) -> str:
+def named(command: Description) -> str:
     """The command, as the name of a test's case."""
-    return told.words.removeprefix("shop-directory ").replace(" ", "-")
+    return command.words.removeprefix("shop-directory ").replace(" ", "-")
 
 
 def test_the_page_is_what_the_program_says() -> None:
-    assert commands_page() == PAGE.read_text(encoding="utf-8"), "write it anew by `make commands`"
-
-
-def test_every_command_is_on_the_page() -> None:
-    titles = re.findall(r"^## (shop-directory.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert titles == [told.words for told in all_told()]
+    page = PAGE.read_text(encoding="utf-8")
+    assert commands_page() == page, "write it again by `make commands`"
+    titles = re.findall(r"^## (shop-directory.*)$", page, re.MULTILINE)
+    assert titles == [command.words for command in all_descriptions()]
     assert {"serve", "mcp", "config", "version", "index build", "token new", "rechecks claim"} <= {
         title.removeprefix("shop-directory ") for title in titles
     }
 
 
-@pytest.mark.parametrize("told", COMMANDS, ids=named)
-def test_a_command_has_a_summary_of_one_sentence_examples_and_exit_codes_of_the_table(told: Told) -> None:
-    assert re.fullmatch(r"[A-Z][^.]*\.", told.summary), told.summary
-    assert [example for example in told.examples if told.words not in example] == []
-    assert told.examples
-    numbers = [number for number, _ in told.codes]
+@pytest.mark.parametrize("command", COMMANDS, ids=named)
+def test_a_command_has_a_summary_of_one_sentence_examples_and_exit_codes_of_the_table(command: Description) -> None:
+    assert re.fullmatch(r"[A-Z][^.]*\.", command.summary), command.summary
+    assert [example for example in command.examples if command.words not in example] == []
+    assert command.examples
+    numbers = [number for number, _ in command.codes]
     assert numbers[:1] == [0]
     assert sorted(set(numbers)) == numbers
     assert set(numbers) <= set(map(int, MEANINGS))
 
 
-@pytest.mark.parametrize("told", all_told(), ids=named)
-def test_every_option_says_in_a_sentence_what_it_is_for(told: Told) -> None:
-    silent = [one.names for one in told.parameters if not re.match(r"[A-Za-z].*\.( \[env: \w+\])?$", one.help)]
+@pytest.mark.parametrize("command", all_descriptions(), ids=named)
+def test_every_option_says_in_a_sentence_what_it_is_for(command: Description) -> None:
+    silent = [one.names for one in command.parameters if not re.match(r"[A-Za-z].*\.( \[env: \w+\])?$", one.help)]
     assert silent == []
 
 
-@pytest.mark.parametrize("told", all_told(), ids=named)
-def test_a_variable_that_an_option_names_is_a_setting_with_the_default_that_help_shows(told: Told) -> None:
+@pytest.mark.parametrize("command", all_descriptions(), ids=named)
+def test_a_variable_that_an_option_names_is_a_setting_with_the_default_that_help_shows(command: Description) -> None:
     settings: dict[str, tuple[type[EnvironmentSettings], str]] = {
         variable(name): (kind, name) for kind in installed_sides().values() for name in kind.model_fields
     }
-    for one in told.parameters:
+    for one in command.parameters:
         for found in _ENVIRONMENT.findall(one.help):
             kind, name = settings[found]
             default = kind.model_fields[name].get_default(call_default_factory=True)

@@ -35,13 +35,13 @@ class Done:
     err: str
 
     @property
-    def told(self) -> Any:  # noqa: ANN401 - JSON
+    def document(self) -> Any:  # noqa: ANN401 - JSON
         """The one JSON document of standard output."""
         return json.loads(self.out)
 
     @property
     def error(self) -> Any:  # noqa: ANN401 - JSON
-        """The last line of standard error, which tells of the problem as JSON."""
+        """The last line of standard error, which is the problem as JSON."""
         return json.loads(self.err.splitlines()[-1])
 
 
@@ -70,10 +70,10 @@ def fill(folder: Path) -> None:
     for _ in range(2):
         built = run(folder, "index", "build", "--catalogue", "my-shops")
         assert built.code == 0, built.err
-    asyncio.run(_keep(folder / "var"))
+    asyncio.run(_fill_stores(folder / "var"))
 
 
-async def _keep(var: Path) -> None:
+async def _fill_stores(var: Path) -> None:
     tokens = SqliteTokenStore(var / "tokens.sqlite")
     await tokens.issue(Token(TOKEN_ID, "price widget", "default", None), hash_of(new_token_text()))
     await tokens.close()

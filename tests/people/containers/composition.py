@@ -21,7 +21,7 @@ def program(name: str) -> str:
 
 
 def composition(**variables: str) -> dict[str, Any]:
-    """All of it, as it would be run with these variables in the environment and no file beside it.
+    """All of it, as it would be run with these variables in the environment and no file next to it.
 
     Commands still have `$$` for a single dollar sign.
     """
@@ -45,5 +45,5 @@ def words_of(value: Any) -> list[str]:  # noqa: ANN401 - a command as JSON
 
 
 def variables_of(service: Mapping[str, Any]) -> dict[str, str]:
-    """What a container's environment gets beside the image's."""
+    """What a container's environment gets in addition to the image's."""
     return {name: str(value).replace("$$", "$") for name, value in (service.get("environment") or {}).items()}

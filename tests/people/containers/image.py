@@ -69,5 +69,5 @@ def instructions() -> tuple[Instruction, ...]:
 def stages() -> tuple[Stage, ...]:
     """The stages, without what stands before the first."""
     every = instructions()
-    begins = [place for place, found in enumerate(every) if found.name == "FROM"]
+    begins = [number for number, found in enumerate(every) if found.name == "FROM"]
     return tuple(Stage(every[begin:end]) for begin, end in zip(begins, [*begins[1:], len(every)], strict=True))

@@ -26,7 +26,7 @@ class Machine:
     Attributes:
         installed: the image's programs.
         services: the composition's.
-        stands_for: what stands in the place of which text, the longer ones first.
+        stands_for: the replacement of each text, the longer ones first.
         folder: clean; a log for each command.
     """
 
@@ -65,7 +65,7 @@ class Machine:
 
     @contextmanager
     def started(self, name: str, words: Sequence[str], environment: Mapping[str, str]) -> Iterator["Running"]:
-        """Start a command that goes on until it is told to end; it is killed at the end if it still runs."""
+        """Start a command that goes on until it gets a signal; it is killed at the end if it still runs."""
         log = self.folder / f"{name}.log"
         with log.open("ab") as stream:
             process = subprocess.Popen(
@@ -101,7 +101,7 @@ class Running:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> int:
-        """Tell it to stop as Docker does; returns its exit code."""
+        """Stop it as Docker does; returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(BOUND_S)
 

@@ -1,7 +1,7 @@
 """The containers' own commands, run in clean folders against a real OpenSearch and a real Redis.
 
-In the order of the composition: secrets, Redis, the index job, the follower, the service. Those that go on are told to
-stop as Docker does it.
+In the order of the composition: secrets, Redis, the index job, the follower, the service. Those that go on are stopped
+as Docker does it.
 """
 
 import json
@@ -86,19 +86,19 @@ def found(reply: Reply) -> list[Any]:
 def test_the_commands_of_the_containers_do_what_they_should_in_clean_folders(machine: Machine) -> None:
     made = machine.run(machine.command("secrets"), machine.environment("secrets"))
     assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
-    kept = {path.name: path.read_text(encoding="utf-8") for path in (machine.folder / "run").iterdir()}
-    assert set(kept) == {"redis_password", "redis_admin_password", "ops_key", "redis.conf"}
+    secret_files = {path.name: path.read_text(encoding="utf-8") for path in (machine.folder / "run").iterdir()}
+    assert set(secret_files) == {"redis_password", "redis_admin_password", "ops_key", "redis.conf"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (machine.folder / "run").iterdir()} == {0o640}
 
     with redis(machine):
         # A second start of everything makes no other secrets.
         assert machine.run(machine.command("secrets"), machine.environment("secrets")).returncode == 0
-        assert {path.name: path.read_text("utf-8") for path in (machine.folder / "run").iterdir()} == kept
+        assert {path.name: path.read_text("utf-8") for path in (machine.folder / "run").iterdir()} == secret_files
 
         job = machine.run(machine.command("index"), machine.environment("index"))
         assert (job.returncode, job.stdout[:20]) == (0, "Published generation"), job.stderr
         with machine.started("follower", machine.command("follower"), machine.environment("follower")) as follower:
-            serve_and_stop(machine, kept)
+            serve_and_stop(machine, secret_files)
             assert (follower.stop(), follower.said.splitlines()[-1][:12]) == (0, "Followed for")
 
 
@@ -113,12 +113,12 @@ def asked(base: str, tool: str, body: dict[str, Any], **headers: str) -> Reply:
 def kinds_of_keys(machine: Machine, password: str) -> set[str]:
     """What the keys in Redis begin with."""
     words = machine.words(["redis-cli --scan"])[0].split()
-    told = machine.run(words, {"PATH": "/usr/local/bin:/usr/bin:/bin", "REDISCLI_AUTH": password})
-    return {key.partition(":")[0] for key in told.stdout.split()}
+    scanned = machine.run(words, {"PATH": "/usr/local/bin:/usr/bin:/bin", "REDISCLI_AUTH": password})
+    return {key.partition(":")[0] for key in scanned.stdout.split()}
 
 
-def serve_and_stop(machine: Machine, kept: dict[str, str]) -> None:
-    """The service by its command: healthy, ready, answering, following, and gone with exit code 0 when told."""
+def serve_and_stop(machine: Machine, secret_files: dict[str, str]) -> None:
+    """The service by its command: healthy, ready, answering, following, and gone with exit code 0 on SIGTERM."""
     environment = machine.environment("service", **BUILT)
     base = f"http://127.0.0.1:{machine.stands_for['8080']}"
     with machine.started("service", machine.command("service"), environment) as service:
@@ -129,10 +129,10 @@ def serve_and_stop(machine: Machine, kept: dict[str, str]) -> None:
         assert get(base, "/version").json == {"service": "shop-directory", "commit": COMMIT, "builtAt": BUILT_AT}
         assert get(base, "/ready").json["status"] == "ready"
         assert found(asked(base, "find_shop", {"query": "lumen larch"})) == [200, "lumen-larch.internal"]
-        assert [get(base, "/api/ops/state").status, get(base, "/api/ops/state", x_ops_key=kept["ops_key"]).status] == [
-            401,
-            200,
-        ]
+        assert [
+            get(base, "/api/ops/state").status,
+            get(base, "/api/ops/state", x_ops_key=secret_files["ops_key"]).status,
+        ] == [401, 200]
         issued = machine.run(
             machine.words(["shop-directory", "token", "new", "--name", "a test", "--json"]), environment
         )
@@ -141,7 +141,7 @@ def serve_and_stop(machine: Machine, kept: dict[str, str]) -> None:
         token = json.loads(issued.stdout)["token"]
         assert asked(base, "report_issue", report, x_api_token=token).status == 200, service.said
         # With no more rights than its own user has: tokens, reports and quotas are all in Redis.
-        assert kinds_of_keys(machine, kept["redis_admin_password"]) == {"{shopdir", "{shopdir}", "shopdir"}
+        assert kinds_of_keys(machine, secret_files["redis_admin_password"]) == {"{shopdir", "{shopdir}", "shopdir"}
         assert service.stop() == 0, service.said
         said = service.said
-    assert not [secret for secret in (*kept.values(), token) if secret in said]
+    assert not [secret for secret in (*secret_files.values(), token) if secret in said]

@@ -1,4 +1,4 @@
-"""The composition: hardened, bounded, gated by health, with secrets in files alone and one door to the outside."""
+"""The composition: hardened, bounded, gated by health, with secrets in files alone and one port to the outside."""
 
 import re
 from typing import Any, Final
@@ -31,7 +31,7 @@ def test_no_container_can_gain_rights_or_take_all_memory_processes_or_disk(servi
     assert int(limits["memory"]) > 0
     assert limits["pids"] > 0
     assert found["logging"] == {"driver": "json-file", "options": {"max-size": "10m", "max-file": "5"}}
-    # OpenSearch keeps a keystore and the JVM's log beside its configuration; it has no rights of root either way.
+    # OpenSearch keeps a keystore and the JVM's log next to its configuration; it has no rights of root either way.
     assert found.get("read_only", False) is (name != "opensearch")
     assert found.get("tmpfs", []) == ([] if name == "opensearch" else ["/tmp"])  # noqa: S108 - of a container
     assert not found.get("privileged")
@@ -79,7 +79,7 @@ def test_only_the_service_has_a_port_on_this_machine_alone_and_the_engines_have_
     assert whole["services"]["secrets"]["network_mode"] == "none"
 
 
-def test_secrets_are_in_files_that_only_those_who_need_them_can_see(services: dict[str, Any]) -> None:
+def test_secrets_are_in_files_that_only_their_users_can_read(services: dict[str, Any]) -> None:
     sees = {
         name: volume.get("read_only", False)
         for name, found in services.items()
@@ -117,7 +117,7 @@ def test_the_service_has_a_volume_of_its_own_for_the_files_it_fetches(services: 
     assert mounts == {"service": variables_of(services["service"])[f"{PREFIX}TYPEAHEAD_DIR"]}
 
 
-def test_redis_keeps_what_was_acknowledged_and_throws_nothing_away(services: dict[str, Any]) -> None:
+def test_redis_persists_what_was_acknowledged_and_evicts_nothing(services: dict[str, Any]) -> None:
     words = words_of(services["redis"]["command"])
     options = dict(zip(words[2::2], words[3::2], strict=True))
     assert words[:2] == ["redis-server", "/run/shop-directory/redis.conf"]
@@ -146,7 +146,7 @@ def test_every_setting_that_is_given_exists(services: dict[str, Any], name: str)
     assert named - set(fields) == set()
 
 
-def test_the_service_is_one_of_several_workers_who_share_their_stores(services: dict[str, Any]) -> None:
+def test_the_service_is_one_of_several_workers_with_shared_stores(services: dict[str, Any]) -> None:
     given = variables_of(services["service"])
     assert int(given[f"{PREFIX}WORKERS"]) > 1
     assert {given[f"{PREFIX}{name}"] for name in ("TOKEN_STORE", "REPORTS", "LIMITER")} == {"redis"}

@@ -42,7 +42,7 @@ def test_what_runs_has_no_root_no_shell_around_it_and_nothing_of_the_build_but_t
     final = stages()[-1]
     assert final.only("USER").words == ("10001:10001",)
     last = [found.name for found in final.instructions]
-    assert last.index("USER") > max(place for place, name in enumerate(last) if name in {"RUN", "COPY"})
+    assert last.index("USER") > max(number for number, name in enumerate(last) if name in {"RUN", "COPY"})
     for name, words in {"ENTRYPOINT": ("shop-directory",), "CMD": ("serve",)}.items():
         assert (final.only(name).words, final.only(name).is_list) == (words, True)
     probe = final.only("HEALTHCHECK")

@@ -18,7 +18,7 @@ BUILT_AT: Final = "2026-11-21T09:30:00Z"
 GIVEN: Final = {"SHOP_DIRECTORY_COMMIT": COMMIT, "SHOP_DIRECTORY_BUILT_AT": BUILT_AT}
 KNOWN: Final = (200, None, COMMIT, BUILT_AT)
 UNKNOWN: Final = (503, "version_unknown", None, None)
-_GIT: Final = ("git", "-c", "user.name=nobody", "-c", "user.email=nobody@shop.example", "-c", "commit.gpgsign=false")
+_GIT: Final = ("git", "-c", "user.name=tester", "-c", "user.email=tester@shop.example", "-c", "commit.gpgsign=false")
 # Asked within one process, from a folder that holds nothing, once for each environment.
 _ASK: Final = """
 import asyncio, json, os, sys
@@ -46,7 +46,7 @@ for variables in json.loads(sys.argv[1]):
 """
 
 
-def told(installed: Installed, folder: Path, *variables: dict[str, str]) -> list[tuple[Any, ...]]:
+def versions(installed: Installed, folder: Path, *variables: dict[str, str]) -> list[tuple[Any, ...]]:
     """Status, code, commit and time that /version of the installed service answers, for each environment."""
     empty = folder / "elsewhere"
     empty.mkdir(exist_ok=True)
@@ -71,18 +71,18 @@ def test_a_wheel_made_with_commit_and_time_answers_version_and_the_environment_c
     # An image made without build arguments has them in its environment, empty.
     empty = {"SHOP_DIRECTORY_COMMIT": "", "SHOP_DIRECTORY_BUILT_AT": ""}
     halves = [{name: value} for name, value in other.items()]
-    answers = told(installed, tmp_path, {}, empty, other, *halves)
+    answers = versions(installed, tmp_path, {}, empty, other, *halves)
     # Half of it is not filled up from the wheel.
     assert answers == [KNOWN, KNOWN, (200, None, "0" * 40, "2030-01-31T00:00:00Z"), UNKNOWN, UNKNOWN]
 
 
 @pytest.mark.rule("I75")
 def test_a_wheel_made_without_git_and_variables_does_not_know_itself(tmp_path: Path) -> None:
-    # Somebody else's repository around it is not ours.
+    # A repository around it is another project's.
     run([*_GIT, "init", "--quiet"], tmp_path)
     run([*_GIT, "commit", "--quiet", "--allow-empty", "--message", "not ours"], tmp_path)
     build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
-    assert told(install(tmp_path / "wheels", tmp_path / "target"), tmp_path) == [UNKNOWN]
+    assert versions(install(tmp_path / "wheels", tmp_path / "target"), tmp_path) == [UNKNOWN]
 
 
 @pytest.mark.rule("I74")
@@ -101,12 +101,12 @@ def test_a_wheel_made_from_a_checkout_or_from_its_source_archive_knows_the_check
     build_wheel(source, tmp_path / "from-checkout", **made)
     build_wheel(unpacked, tmp_path / "from-archive")
     for wheels in ("from-checkout", "from-archive"):
-        assert told(install(tmp_path / wheels, tmp_path / f"target-{wheels}"), tmp_path) == expected
+        assert versions(install(tmp_path / wheels, tmp_path / f"target-{wheels}"), tmp_path) == expected
 
 
 @pytest.mark.rule("I75")
 @pytest.mark.parametrize("given", [{"SHOP_DIRECTORY_COMMIT": COMMIT}, {**GIVEN, "SHOP_DIRECTORY_BUILT_AT": "today"}])
-def test_a_build_that_is_told_half_of_it_or_told_wrongly_ends(tmp_path: Path, given: dict[str, str]) -> None:
+def test_a_build_with_half_of_the_stamp_or_a_wrong_one_fails(tmp_path: Path, given: dict[str, str]) -> None:
     with pytest.raises(AssertionError, match="SHOP_DIRECTORY_COMMIT and SHOP_DIRECTORY_BUILT_AT go together"):
         build_wheel(copy_sources(tmp_path), tmp_path / "wheels", **given)
     assert not list(tmp_path.glob("wheels/*"))

@@ -26,7 +26,7 @@ async def run(request: CountShopsRequest, context: ToolContext) -> CountShopsRes
 COUNT_SHOPS = Tool(
     name="count_shops",
     title="Count the shops",
-    description="Tell how many shops the directory shows. The number changes with the data.",
+    description="Count the shops that the directory shows. The number changes with the data.",
     request=CountShopsRequest,
     response=CountShopsResponse,
     token=TokenRule.OPTIONAL,

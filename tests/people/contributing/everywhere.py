@@ -1,6 +1,6 @@
 """Where a tool appears: `python -m tests.people.contributing.everywhere NAME` serves a small world and asks it.
 
-Prints a JSON object: for each place, whether the tool is there.
+Prints a JSON object: for each transport and page, whether the tool is there.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from tests.support.transports import mcp_transports
 from tests.support.worlds import embedded_world
 
 
-async def places(tool: str, folder: Path) -> dict[str, Any]:
-    """What the tool answers by REST and, where it is listed, by each door of MCP; and which pages name it."""
+async def appearances(tool: str, folder: Path) -> dict[str, Any]:
+    """What the tool answers by REST and, where it is listed, by each transport of MCP; and which pages name it."""
     index = embedded_world(folder)
     with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
         answer = post(base, f"/tool/{tool}", {})
@@ -42,4 +42,4 @@ async def _over_mcp(client: Client, tool: str) -> Any:  # noqa: ANN401 - the too
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        json.dump(asyncio.run(places(sys.argv[1], Path(made))), sys.stdout)
+        json.dump(asyncio.run(appearances(sys.argv[1], Path(made))), sys.stdout)

@@ -24,7 +24,7 @@ class Guard:
 
     Attributes:
         test: the file and the test's name, as pytest takes them.
-        commands: what makes its part anew; empty where a person has to write it.
+        commands: what makes its part again; empty where a person has to write it.
     """
 
     test: str

@@ -1,12 +1,11 @@
 """A copy of the project in which an addition is planted, and whose own tests judge it; the tree is never touched.
 
-It is a copy of the files, not of what is imported: what fails there would fail for whoever made the same change.
+It is a copy of the files, not of what is imported: what fails there would fail for a contributor with the same change.
 """
 
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -15,9 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.golden.golden import RENEW
-from tests.people.docs.world import install
-from tests.rules.security.secret_scan import tracked
-from tests.support.real.sources import REPOSITORY
+from tests.people.docs.world import copy_tracked, install
 
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+?::\w+)", re.MULTILINE)
 # What pytest says when tests ran: all passed, or some failed. Anything else is no judgement.
@@ -28,7 +25,7 @@ _BOUND_S: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of all kept files, with the programs of the tests.
+    """A copy of all tracked files, with the programs of the tests.
 
     Attributes:
         root: where it is.
@@ -57,7 +54,7 @@ class Copy:
 
         Args:
             tests: as pytest takes them.
-            renew: whether golden files are written anew, as `make golden` does.
+            renew: whether golden files are written again, as `make golden` does.
         """
         options = ("-p", "no:cacheprovider", "--quiet", "--tb=no", "-rfE")
         more = {RENEW: "1"} if renew else {}
@@ -66,7 +63,7 @@ class Copy:
         return set(_FAILED.findall(done.stdout))
 
     def make(self, command: str) -> set[str]:
-        """Run a command of the page in the copy; returns the tests that it tells of as failing."""
+        """Run a command of the page in the copy; returns the tests that it reports as failing."""
         return set(_FAILED.findall(self._run(["/bin/sh", "-c", command]).stdout))
 
     def golden(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -77,7 +74,7 @@ class Copy:
         """What the checker of types says of a file."""
         return self._run(["mypy", file]).stdout
 
-    def told(self, module: str, *words: str) -> str:
+    def printed(self, module: str, *words: str) -> str:
         """What a module of the copy prints; it must end well."""
         done = self._run(["python", "-m", module, *words])
         assert done.returncode == 0, done.stderr
@@ -96,8 +93,6 @@ class Copy:
 
 def copy_of_the_project(root: Path) -> Copy:
     """A copy in a folder that is not there yet."""
-    for name in tracked(REPOSITORY):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(REPOSITORY / name, root / name)
+    copy_tracked(root)
     install(root)
     return Copy(root)

@@ -1,4 +1,4 @@
-"""A new backend: whatever an operator can choose by a setting is opened, kept apart, and held to the suite of its kind.
+"""A new backend: whatever an operator can choose by a setting is opened, isolated, and held to the suite of its kind.
 
 The choices are read from the settings and the suites' backends from their fixtures, so that neither can be forgotten.
 """
@@ -32,7 +32,7 @@ OPENING: Final = "service/auth/opening.py"
 STORE: Final = "LinesTokenStore"
 SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
 # What the suite of each setting runs on, and what it calls each choice; "cluster" is Redis once more, and "index only"
-# the embedded engine while it has no texts for key presses open.
+# the embedded engine while it has no texts for suggest requests open.
 SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
     "engine": (tests.rules.backends.conftest.opener, "{}", frozenset({"reference", "kernel"})),
     "engine with its sink": (tests.engines.integration.conftest.engine, "{}_engine", frozenset()),
@@ -76,9 +76,9 @@ async def opened_by(setting: str, choice: str, folder: Path) -> type:
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_backend_that_can_be_chosen_is_held_to_the_suite_of_its_kind(suite: str) -> None:
-    fixture, called, beside = SUITES[suite]
+    fixture, called, additional = SUITES[suite]
     setting = suite.split(maxsplit=1)[0]
-    assert run_on(fixture) == beside | {
+    assert run_on(fixture) == additional | {
         called.format(CALLED.get((setting, choice), choice)) for choice in choices(setting)
     }
 
@@ -94,9 +94,9 @@ async def test_every_choice_opens_a_part_of_its_own(setting: str, tmp_path: Path
 def test_every_engine_has_a_sink_of_its_own(opensearch_url: str, tmp_path: Path) -> None:
     sinks = {}
     for engine in choices("engine"):
-        places = {"data_dir": tmp_path / "index", "state_dir": tmp_path / engine, "opensearch_urls": opensearch_url}
-        with opened(IndexerSettings.model_validate({"engine": engine, **places})) as place:
-            sinks[engine] = type(place.sink)
+        locations = {"data_dir": tmp_path / "index", "state_dir": tmp_path / engine, "opensearch_urls": opensearch_url}
+        with opened(IndexerSettings.model_validate({"engine": engine, **locations})) as parts:
+            sinks[engine] = type(parts.sink)
     assert len(sinks) > 1
     assert len(set(sinks.values())) == len(sinks), sinks
 
@@ -107,13 +107,19 @@ async def test_no_module_but_the_openings_may_name_what_is_opened(setting: str, 
     contracts = project["tool"]["importlinter"]["contracts"]
     protected = {module for one in contracts for module in one.get("protected_modules", ())}
     modules = {(await opened_by(setting, choice, tmp_path)).__module__ for choice in choices(setting)}
-    assert modules - protected == set()
+    # A contract protects a package with all its modules.
+    assert {module for module in modules if not protected & {module, *_packages_of(module)}} == set()
+
+
+def _packages_of(module: str) -> set[str]:
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts))}
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_a_setting_tells_of_every_choice_that_it_has(setting: str) -> None:
-    told = set(re.findall(r"\w+", Settings.model_fields[setting].description or ""))
-    assert choices(setting) - told == set()
+def test_a_setting_describes_every_choice_that_it_has(setting: str) -> None:
+    described = set(re.findall(r"\w+", Settings.model_fields[setting].description or ""))
+    assert choices(setting) - described == set()
 
 
 @pytest.fixture
@@ -142,7 +148,7 @@ def test_every_test_that_the_page_names_fails_until_its_part_is_done(planted: Co
 
 
 def test_a_backend_that_lacks_a_method_is_refused_by_the_checker_of_types(planted: Copy) -> None:
-    told = planted.checked(OPENING)
-    assert f'error: Incompatible return value type (got "{STORE}", expected "TokenStore")' in told
-    assert f'note: "{STORE}" is missing following "TokenStore" protocol member:' in told
-    assert told.splitlines()[2].endswith("note:     close")
+    printed = planted.checked(OPENING)
+    assert f'error: Incompatible return value type (got "{STORE}", expected "TokenStore")' in printed
+    assert f'note: "{STORE}" is missing following "TokenStore" protocol member:' in printed
+    assert printed.splitlines()[2].endswith("note:     close")

@@ -32,9 +32,7 @@ def test_every_test_that_the_page_names_fails_until_its_part_is_done(planted: Co
 
 
 @pytest.mark.rule("G4.schema")
-def test_one_line_changes_both_engines_and_the_fingerprint_is_renewed_with_a_new_version_only(
-    planted: Copy,
-) -> None:
+def test_one_line_changes_both_engines_and_the_fingerprint_is_renewed_with_a_new_version_only(planted: Copy) -> None:
     known = planted.golden("schema.json")
     assert planted.failing([CONTRACT], renew=True) == {FINGERPRINT}
     assert planted.golden("schema.json") == known
@@ -49,7 +47,7 @@ def test_one_line_changes_both_engines_and_the_fingerprint_is_renewed_with_a_new
 
 
 def test_a_field_that_no_projection_makes_is_refused_by_the_checker_of_types(planted: Copy) -> None:
-    told = planted.checked("indexer/projection/shops.py")
-    assert 'error: Missing positional argument "founded" in call to "ShopDocument"' in told
+    printed = planted.checked("indexer/projection/shops.py")
+    assert 'error: Missing positional argument "founded" in call to "ShopDocument"' in printed
     planted.put_behind("indexer/projection/shops.py", PROJECTED, '        founded="",\n')
     assert planted.checked("indexer/projection/shops.py").startswith("Success")

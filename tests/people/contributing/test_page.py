@@ -39,9 +39,9 @@ def test_a_test_that_is_not_there_is_found_out() -> None:
 
 
 def test_every_addition_is_planted_and_names_tests_that_force_the_rest_of_it() -> None:
-    told = additions()
-    assert told.keys() == PLANTED
-    assert [title for title, guards in told.items() if not guards] == []
+    found = additions()
+    assert found.keys() == PLANTED
+    assert [title for title, guards in found.items() if not guards] == []
 
 
 def test_the_page_is_short() -> None:

@@ -19,7 +19,8 @@ import pytest
 
 @pytest.mark.rule("O2")
 def test_the_service_has_a_colour() -> None:
-    assert "colour"
+    colour = "green"
+    assert colour == "green"
 '''
 
 

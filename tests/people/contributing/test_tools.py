@@ -1,4 +1,4 @@
-"""A new tool: one file and one line make it known at every door, and named tests fail until the rest is done."""
+"""A new tool: one file and one line bring it to every transport, and named tests fail until the rest is done."""
 
 import json
 from pathlib import Path
@@ -34,8 +34,8 @@ def planted(copy: Copy) -> Copy:
     return copy
 
 
-def test_one_file_and_one_line_bring_a_tool_to_every_door(planted: Copy) -> None:
-    assert json.loads(planted.told("tests.people.contributing.everywhere", NAME)) == {
+def test_one_file_and_one_line_bring_a_tool_to_every_transport(planted: Copy) -> None:
+    assert json.loads(planted.printed("tests.people.contributing.everywhere", NAME)) == {
         "REST": COUNTED,
         "http 2026-07-28": COUNTED,
         "http legacy": COUNTED,
@@ -64,7 +64,7 @@ def test_what_a_command_makes_is_right_after_it(planted: Copy) -> None:
     assert planted.failing(by_command) == set()
 
 
-def test_chance_asks_every_tool_in_the_tests_of_all_doors() -> None:
+def test_generated_calls_use_every_tool() -> None:
     count = len(REGISTRY)
     assert {tool for tool, _ in GeneratedCalls(SAMPLE, 1).take(count)} == {tool.name for tool in REGISTRY}
 

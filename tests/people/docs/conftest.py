@@ -25,7 +25,7 @@ MakeWorld = Callable[..., World]
 
 @pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with the kept files as they are now."""
+    """A repository with the tracked files as they are now."""
     return repository(tmp_path_factory.mktemp("source"))
 
 

@@ -44,7 +44,7 @@ class Server:
     @property
     def title(self) -> str:
         """For people."""
-        return f"{self.block.place} {'http' if self.url else 'stdio'}"
+        return f"{self.block.location} {'http' if self.url else 'stdio'}"
 
 
 def servers(token: str) -> list[Server]:
@@ -62,20 +62,20 @@ def _read(block: Block, token: str) -> Server:
     document = json.loads(block.text)
     asked = {one["id"] for one in document.pop("inputs", ()) if one["type"] == "promptString" and one["password"]}
     (listed,) = document.values()
-    assert set(document) <= {"mcpServers", "servers"}, block.place
+    assert set(document) <= {"mcpServers", "servers"}, block.location
     (given,) = listed.values()
     named = set(_INPUT.findall(json.dumps(given)))
-    assert named == asked, f"{block.place}: an input that is not asked for, or asked for in vain"
+    assert named == asked, f"{block.location}: an input that is not asked for, or asked for in vain"
     return _of_entry(block, given, token)
 
 
 def _of_entry(block: Block, given: Mapping[str, Any], token: str) -> Server:
     if "command" in given:
-        assert set(given) <= _ON_STDIO, block.place
+        assert set(given) <= _ON_STDIO, block.location
         variables = {name: _filled(value, token) for name, value in given["env"].items()}
         return Server(block, command=(given["command"], *given["args"]), variables=variables)
-    assert set(given) <= _ON_HTTP, block.place
-    assert given.get("type") in _TYPES, block.place
+    assert set(given) <= _ON_HTTP, block.location
+    assert given.get("type") in _TYPES, block.location
     headers = {name: _filled(value, token) for name, value in given.get("headers", {}).items()}
     for name, variable in given.get("env_http_headers", {}).items():
         headers[name] = _filled(f"${{{variable}}}", token)
@@ -90,7 +90,7 @@ def _filled(value: str, token: str) -> str:
 
 def _of_command(block: Block, words: list[str]) -> Server:
     """`claude mcp add` by its own syntax: options, a name, a URL."""
-    assert words[:3] == ["claude", "mcp", "add"], block.place
+    assert words[:3] == ["claude", "mcp", "add"], block.location
     parser = argparse.ArgumentParser()
     parser.add_argument("--transport", choices=["http"], required=True)
     parser.add_argument("--header", action="append", required=True)

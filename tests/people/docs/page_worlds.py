@@ -28,29 +28,29 @@ def _served(make_world: MakeWorld, sample: SampleService, _folder: Path) -> Worl
 
 
 def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
-    """Somebody's own catalogue, with acceptance queries."""
+    """The reader's own catalogue, with acceptance queries."""
     catalogue = sample_catalogue(folder / "shops")
     (queries,) = [block.text for block in BY_PATH["docs/acceptance-queries.md"].blocks if block.language == "ndjson"]
     (folder / "acceptance.ndjson").write_text(queries, encoding="utf-8")
-    places = {
+    locations = {
         "./my-shops": str(catalogue),
         "/srv/shops": str(catalogue),
         "/srv/acceptance.ndjson": str(folder / "acceptance.ndjson"),
         "/var/log/build.jsonl": str(folder / "build.jsonl"),
     }
-    return make_world(stands_for=places)
+    return make_world(stands_for=locations)
 
 
 def _secrets(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
     """The files of an authority and of a password, where the page has them."""
     password = folder / "password"
     password.write_text("of the test\n", encoding="utf-8")
-    places = {
+    locations = {
         "/etc/shop-directory/ca.pem": str(Authority(folder).file),
         "/run/secrets/opensearch-service": str(password),
         "/run/shop-directory/opensearch_password": str(password),
     }
-    return make_world(stands_for=places)
+    return make_world(stands_for=locations)
 
 
 def _reported(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:

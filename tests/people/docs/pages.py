@@ -36,7 +36,7 @@ class Block:
     text: str
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it stands, for people."""
         return f"{self.page}:{self.line}"
 

@@ -1,7 +1,7 @@
 """A shell in which the commands of a page run one after the other, as its reader would type them.
 
 What one command exports, and where it changes to, holds for the next. A command that goes on, such as a server, is
-started, waited for until it answers, and told to end with the shell.
+started, waited for until it answers, and ended with the shell.
 """
 
 import os
@@ -46,7 +46,7 @@ class _Lasting:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def end(self) -> None:
-        """Tell the whole group to end, as a person does with Ctrl-C."""
+        """End the whole group, as a person does with Ctrl-C."""
         alive = self.process.poll() is None
         if alive:
             os.killpg(self.process.pid, signal.SIGINT)
@@ -65,7 +65,7 @@ class Shell:
     """A shell with an environment of its own and nothing of this machine's user.
 
     Attributes:
-        folder: where it begins; its home is beside it.
+        folder: where it begins; its home is next to it.
         home: holds its state, its curl's defaults (a status over 399 is a failure) and the logs of what goes on.
         environment: all that it knows at the beginning.
     """
@@ -138,7 +138,7 @@ class Shell:
         """End what goes on, the newest first.
 
         Raises:
-            CommandFailedError: something had ended before it was told.
+            CommandFailedError: something had ended by itself.
         """
         failures = []
         while self._lasting:

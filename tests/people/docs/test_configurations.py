@@ -45,18 +45,18 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_each_scrape_of_metrics_md_finds_metrics_and_only_with_the_key(operated: str, tmp_path: Path) -> None:
     (page,) = blocks("docs/metrics.md", "yaml")
     (tmp_path / "ops_key").write_text(KEY, encoding="utf-8")
-    told: list[set[str]] = []
+    scrapes: list[set[str]] = []
     for job in yaml.safe_load(page)["scrape_configs"]:
         assert set(job) <= _JOB
         assert job["static_configs"] == [{"targets": ["directory.internal:8080"]}]
         ((name, header),) = job["http_headers"].items()
         assert header == {"files": ["/run/secrets/ops_key"]}
-        path = job.get("metrics_path", "/metrics")  # where Prometheus looks unless it is told
+        path = job.get("metrics_path", "/metrics")  # where Prometheus looks by default
         value = (tmp_path / "ops_key").read_text(encoding="utf-8").strip()
         scraped = get(operated, path, **{name: value})
         assert (scraped.status, get(operated, path).status) == (200, 401)
-        told.append({family.name for family in text_string_to_metric_families(scraped.body.decode())})
-    scraped_first, scraped_second = told
+        scrapes.append({family.name for family in text_string_to_metric_families(scraped.body.decode())})
+    scraped_first, scraped_second = scrapes
     assert "shopdir_engine_up" in scraped_first
     assert "shopdir_resource_accounts_known" in scraped_second
 
@@ -96,8 +96,8 @@ def test_the_users_of_redis_md_can_be_made(redis_url: str) -> None:
             for command in given:
                 words = shlex.split(command.replace("\\\n", " "))
                 # The second is for a sentinel, which has one command more than the server has.
-                told = client.execute_command(*(word for word in words if word != "+sentinel|masters"))
-                assert told == "OK"
+                answer = client.execute_command(*(word for word in words if word != "+sentinel|masters"))
+                assert answer == "OK"
         finally:
             client.acl_deluser("shopdir")
 

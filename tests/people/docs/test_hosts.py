@@ -32,9 +32,9 @@ COUNT: Final = len(servers("none"))
 async def connected(server: Server, sample: SampleService, folder: Path, statuses: list[int]) -> AsyncIterator[Client]:
     """A client that is set up as the snippet says; `statuses` gets those of all answers over HTTP."""
     if server.command:
-        for name, place in ((".venv/bin", Path(sys.executable).parent), ("var", sample.index.parent)):
+        for name, target in ((".venv/bin", Path(sys.executable).parent), ("var", sample.index.parent)):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).symlink_to(place)
+            (folder / name).symlink_to(target)
         here = {name: value.replace(FOLDER, str(folder)) for name, value in server.variables.items()}
         program, *arguments = server.command
         elsewhere = folder / "elsewhere"
@@ -94,12 +94,7 @@ async def test_without_a_token_a_host_is_led_to_no_oauth_server(sample: SampleSe
 
 @pytest.mark.rule("E2.credentials", "I80")
 def test_a_refusal_names_no_resource_and_no_scheme_to_log_in_with(sample: SampleService) -> None:
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "get_trust", "arguments": TRUST},
-    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_trust", "arguments": TRUST}}
     refused = post(sample.base, "/mcp", message)
     assert (refused.status, refused.json["error"]["data"]["code"]) == (401, "token_required")
     # A scheme of our own that names the header: no Bearer and no resource_metadata, which would lead on to OAuth.

@@ -58,7 +58,7 @@ def test_the_commands_of_a_page_do_what_they_should(
 
 
 def test_no_block_is_neither_run_nor_listed() -> None:
-    assert [block.place for page in PAGES for block in page.blocks if not is_known(block)] == []
+    assert [block.location for page in PAGES for block in page.blocks if not is_known(block)] == []
 
 
 def test_nothing_is_listed_that_no_page_has_any_more() -> None:
@@ -71,8 +71,8 @@ def test_nothing_is_listed_that_no_page_has_any_more() -> None:
 @pytest.mark.parametrize("listed", RUN_BY, ids=lambda one: f"{one.page} {one.language}")
 def test_the_test_that_is_said_to_run_a_block_reads_its_page(listed: RunBy) -> None:
     test = (REPOSITORY / listed.test).read_text(encoding="utf-8")
-    beside = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / listed.test).parent.glob("[!t]*.py"))
-    assert Path(listed.page).name in test + beside
+    helpers = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / listed.test).parent.glob("[!t]*.py"))
+    assert Path(listed.page).name in test + helpers
 
 
 def test_the_list_of_what_is_not_run_is_short_and_gives_reasons() -> None:

@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from service.tools.registry import REGISTRY
 from tests.people.docs.hosts import TOKEN
 from tests.people.docs.pages import PAGES, Block
 from tests.people.docs.world import HERE
+from tests.support.loopback import listening
 from tests.support.sample import SampleService
 
 LUMEN: Final = "Lumen & Larch"
@@ -74,7 +74,7 @@ def run(block: Block, base: str, token: str, folder: Path, packages: Path) -> li
 
 @pytest.mark.rule("I2", "I3", "I68")
 @pytest.mark.parametrize(
-    ("block", "prints"), list(zip(PROGRAMS, PRINTS, strict=True)), ids=[one.place for one in PROGRAMS]
+    ("block", "prints"), list(zip(PROGRAMS, PRINTS, strict=True)), ids=[one.location for one in PROGRAMS]
 )
 def test_a_program_prints_what_it_asked_for(
     sample: SampleService, client_program: Path, tmp_path: Path, block: Block, prints: Callable[[list[str]], bool]
@@ -88,49 +88,39 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
     """Before a service: answers 503 that many times, to be asked again after a second, and then hands everything on."""
     left = [refusals]
 
-    class Transport(BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             if left[0]:
                 left[0] -= 1
                 self.send_response(503)
                 self.send_header("retry-after", "1")
-                told = b'{"code": "overloaded", "detail": "Nothing was done; try again in 1 second."}'
+                reply = b'{"code": "overloaded", "detail": "Nothing was done; try again in 1 second."}'
             else:
                 connection = HTTPConnection(urlsplit(base).netloc, timeout=10)
                 given = {name: value for name, value in self.headers.items() if name.lower() != "host"}
                 connection.request("POST", self.path, body, given)
                 answer = connection.getresponse()
-                told = answer.read()
+                reply = answer.read()
                 connection.close()
                 self.send_response(answer.status)
                 if encoding := answer.getheader("content-encoding"):
                     self.send_header("content-encoding", encoding)
-            self.send_header("content-length", str(len(told)))
+            self.send_header("content-length", str(len(reply)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(reply)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-            """Nothing is to be told."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Transport)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def patient() -> Block:
-    """The program that waits when it is told to."""
+    """The program that waits as Retry-After says."""
     (found,) = [block for block in PROGRAMS if "retry-after" in block.text]
     return found
 
 
-def test_the_patient_program_waits_as_long_as_it_is_told_to_and_gets_its_answer(
+def test_the_patient_program_waits_as_retry_after_says_and_gets_its_answer(
     sample: SampleService, tmp_path: Path
 ) -> None:
     with busy_at_first(sample.base, 2) as base:
@@ -141,7 +131,7 @@ def test_the_patient_program_waits_as_long_as_it_is_told_to_and_gets_its_answer(
     assert took >= 2.0
 
 
-def test_the_patient_program_gives_up_with_the_reason_when_it_was_told_so_three_times(
+def test_the_patient_program_gives_up_with_the_reason_after_three_refusals(
     sample: SampleService, tmp_path: Path
 ) -> None:
     with busy_at_first(sample.base, 3) as base, pytest.raises(AssertionError, match="Refused: Nothing was done"):

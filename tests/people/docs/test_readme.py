@@ -1,4 +1,4 @@
-"""The README, then how to call it and how to run it, in one shell, as somebody who has just found the project does.
+"""The README, then how to call it and how to run it, in one shell, as a newcomer does.
 
 Clone, start, ask, check, issue tokens, look at re-checks, go on with Redis, then with OpenSearch: nothing is left out
 but what the list of what is not run names.
@@ -27,25 +27,24 @@ _ASKED: Final = re.compile(r"^curl '?localhost:8080/(?:tool/)?(\w+)")
 _ROW: Final = re.compile(r"^\| `(\w+)` \| .+ \| (optional|required) \|$", re.MULTILINE)
 TAKEN: Final = {"status": "wird gemeldet, Pruefung laeuft"}
 SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
-    "suggest": lambda told: told["shops"][0]["domain"] == "lumen-larch.internal",
-    "find_shop": lambda told: [shop["domain"] for shop in told["results"]] == ["lumen-larch.internal"],
-    "list_categories": lambda told: told["total_count"] == len(told["results"]) > 20,
-    "get_shop": lambda told: (told["id"], len(told["offers"])) == ("shop_lumen-larch", told["offers_total"]),
-    "get_shops": lambda told: (
-        (
-            [entry["shop"] and entry["shop"]["id"] for entry in told["results"]],
-            told["found"],
-        )
+    "suggest": lambda answer: answer["shops"][0]["domain"] == "lumen-larch.internal",
+    "find_shop": lambda answer: [shop["domain"] for shop in answer["results"]] == ["lumen-larch.internal"],
+    "list_categories": lambda answer: answer["total_count"] == len(answer["results"]) > 20,
+    "get_shop": lambda answer: (answer["id"], len(answer["offers"])) == ("shop_lumen-larch", answer["offers_total"]),
+    "get_shops": lambda answer: (
+        ([entry["shop"] and entry["shop"]["id"] for entry in answer["results"]], answer["found"])
         == (["shop_lumen-larch", None], 1)
     ),
-    "list_coupons": lambda told: told["results"][0]["code"] == "WELCOME10" and told["withheld"]["expired"] > 0,
-    "get_shipping_policy": lambda told: (told["collected"], told["ships_to"]) == (True, "yes"),
-    "get_trust": lambda told: told["status"] == "signals_collected" and len(told["signals"]) > 2,
-    "report_code": lambda told: told == TAKEN,
-    "report_issue": lambda told: told == TAKEN,
-    "monetize_offer": lambda told: told["affiliate"]["applied"] and bool(told["monetization"]["disclosure"]),
-    "resolve_checkout_url": lambda told: told["checkout_url"] == "https://lumen-larch.internal/lamps/larch-desk-lamp",
-    "resolve_conflict": lambda told: told["candidates"][0]["to"]["domain"] != told["from"]["domain"],
+    "list_coupons": lambda answer: answer["results"][0]["code"] == "WELCOME10" and answer["withheld"]["expired"] > 0,
+    "get_shipping_policy": lambda answer: (answer["collected"], answer["ships_to"]) == (True, "yes"),
+    "get_trust": lambda answer: answer["status"] == "signals_collected" and len(answer["signals"]) > 2,
+    "report_code": lambda answer: answer == TAKEN,
+    "report_issue": lambda answer: answer == TAKEN,
+    "monetize_offer": lambda answer: answer["affiliate"]["applied"] and bool(answer["monetization"]["disclosure"]),
+    "resolve_checkout_url": lambda answer: (
+        answer["checkout_url"] == "https://lumen-larch.internal/lamps/larch-desk-lamp"
+    ),
+    "resolve_conflict": lambda answer: answer["candidates"][0]["to"]["domain"] != answer["from"]["domain"],
 }
 
 

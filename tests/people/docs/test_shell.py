@@ -31,8 +31,8 @@ def test_nothing_of_the_environment_of_the_tests_is_in_it(shell: Shell, monkeypa
 
 
 def test_a_command_that_fails_is_a_failure_with_what_it_said(shell: Shell) -> None:
-    with pytest.raises(CommandFailedError, match=r"ended with 7: told\nand why"):
-        shell.run("echo told; echo and why >&2; exit 7")
+    with pytest.raises(CommandFailedError, match=r"ended with 7: first\nand why"):
+        shell.run("echo first; echo and why >&2; exit 7")
     with pytest.raises(CommandFailedError, match="no-such-command"):
         shell.run("no-such-command --at-all")
 

@@ -1,6 +1,6 @@
 """The world of a page: a clone of the repository to stand in, a shell, and what its placeholders stand for.
 
-Only names of places change (a port, a folder, the address of a server); every command is the page's own.
+Only names of locations change (a port, a folder, the address of a server); every command is the page's own.
 """
 
 import os
@@ -29,7 +29,9 @@ HERE: Final = "localhost:8080"
 CRONTAB: Final = "crontab"
 # What `make` goes by: newer than the lock, they say that everything is installed.
 _MADE: Final = (".run", ".dev")
-_GIT: Final = ("git", "-c", "user.name=nobody", "-c", "user.email=nobody@shop.example", "-c", "commit.gpgsign=false")
+# numba's cache; it is valid for the text of the source, wherever the source is.
+_COMPILED: Final = "service/search/typeahead/kernel/__pycache__"
+_GIT: Final = ("git", "-c", "user.name=tester", "-c", "user.email=tester@shop.example", "-c", "commit.gpgsign=false")
 _SERVING: Final = re.compile(r"make run\b|shop-directory serve\b")
 _FOLLOWING: Final = re.compile(r"shop-directory index follow\b")
 _ROLLING_BACK: Final = re.compile(r"shop-directory index rollback --catalogue (\S+)")
@@ -40,18 +42,23 @@ _CHANGE: Final = {"op": "upsert", "type": "shops"}
 
 
 def repository(folder: Path) -> Path:
-    """A repository with all kept files of this one as they are now, in one commit."""
+    """A repository with all tracked files of this one as they are now, in one commit."""
     made = folder / "repository"
-    for name in tracked(REPOSITORY):
-        (made / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(REPOSITORY / name, made / name)
+    copy_tracked(made)
     for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "All of it"]):
         subprocess.run([*_GIT, *words], cwd=made, capture_output=True, timeout=60, check=True)
     return made
 
 
+def copy_tracked(root: Path) -> None:
+    """Copy all tracked files as they are now to a folder that does not exist yet."""
+    for name in tracked(REPOSITORY):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, root / name)
+
+
 def install(clone: Path) -> None:
-    """Give a clone the programs of the tests in the place of a fresh virtual environment, which takes minutes."""
+    """Give a clone what takes minutes to make: the programs of the tests, and the typeahead's compiled kernel."""
     own = clone / ".venv"
     own.mkdir()
     for part in Path(sys.prefix).iterdir():
@@ -59,10 +66,13 @@ def install(clone: Path) -> None:
             (own / part.name).symlink_to(part)
     for name in _MADE:
         (own / name).touch()
+    (clone / _COMPILED).mkdir(exist_ok=True)
+    for part in (REPOSITORY / _COMPILED).glob("*.nb[ci]"):
+        shutil.copy(part, clone / _COMPILED)
 
 
 def sample_catalogue(folder: Path) -> Path:
-    """The sample catalogue as somebody's own."""
+    """The sample catalogue as the reader's own."""
     folder.mkdir(parents=True)
     for path in SAMPLE.glob("*.ndjson"):
         shutil.copy(path, folder / path.name)
@@ -75,8 +85,8 @@ class World:
 
     Attributes:
         shell: runs them.
-        port: of the service, in the place of 8080.
-        stands_for: what stands in the place of which text.
+        port: of the service, instead of 8080.
+        stands_for: the replacement of each text.
         printed: what each command printed, by the command as it was written.
     """
 
@@ -146,8 +156,8 @@ class World:
         self.shell.start(command, follows)
 
     def _sequence(self) -> int:
-        told = orjson.loads(self.shell.run("shop-directory index status --json"))
-        return max(int(one["sequence"]) for one in told["generations"] if one["role"] == "live")
+        status = orjson.loads(self.shell.run("shop-directory index status --json"))
+        return max(int(one["sequence"]) for one in status["generations"] if one["role"] == "live")
 
 
 def without_comment(command: str) -> str:

@@ -11,14 +11,14 @@ from tests.rules.security.canary import Fuse, Layer
 from tests.support.served import ask
 
 JSON: Final = {"content-type": "application/json", "accept": "application/json"}
-_MOMENT: Final = "2030-01-31T09:30:00Z"
+_TIMESTAMP: Final = "2030-01-31T09:30:00Z"
 _GENERATION: Final = "20300131t093000000000-0a1b2c"
 # Of the operators' state and of MCP's _meta; no answer of a tool has such a field.
 _VOLATILE: Final[dict[str, Any]] = {
-    "asked_at": _MOMENT,
-    "started_at": _MOMENT,
-    "built_at": _MOMENT,
-    "x-data-as-of": _MOMENT,
+    "asked_at": _TIMESTAMP,
+    "started_at": _TIMESTAMP,
+    "built_at": _TIMESTAMP,
+    "x-data-as-of": _TIMESTAMP,
     "generation": _GENERATION,
     "x-generation": _GENERATION,
     "x-request-id": "0123456789abcdef0123456789abcdef",
@@ -40,10 +40,10 @@ class Asking:
         method: of HTTP.
         path: with its query.
         body: sent as it is.
-        headers: beside those that name JSON.
+        headers: in addition to those that name JSON.
         shown: what the example says was asked.
         times: how often it is asked; the last answer is the example.
-        only: the metrics that are kept of a text.
+        only: the metrics that remain of a text.
         gate: the fuse of the gate, which is set meanwhile.
     """
 
@@ -61,8 +61,8 @@ class Asking:
     gate: Fuse | None = None
 
     def exchange(self) -> Exchange:
-        """Ask, and tell."""
-        # A connection that is kept could be answered by the short way, which only key presses have.
+        """Ask, and return the exchange."""
+        # A persistent connection could be answered by the fast path, which only suggest requests have.
         headers = {**JSON, "connection": "close", **(self.headers or {})}
         if self.gate is not None:
             self.gate.set(Layer.GATE)
@@ -94,5 +94,5 @@ def _known(name: str, part: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 def _part(text: str, only: tuple[str, ...]) -> str:
     """The lines of some metrics, in the order that they have."""
-    kept = re.compile(rf"^(# \w+ )?({'|'.join(only)})(_total)?[ {{]")
-    return "".join(line for line in text.splitlines(keepends=True) if kept.match(line))
+    selected = re.compile(rf"^(# \w+ )?({'|'.join(only)})(_total)?[ {{]")
+    return "".join(line for line in text.splitlines(keepends=True) if selected.match(line))

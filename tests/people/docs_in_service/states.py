@@ -30,7 +30,7 @@ class States:
 
     Attributes:
         whole: it knows its build, has all its parts, and is asked within its quotas.
-        kept: an operations key is configured, and no list of more than ten coupons.
+        restricted: an operations key is configured, and no list of more than ten coupons.
         used_up: one call of each kind is the quota.
         broken: counting a call fails with an exception.
         away: its search engine does not answer, and it does not know its build.
@@ -41,7 +41,7 @@ class States:
     """
 
     whole: str
-    kept: str
+    restricted: str
     used_up: str
     broken: str
     away: str
@@ -74,7 +74,7 @@ def states(folder: Path) -> Iterator[States]:
         opened.enter_context(_filled(full))
         at = States(
             whole=service(commit=COMMIT, built_at=BUILT_AT),
-            kept=service(ops_key=SecretStr("an-operations-key"), most_coupons_rest=10),
+            restricted=service(ops_key=SecretStr("an-operations-key"), most_coupons_rest=10),
             used_up=service(quota_anonymous=_ONE, quota_classes={DEFAULT_CLASS: _ONE}),
             broken=broken,
             away=service(FailingBackend(BackendUnavailable("away"))),
@@ -90,7 +90,7 @@ def states(folder: Path) -> Iterator[States]:
 
 @contextmanager
 def _filled(base: str) -> Iterator[None]:
-    """Within, the one place of a service is taken."""
+    """Within, the one slot of a service is taken."""
     first, second = (HTTPConnection(urlsplit(base).netloc, timeout=0.5) for _ in range(2))
     try:
         first.request("GET", "/suggest?q=a", headers={"connection": "close"})
@@ -99,7 +99,7 @@ def _filled(base: str) -> Iterator[None]:
             try:
                 refused = second.getresponse().status == _OVERLOADED
             except TimeoutError:
-                # This one has the place, and the first one was turned away.
+                # This one has the slot, and the first one was turned away.
                 refused = False
                 first, second = second, first
             second.close()

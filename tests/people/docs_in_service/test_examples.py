@@ -35,23 +35,23 @@ def test_the_file_is_written_as_the_command_writes_it(answered: tuple[Exchange, 
 @pytest.mark.rule("I42", "E1")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_answer_and_error_of_an_operation_has_an_example(operation: str) -> None:
-    told = OPERATIONS[operation]
+    described = OPERATIONS[operation]
     without = [
         f"{status} {media_type}"
-        for status, response in told["responses"].items()
+        for status, response in described["responses"].items()
         for media_type, content in response.get("content", {}).items()
         if not content.get("examples")
     ]
     assert without == []
-    for status, response in told["responses"].items():
+    for status, response in described["responses"].items():
         if problem := response.get("content", {}).get("application/problem+json"):
             codes = {example["value"]["code"] for example in problem["examples"].values()}
             assert codes == set(problem["schema"]["properties"]["code"]["enum"]), status
-    asked = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples")
-    good = told["responses"]["200"]["content"]
+    asked = described.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples")
+    good = described["responses"]["200"]["content"]
     if asked is not None:
         assert asked.keys() == good["application/json"]["examples"].keys()
-    for parameter in told.get("parameters", ()):
+    for parameter in described.get("parameters", ()):
         assert parameter["examples"]
 
 
@@ -102,9 +102,9 @@ def test_examples_of_an_operation_that_is_gone_are_left_out() -> None:
     found = [
         Exchange(name, "example_1", "Once", None, 200, "application/json", {"at": name}) for name in ("gone", "here")
     ]
-    told = with_examples({"paths": {"/here": {"get": operation}}}, found)["paths"]["/here"]["get"]
+    completed = with_examples({"paths": {"/here": {"get": operation}}}, found)["paths"]["/here"]["get"]
     content = {"schema": {}, "examples": {"example_1": {"summary": "Once", "value": {"at": "here"}}}}
-    assert told == {"operationId": "here", "responses": {"200": {"content": {"application/json": content}}}}
+    assert completed == {"operationId": "here", "responses": {"200": {"content": {"application/json": content}}}}
 
 
 def _validator(schema: dict[str, Any]) -> Draft202012Validator:

@@ -40,7 +40,7 @@ def test_it_fits_the_schema_that_it_names() -> None:
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_an_entry_that_does_not_fit_is_told(wrong: dict[str, Any]) -> None:
+def test_an_entry_that_does_not_fit_is_reported(wrong: dict[str, Any]) -> None:
     assert not VALIDATOR.is_valid({**ENTRY, **wrong})
 
 

@@ -1,8 +1,7 @@
-"""/docs, /tools.md and /llms.txt: constants, the same for everybody, at no cost, loading nothing from elsewhere."""
+"""/docs, /tools.md and /llms.txt: constants, the same for all callers, at no cost, loading nothing from elsewhere."""
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,6 +12,7 @@ from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
 from service.web.docs_page import docs_files
+from tests.support.real.sources import REPOSITORY
 from tests.support.served import ask, get, post, served
 from tests.support.worlds import reference_world
 
@@ -28,7 +28,7 @@ MEDIA_TYPES: Final = {
     "/tools.md": "text/markdown; charset=utf-8",
     "/llms.txt": "text/plain; charset=utf-8",
 }
-TOOLS_PAGE: Final = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
+TOOLS_PAGE: Final = (REPOSITORY / "docs" / "tools.md").read_text(encoding="utf-8")
 _LINK: Final = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$")
 
 
@@ -54,8 +54,8 @@ def test_a_file_is_served_with_its_type_its_tag_and_what_every_answer_carries(ba
     assert reply.headers["cache-control"] == "no-cache"
     again = get(base, path, if_none_match=reply.headers["etag"])
     assert (again.status, again.body, get(base, path, if_none_match='"other"').status) == (304, b"", 200)
-    told = ("x-content-type-options", "referrer-policy", "cross-origin-resource-policy")
-    assert [reply.headers[name] for name in told] == ["nosniff", "no-referrer", "same-origin"]
+    headers = ("x-content-type-options", "referrer-policy", "cross-origin-resource-policy")
+    assert [reply.headers[name] for name in headers] == ["nosniff", "no-referrer", "same-origin"]
     assert len(reply.headers["x-request-id"]) == 32
 
 
@@ -103,7 +103,7 @@ def test_reading_it_costs_no_quota(base: str) -> None:
     assert (reply.status, reply.headers["ratelimit"].split(";")[1]) == (200, f"r={FEW.reads - 1}")
 
 
-def test_each_file_has_a_word_in_the_log_and_the_measures(base: str) -> None:
+def test_each_file_has_a_label_in_the_log_and_the_metrics(base: str) -> None:
     words = {file.path: file.label for file in docs_files(SETTINGS)}
     assert words.keys() == MEDIA_TYPES.keys()
     assert set(words.values()) == {"docs", "docs_asset", "tools_page", "llms"}
@@ -146,7 +146,7 @@ def test_llms_txt_names_every_tool_with_its_sentence_and_its_token_rule(text: st
 
 
 @pytest.mark.rule("Q2")
-def test_llms_txt_tells_the_quotas_that_are_set(text: str) -> None:
+def test_llms_txt_states_the_quotas_that_are_set(text: str) -> None:
     assert "Without a token: 2 reads and 3 suggestions a minute, no reports." in text
     assert "With one: 4,321 reads and 5 suggestions a minute, 7 reports an hour" in text
 

@@ -40,11 +40,7 @@ _WRONG: Final[dict[str, tuple[tuple[str, str, dict[str, Any]], ...]]] = {
         ),
     ),
     "resolve_conflict": (
-        (
-            "one_shop",
-            "Twice the same shop",
-            {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "kiefernhaus.internal"},
-        ),
+        ("one_shop", "Twice the same shop", {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "kiefernhaus.internal"}),
     ),
 }
 
@@ -87,7 +83,7 @@ class _Calls:
                 yield self._call(code, "A shop that the directory does not have", whole, self._of_no_shop())
             else:
                 summary, arguments = _OF_CODE[code]
-                yield self._call(code, summary, self._at.kept if code == "too_many_coupons" else whole, arguments)
+                yield self._call(code, summary, self._at.restricted if code == "too_many_coupons" else whole, arguments)
         if not any(error.status == 404 for error in own_errors(self._tool)):
             yield self._sent("not_found", "The path with a slash at its end", path=f"{self._path}/")
         if self._token:
@@ -115,7 +111,7 @@ class _Calls:
         return Asking(self._tool.name, name, summary, base, "POST", self._path, body, self._token, arguments)
 
     def _sent(self, name: str, summary: str, **given: Any) -> Asking:  # noqa: ANN401 - any attribute of Asking
-        """A call whose fault is not in its arguments, which therefore are not told."""
+        """A call whose fault is not in its arguments, which therefore are not shown."""
         body = json.dumps(self._good).encode()
         usual = {"base": self._at.whole, "method": "POST", "path": self._path, "body": body, "headers": self._token}
         return Asking(self._tool.name, name, summary, **{**usual, **given})

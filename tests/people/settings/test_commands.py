@@ -1,4 +1,4 @@
-"""What the commands tell of settings: those in effect with secrets hidden, wrong ones, and those that nobody knows."""
+"""What the commands say about settings: those in effect with secrets hidden, wrong ones, and unknown ones."""
 
 import json
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ def _secrets(folder: Path) -> Mapping[str, str]:
 
 def test_config_prints_what_is_in_effect_on_both_sides_and_no_secret(tmp_path: Path) -> None:
     done = _run("config", "--json", PORT="9001", COMMIT="", **_secrets(tmp_path))
-    told = json.loads(done.stdout)
-    assert (done.exit_code, done.stderr, list(told)) == (0, "", ["indexer", "service"])
+    printed = json.loads(done.stdout)
+    assert (done.exit_code, done.stderr, list(printed)) == (0, "", ["indexer", "service"])
     assert CANARY not in done.output
-    assert {side: [len(told[side]), len(kind.model_fields)] for side, kind in installed_sides().items()} == {
+    assert {side: [len(printed[side]), len(kind.model_fields)] for side, kind in installed_sides().items()} == {
         side: [len(kind.model_fields)] * 2 for side, kind in installed_sides().items()
     }
-    of_service, of_indexer = told["service"], told["indexer"]
+    of_service, of_indexer = printed["service"], printed["indexer"]
     hidden = {"value": "(hidden)", "source": "environment"}
     assert of_service["SHOP_DIRECTORY_PORT"] == {"value": 9001, "source": "environment"}
     assert of_service["SHOP_DIRECTORY_COMMIT"] == {"value": None, "source": "default"}
@@ -77,16 +77,7 @@ def test_serve_prints_its_settings_with_its_options_and_ends(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("config",),
-        ("serve",),
-        ("mcp",),
-        ("index", "status"),
-        ("index", "build"),
-    ],
-)
+@pytest.mark.parametrize("command", [("config",), ("serve",), ("mcp",), ("index", "status"), ("index", "build")])
 def test_a_wrong_setting_stops_every_command_by_name(command: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "password").write_text("")
     done = _run(*command, ENGINE=CANARY, OPENSEARCH_PASSWORD_FILE=str(tmp_path / "password"))
@@ -117,12 +108,12 @@ def test_a_secret_of_the_stores_comes_from_a_file_in_the_operators_commands_too(
 
 
 @pytest.mark.parametrize("command", [("config", "--json"), ("serve", "--print-config")])
-def test_a_misspelt_variable_is_told_of_with_the_one_that_is_meant(command: tuple[str, ...]) -> None:
+def test_a_misspelt_variable_is_reported_with_the_one_that_is_meant(command: tuple[str, ...]) -> None:
     done = _run(*command, OPENSEARCH_URL=f"https://{CANARY}")
     assert (done.exit_code, done.stderr, CANARY in done.output) == (0, MISSPELT, False)
 
 
-def test_the_indexer_tells_of_a_misspelt_variable_too(tmp_path: Path) -> None:
+def test_the_indexer_reports_a_misspelt_variable_too(tmp_path: Path) -> None:
     done = _run("index", "status", DATA_DIR=str(tmp_path / "index"), OPENSEARCH_URL=CANARY, OPENSEARCH_USERS=CANARY)
     assert done.stderr == MISSPELT + (
         "SHOP_DIRECTORY_OPENSEARCH_USERS is not a setting and is ignored. Is SHOP_DIRECTORY_OPENSEARCH_USER meant?\n"
@@ -130,7 +121,7 @@ def test_the_indexer_tells_of_a_misspelt_variable_too(tmp_path: Path) -> None:
     assert CANARY not in done.output
 
 
-def test_what_is_like_no_setting_is_told_of_by_itself_and_the_other_sides_settings_are_not() -> None:
+def test_an_unknown_variable_is_reported_alone_and_the_other_sides_settings_are_not() -> None:
     done = _run("serve", "--print-config", QUUX="1", MOST_SHRINK="0.3", SQL_URL_FILE="/nowhere", PORT_FILE="/nowhere")
     assert (done.exit_code, done.stderr) == (
         0,
@@ -148,7 +139,7 @@ def test_where_the_development_data_are_is_no_misspelt_setting(tmp_path: Path) -
     assert (served.exit_code, served.stderr) == (0, "SHOP_DIRECTORY_DEV_DATUM is not a setting and is ignored.\n")
 
 
-def test_the_other_sides_wrong_settings_stop_nobody(tmp_path: Path) -> None:
+def test_the_other_sides_wrong_settings_stop_no_command(tmp_path: Path) -> None:
     served = _run("serve", "--print-config", MOST_SHRINK=CANARY, OPENSEARCH_SHARDS="0")
     assert (served.exit_code, served.stderr) == (0, "")
     listed = _run("index", "status", DATA_DIR=str(tmp_path / "index"), PORT=CANARY)

@@ -12,7 +12,7 @@ PAGE: Final = (REPOSITORY / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_what_the_code_says() -> None:
-    assert settings_page(installed_sides()) == PAGE, "write it anew by `make settings`"
+    assert settings_page(installed_sides()) == PAGE, "write it again by `make settings`"
 
 
 def test_every_variable_is_on_the_page_in_one_row() -> None:

@@ -69,7 +69,7 @@ def test_a_secret_is_what_its_file_holds_but_for_one_newline_at_the_end(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", f"{KEY}_FILE is wrong: the file is empty."),
         (b"\n", f"{KEY}_FILE is wrong: the file is empty."),
@@ -80,13 +80,13 @@ def test_a_secret_is_what_its_file_holds_but_for_one_newline_at_the_end(
     ],
 )
 def test_a_file_that_is_no_secret_is_refused_by_name(
-    bare: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None, told: str
+    bare: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None, message: str
 ) -> None:
     path = tmp_path / CANARY
     if content is not None:
         path.write_bytes(content)
     bare.setenv(KEY + FILE, str(path))
-    assert _wrong() == told
+    assert _wrong() == message
 
 
 def test_a_folder_is_no_secret(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A cluster behind TLS and passwords: both sides reach it, and each sees at once and by name why it does not."""
+"""A cluster behind TLS and passwords: both sides reach it, and each reports by name why it does not."""
 
 import json
 import time
@@ -32,11 +32,11 @@ pytestmark = pytest.mark.opensearch
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A door in front of the cluster, who signed its certificate, and a catalogue."""
+    """A TLS proxy in front of the cluster, who signed its certificate, and a catalogue."""
 
     transport: SecuredNode
     authority: Authority
-    place: OpenSearchLocation
+    location: OpenSearchLocation
     folder: Path
 
     def settings(self, **changed: str) -> dict[str, str]:
@@ -48,7 +48,7 @@ class World:
             "OPENSEARCH_USER": "writer",
             "OPENSEARCH_PASSWORD_FILE": str(self.folder / "password"),
             "OPENSEARCH_CA_FILE": str(self.authority.file),
-            "INDEX_PREFIX": self.place.prefix,
+            "INDEX_PREFIX": self.location.prefix,
             "STATE_DIR": str(self.folder / "state"),
             "TOKEN_FILE": str(self.folder / "tokens.sqlite"),
             "REPORTS_FILE": str(self.folder / "reports.sqlite"),
@@ -67,7 +67,7 @@ class World:
 
 @pytest.fixture
 def world(opensearch_location: OpenSearchLocation, tmp_path: Path) -> Iterator[World]:
-    """Nothing is published; the door's certificate is for localhost."""
+    """Nothing is published; the proxy's certificate is for localhost."""
     write_catalogue_directory(
         tmp_path / "catalogue",
         shops=[shop("Lumen", "lumen.internal", id="lumen"), shop("Larch", "larch.internal", id="larch")],
@@ -121,7 +121,7 @@ def _asked_of_all(base: str) -> list[Reply]:
 
 def _strangers(world: World, side: str) -> list[str]:
     """What was asked that the page of roles does not say, or about what is not of the prefix."""
-    prefix, said = world.place.prefix, requests(side)
+    prefix, said = world.location.prefix, requests(side)
     kinds = {kind_of(asked, prefix) for asked in world.transport.asked} - said
     return [
         *sorted(kinds),
@@ -151,11 +151,11 @@ def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_
     assert {asked.user for asked in world.transport.asked} == {"reader"}
     assert _strangers(world, "service") == []
     # The page says of the service no more than it does.
-    assert {kind_of(asked, world.place.prefix) for asked in world.transport.asked} == requests("service")
+    assert {kind_of(asked, world.location.prefix) for asked in world.transport.asked} == requests("service")
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "cause"),
     [
         ("authority", "SSLError, a certificate that is not trusted or not for this host"),
         ("host", "SSLError, a certificate that is not trusted or not for this host"),
@@ -163,12 +163,12 @@ def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_
         ("password", "AuthenticationException, a wrong user or password"),
     ],
 )
-def test_whoever_is_not_let_in_or_not_trusted_is_told_of_by_name_and_nothing_secret_with_it(
-    world: World, bare: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: str, told: str
+def test_refused_access_and_wrong_certificates_are_reported_by_name_without_secrets(
+    world: World, bare: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: str, cause: str
 ) -> None:
     assert world.build().exit_code == 0
     changed = {}
-    with secured(world.place.url, world.authority.issue("localhost", days=-1), writer=PASSWORD) as expired:
+    with secured(world.location.url, world.authority.issue("localhost", days=-1), writer=PASSWORD) as expired:
         match wrong:
             case "authority":
                 changed["OPENSEARCH_CA_FILE"] = str(Authority(world.folder, "other").file)
@@ -185,12 +185,12 @@ def test_whoever_is_not_let_in_or_not_trusted_is_told_of_by_name_and_nothing_sec
         assert len(world.transport.asked) == asked
         assert expired.asked == []
     assert (built.exit_code, built.stdout) == (3, "")
-    assert built.stderr.splitlines()[-1] == f"Nothing was published: the cluster does not answer: {told}."
+    assert built.stderr.splitlines()[-1] == f"Nothing was published: the cluster does not answer: {cause}."
     assert [(reply.status, reply.json["code"]) for reply in replies] == [
         (503, "not_ready"),
         *[(503, "backend_unavailable")] * (len(replies) - 1),
     ]
-    assert told.partition(",")[0] in caplog.text
+    assert cause.partition(",")[0] in caplog.text
     said = built.output + caplog.text + "".join(reply.body.decode() for reply in replies)
     assert not any(secret in said for secret in ("zqcanary", WRONG, "pässword", "Basic "))
 
@@ -215,13 +215,13 @@ def test_a_password_that_changes_is_a_failure_in_time_and_passes_when_it_is_righ
 
 
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
-def test_without_verification_everybody_is_trusted_and_that_is_told_loudly(
+def test_without_verification_every_server_is_trusted_and_a_warning_says_so(
     world: World, bare: pytest.MonkeyPatch
 ) -> None:
     changed = {"OPENSEARCH_CA_FILE": str(Authority(world.folder, "other").file), "OPENSEARCH_VERIFY": "false"}
     built = world.build(**changed)
     assert built.exit_code == 0
-    assert built.stderr.startswith("SHOP_DIRECTORY_OPENSEARCH_VERIFY is false: anybody ")
+    assert built.stderr.startswith("SHOP_DIRECTORY_OPENSEARCH_VERIFY is false: anyone ")
     with served(create_app(_service(world, bare, **changed))) as base:
         assert get(base, "/ready").status == 200
 
@@ -230,6 +230,6 @@ def test_without_verification_everybody_is_trusted_and_that_is_told_loudly(
 def test_replicas_are_as_stated(world: World, stated: str, replicas: int) -> None:
     built = world.build(OPENSEARCH_REPLICAS=stated)
     created = [json.loads(asked.body) for asked in world.transport.asked if asked.method == "PUT" and asked.body]
-    told = {body["settings"].get("number_of_replicas") for body in created if "settings" in body}
+    replica_counts = {body["settings"].get("number_of_replicas") for body in created if "settings" in body}
     assert built.exit_code == 0
-    assert told - {None} == {replicas}
+    assert replica_counts - {None} == {replicas}

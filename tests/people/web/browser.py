@@ -26,9 +26,9 @@ from tests.support.real.sources import Missing, find_chromium
 
 # Of a request: the connection broke.
 CUT: Final = 0
-# The page itself gave these requests up: nobody waits for their answers any more.
+# The page itself gave these requests up: their answers are not awaited any more.
 _GIVEN_UP: Final = "net::ERR_ABORTED"
-# Chromium's own line for what `Response` and `Request` tell better.
+# Chromium's own line for what `Response` and `Request` report better.
 _ON_THE_NETWORK: Final = "Failed to load resource:"
 _FOUND_NOWHERE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
@@ -58,7 +58,7 @@ DESKTOP: Final = Screen()
 PHONE: Final = Screen(width=360, height=740, touch=True)
 
 
-@dataclass  # without slots: Playwright keeps its own mark on whoever listens
+@dataclass  # without slots: Playwright keeps its own mark on each listener
 class Watch:
     """What one visit said and asked for.
 
@@ -93,7 +93,7 @@ class Watch:
     def _request(self, request: Request) -> None:
         self.asked.append(f"{request.method} {request.url}")
         if not request.url.startswith((f"{self.base}/", "data:")):
-            self.wrong.append(f"asked somebody else: {request.url}")
+            self.wrong.append(f"asked another server: {request.url}")
 
     def _response(self, response: Response) -> None:
         if response.status >= 400 and response.status not in self.announced:
@@ -105,7 +105,7 @@ class Watch:
 
 
 class Visitor:
-    """Opens pages, each in a context of its own: no cookies, storage or cache; tells what was wrong at the end."""
+    """Opens pages, each in a context of its own: no cookies, storage or cache; reports what was wrong at the end."""
 
     def __init__(self, browser: Browser) -> None:
         """Nothing is open yet.
@@ -173,7 +173,7 @@ async def chromium() -> AsyncIterator[Browser]:
     """
     found = find_chromium()
     if isinstance(found, Missing):
-        raise RuntimeError(found.reason)  # noqa: TRY004 - nobody gave a wrong type
+        raise RuntimeError(found.reason)  # noqa: TRY004 - no argument has a wrong type
     # Its own sandbox cannot be had by root, which is what a container usually runs as.
     unconfined = ["--no-sandbox"] if os.geteuid() == 0 else []
     async with async_playwright() as playwright:

@@ -47,7 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="package")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
-    """The sample catalogue, as somebody meets it who has just started."""
+    """The sample catalogue, as a new operator sees it."""
     with sample_service(tmp_path_factory.mktemp("sample")) as service:
         yield service
 
@@ -61,7 +61,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visitor(browser: Browser) -> AsyncIterator[Visitor]:
-    """Somebody who comes for the first time."""
+    """A visitor who comes for the first time."""
     visitor = Visitor(browser)
     yield visitor
     assert await visitor.leave() == []

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.async_api import Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, Response, Route, expect
 
 # After these, what came in before is on the screen.
 TWO_FRAMES: Final = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -57,8 +57,8 @@ def typed_in(address: str) -> str | None:
     return parse_qs(parts.query)["q"][0] if parts.path == "/suggest" else None
 
 
-async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Awaitable[None]]]:
-    """Keep the answer to one text on its way; returns an event for "has been asked", and what lets the answer come."""
+async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Awaitable[Response]]]:
+    """Delay the answer to one text; returns an event for "has been asked", and what lets the answer come and waits."""
     asked, held = asyncio.Event(), list[Route]()
 
     async def keep(route: Route) -> None:
@@ -68,9 +68,14 @@ async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Await
         held.append(route)
         asked.set()
 
-    async def release() -> None:
+    async def release() -> Response:
         (route,) = held
-        await route.continue_()
+        async with page.expect_response(lambda response: typed_in(response.url) == text) as late:
+            await route.continue_()
+        answer = await late.value
+        await answer.finished()
+        await page.evaluate(TWO_FRAMES)
+        return answer
 
     await page.route("**/suggest?*", keep)
     return asked, release

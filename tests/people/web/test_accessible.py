@@ -1,4 +1,4 @@
-"""Nobody is shut out: axe finds nothing in any view, light and dark, large and small; at rest it stays at rest."""
+"""Accessible to everyone: axe finds nothing in any view, light and dark, large and small; at rest it stays at rest."""
 
 import asyncio
 from importlib.resources import files
@@ -14,7 +14,7 @@ from tests.people.web.steps import section, shown, sign_in, suggested, typed
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 AXE: Final = files("axe_playwright_python") / "axe.min.js"
-# Finds a view by its address; the suggestions and the trust section come apart, as somebody has to type for them.
+# Finds a view by its address; the suggestions and the trust section come apart, as a user has to type for them.
 VIEWS: Final = (
     ("/", "start"),
     ("/?q=mill&offset=25", "results"),
@@ -34,7 +34,7 @@ SCREENS: Final = {
 
 
 async def axe_violations(page: Page) -> list[str]:
-    """What axe finds wrong on a page: rule, place and why."""
+    """What axe finds wrong on a page: rule, element and why."""
     # By the debugger's way in, so that the page's own policy stays as it is.
     if not await page.evaluate("typeof axe === 'object'"):
         await page.evaluate(f"{AXE.read_text(encoding='utf-8')}; 1")
@@ -79,13 +79,13 @@ async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor) -> Non
         "document.querySelector('.lead').style.color = 'rgb(200 200 200)'"
     )
 
-    found = {told.split(" at ")[0] for told in await axe_violations(page)}
+    found = {fault.split(" at ")[0] for fault in await axe_violations(page)}
 
     assert found >= {"color-contrast", "select-name"}
 
 
 @pytest.mark.parametrize(("still", "moving"), [(False, 1), (True, 0)])
-async def test_who_asked_for_less_motion_sees_none(site: Site, visitor: Visitor, still: bool, moving: int) -> None:  # noqa: FBT001 - a case
+async def test_reduced_motion_is_respected(site: Site, visitor: Visitor, still: bool, moving: int) -> None:  # noqa: FBT001 - a case
     page, _ = await visitor.arrive(site.base, Screen(still=still))
     held = asyncio.Event()
 
@@ -137,6 +137,6 @@ async def test_the_page_has_one_heading_of_each_view_and_its_landmarks(site: Sit
 async def test_without_scripts_it_is_said_that_they_are_needed(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/", Screen(scripts=False), announced=(CUT,))
 
-    told = page.locator("noscript p")
-    await expect(told).to_be_visible()
-    await expect(told).to_contain_text("needs JavaScript")
+    fault = page.locator("noscript p")
+    await expect(fault).to_be_visible()
+    await expect(fault).to_contain_text("needs JavaScript")

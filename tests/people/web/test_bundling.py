@@ -25,14 +25,7 @@ def test_an_import_of_what_is_not_there_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        '"two  spaces // no comment"',
-        "'it  is'",
-        "`a  ${b}  c`",
-        r'"a \" quoted  text"',
-        r"(/[\s'’/]  \//u)",
-    ],
+    "text", ['"two  spaces // no comment"', "'it  is'", "`a  ${b}  c`", r'"a \" quoted  text"', r"(/[\s'’/]  \//u)"]
 )
 def test_texts_and_regular_expressions_stay_as_they_are(text: str) -> None:
     assert compact_script(f"const  found  =  {text} ;") == f"const found={text};\n"

@@ -1,4 +1,4 @@
-"""/docs in a real browser: all operations are there and can be tried, and nobody but the service is asked."""
+"""/docs in a real browser: all operations are there and can be tried, and only the service is asked."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
 
 async def opened(page: Page, operation: str) -> Locator:
     """An operation, taken apart, ready to be tried."""
-    # It draws every example of the operation at once, and other tests may have the processor.
+    # It draws every example of the operation at the same time, and other tests may have the processor.
     page.set_default_timeout(30_000)
     block = page.locator(f"#operations-tools-{operation}")
     await block.locator(".opblock-summary-control").click()

@@ -47,7 +47,7 @@ def unbuilt(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def frugal(tmp_path: Path) -> Iterator[str]:
-    """A service that answers two questions a minute and two key presses."""
+    """A service that answers two reads a minute and two suggest requests."""
     settings = Settings(
         data_dir=web_world(tmp_path / "world"),
         token_file=tmp_path / "tokens.sqlite",
@@ -127,7 +127,9 @@ async def test_a_used_up_quota_is_said_with_the_time_to_wait(frugal: str, visito
     await nothing_looks_empty(page)
 
 
-async def test_key_presses_beyond_the_quota_are_said_and_not_repeated_at_once(frugal: str, visitor: Visitor) -> None:
+async def test_suggest_requests_beyond_the_quota_are_reported_and_not_repeated_immediately(
+    frugal: str, visitor: Visitor
+) -> None:
     page, watch = await visitor.visit(frugal, announced=(429,))
 
     for key in "harb":

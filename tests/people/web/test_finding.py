@@ -94,9 +94,9 @@ async def test_nothing_found_is_said_as_that(site: Site, visitor: Visitor) -> No
     page, _ = await visitor.visit(site.base, "/?q=harbour&country=JP")
     main = await shown(page, "results")
 
-    told = (await text_of(main)).lower()
-    assert "no shop" in told
-    assert "japan" in told
+    text = (await text_of(main)).lower()
+    assert "no shop" in text
+    assert "japan" in text
     assert await listed(page) == []
     await expect(page.locator("#retry")).to_have_count(0)
 

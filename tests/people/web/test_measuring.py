@@ -1,4 +1,4 @@
-"""What is measured in the browser is measured at all; how fast it is, a machine with nothing else to do tells."""
+"""What is measured in the browser is measured at all; how fast it is can be measured on an idle machine only."""
 
 import math
 
@@ -10,7 +10,7 @@ from tests.people.web.conftest import Site
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_paints_and_key_presses_are_measured(browser: Browser, site: Site) -> None:
+async def test_paints_and_keystrokes_are_measured(browser: Browser, site: Site) -> None:
     figures = await measured(browser, site.base, ["harb", "moss qq"], loads=2, pause_ms=0)
 
     assert len(figures.paints) == 2

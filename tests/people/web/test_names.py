@@ -16,7 +16,7 @@ DIRECTION = (
     " return own && [getComputedStyle(own).direction, getComputedStyle(own).unicodeBidi] }"
 )
 # Where each character of a text stands on the screen.
-PLACES = """(one) => {
+POSITIONS = """(one) => {
     const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
     const text = walker.nextNode();
     return [...text.data].map((_, at) => {
@@ -48,12 +48,12 @@ async def test_a_name_from_right_to_left_runs_from_right_to_left(
 
     heading = await innermost(main, name)
     assert await heading.evaluate(DIRECTION) == ["rtl", "isolate"]
-    places = await heading.evaluate(PLACES)
-    assert places[0] > places[1] > places[2]
+    positions = await heading.evaluate(POSITIONS)
+    assert positions[0] > positions[1] > positions[2]
     assert await page.locator("html").evaluate("one => getComputedStyle(one).direction") == "ltr"
 
 
-async def test_what_stands_beside_such_a_name_keeps_its_place(site: Site, visitor: Visitor) -> None:
+async def test_what_stands_next_to_such_a_name_does_not_move(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
     await typed(page, "rimona")
     await suggested(page, HEBREW)
@@ -153,5 +153,5 @@ async def test_signs_that_turn_the_direction_reach_no_neighbour(site: Site, visi
 
     option = page.locator("#suggestions [data-key]")
     domain = option.get_by_text("moss-and-fern.internal", exact=True).last
-    places = await domain.evaluate(PLACES)
-    assert places == sorted(places)
+    positions = await domain.evaluate(POSITIONS)
+    assert positions == sorted(positions)

@@ -26,8 +26,8 @@ async def test_the_same_pictures_are_taken_again(browser: Browser, sample: Sampl
 
     assert {path.name: path.read_bytes() for path in first} == {path.name: path.read_bytes() for path in second}
     # What the letters look like is the machine's; the size is not.
-    kept = {path.name: size_of(path) for path in sorted(PICTURES.glob("*.png"))}
-    assert {path.name: size_of(path) for path in sorted(first)} == kept
+    committed = {path.name: size_of(path) for path in sorted(PICTURES.glob("*.png"))}
+    assert {path.name: size_of(path) for path in sorted(first)} == committed
 
 
 async def test_the_first_shop_is_found_in_spite_of_a_slip(sample: SampleService, visitor: Visitor) -> None:

@@ -1,4 +1,4 @@
-"""How the page is served: strictly, small, kept by browsers and asked about each time, with nothing from elsewhere."""
+"""How the page is served: strictly, small, cached by browsers and revalidated each time, with nothing of others."""
 
 import re
 from html.parser import HTMLParser
@@ -23,7 +23,7 @@ POLICY: Final = (
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 # What every answer carries, and what belongs to the one connection.
-_OF_THE_DOOR: Final = {
+_OF_EVERY_RESPONSE: Final = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
@@ -70,7 +70,7 @@ def test_the_page_is_served_by_a_strict_policy(site: Site) -> None:
     headers = {name: value for name, value in reply.headers.items() if name not in _PASSING}
     assert (reply.status, reply.body) == (200, text_of("/").encode())
     assert headers == {
-        **_OF_THE_DOOR,
+        **_OF_EVERY_RESPONSE,
         "content-type": "text/html; charset=utf-8",
         "content-security-policy": POLICY,
         "cache-control": "no-cache",
@@ -86,7 +86,7 @@ def test_each_file_of_the_page_is_served_as_what_it_is(site: Site, path: str) ->
     # MCP hosts show the icon on pages of their own.
     loaded_by = "cross-origin" if path == ICON_PATH else "same-origin"
     assert headers == {
-        **_OF_THE_DOOR,
+        **_OF_EVERY_RESPONSE,
         "content-type": kinds[path.rpartition(".")[2]],
         "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
         "cache-control": "no-cache",
@@ -96,7 +96,7 @@ def test_each_file_of_the_page_is_served_as_what_it_is(site: Site, path: str) ->
 
 @pytest.mark.rule("I73")
 @pytest.mark.parametrize("path", PATHS)
-def test_head_tells_of_a_file_without_sending_it(site: Site, path: str) -> None:
+def test_head_describes_a_file_without_sending_it(site: Site, path: str) -> None:
     whole, head = get(site.base, path), ask(site.base, "HEAD", path)
     assert (head.status, head.body) == (200, b"")
     assert (head.headers["content-length"], head.headers["etag"]) == (str(len(whole.body)), whole.headers["etag"])
@@ -182,7 +182,7 @@ def test_the_countries_to_choose_from_are_those_that_the_interface_takes() -> No
     assert codes.split() == sorted(COUNTRY_CODES)
 
 
-def test_the_log_and_the_measures_know_the_page_by_two_words() -> None:
+def test_the_log_and_the_metrics_have_two_labels_for_the_page() -> None:
     words = page_labels(FILES)
     assert (words.pop("/"), set(words.values()), len(words)) == ("page", {"page_asset"}, len(FILES) - 1)
 

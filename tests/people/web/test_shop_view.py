@@ -16,7 +16,7 @@ OUTWARDS = "one => [one.href, one.target, one.rel.split(' ').sort().join(' '), o
 PASSES_NOTHING_ON = ("_blank", "external nofollow noopener noreferrer", "no-referrer")
 
 
-async def test_who_the_shop_is(site: Site, visitor: Visitor) -> None:
+async def test_the_identity_of_the_shop(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books")
     main = await shown(page, "shop")
 
@@ -93,12 +93,7 @@ async def test_a_code_that_cannot_be_copied_is_said(site: Site, visitor: Visitor
 
 
 @pytest.mark.parametrize(
-    ("country", "verdict"),
-    [
-        ("DE", "ships to Germany"),
-        ("AT", "does not ship to Austria"),
-        ("US", "does not settle"),
-    ],
+    ("country", "verdict"), [("DE", "ships to Germany"), ("AT", "does not ship to Austria"), ("US", "does not settle")]
 )
 async def test_shipping_says_its_verdict_for_the_chosen_country(
     site: Site, visitor: Visitor, country: str, verdict: str
@@ -145,7 +140,7 @@ async def test_an_offer_is_opened_in_one_step_at_the_address_that_the_service_gi
 
     assert await tab.evaluate("[window.opener, document.referrer]") == [None, ""]
     assert watch.asked[asked:] == [f"POST {site.base}/tool/resolve_checkout_url", f"GET {address}"]
-    assert watch.wrong == [f"asked somebody else: {address}"]
+    assert watch.wrong == [f"asked another server: {address}"]
     watch.wrong.clear()
 
 
@@ -157,7 +152,7 @@ async def test_an_offer_without_a_safe_address_says_so_and_leaves_no_tab(site: S
     await silent.get_by_role("button").click()
 
     await expect(silent).to_contain_text("states no address that safely leads to its shop’s checkout")
-    while page.context.pages != [page]:  # a tab takes a moment to close
+    while page.context.pages != [page]:  # a tab takes some time to close
         await asyncio.sleep(0.05)
 
 

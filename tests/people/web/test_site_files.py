@@ -58,7 +58,7 @@ def test_other_files_of_the_site_are_for_it_alone(site: Site, path: str, media_t
     assert ask(site.base, "POST", path).status == 405
 
 
-def test_crawlers_are_kept_from_searches_and_the_interface(site: Site) -> None:
+def test_crawlers_are_excluded_from_searches_and_the_interface(site: Site) -> None:
     lines = get(site.base, "/robots.txt").body.decode().splitlines()
 
     assert [line for line in lines if not line.startswith("#")] == [

@@ -45,12 +45,12 @@ async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site,
 
     await sign_in(page, site.token)
     trust = await section(page, "trust", "ok")
-    told = await text_of(trust)
+    text = await text_of(trust)
     for part in (
         "Invented Authority R3", "tls_handshake", "Germany", "ip_registry", "invoice", "card", "checkout_page",
         "6 May 2031", "07:08",
     ):  # fmt: skip
-        assert part in told.replace("TLS handshake", "tls_handshake")
+        assert part in text.replace("TLS handshake", "tls_handshake")
 
 
 @pytest.mark.rule("I31")
@@ -76,7 +76,7 @@ async def test_nothing_measured_is_no_verdict(site: Site, visitor: Visitor) -> N
     assert SCORES.search(await text_of(trust)) is None
 
 
-async def test_the_token_is_kept_for_this_tab_only(site: Site, visitor: Visitor) -> None:
+async def test_the_token_is_stored_for_this_tab_only(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books")
     await sign_in(page, site.token)
     await section(page, "trust", "ok")

@@ -1,4 +1,4 @@
-"""The page does what somebody asks for and leaves alone what they are doing meanwhile: their text, focus and place."""
+"""The page does what is asked for and leaves alone what the user does meanwhile: text, focus, scroll position."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ async def test_choosing_a_country_keeps_what_is_typed_and_where_one_is(site: Sit
     await expect(page.locator("#search")).to_have_value("harb")
 
 
-async def test_a_view_that_comes_late_takes_the_focus_from_nobody_who_types(site: Site, visitor: Visitor) -> None:
+async def test_a_view_that_comes_late_takes_the_focus_from_no_user_who_types(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
     await shown(page, "start")
     come = asyncio.Event()

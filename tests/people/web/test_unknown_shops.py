@@ -16,12 +16,12 @@ HIDDEN, UNKNOWN = "quietly-hidden.internal", "quietly-absent.internal"
 
 
 async def what_is_shown(page: Page, name: str) -> tuple[str, str, list[str]]:
-    """The whole document, its title, and what was kept in the browser; the name asked for replaced."""
+    """The whole document, its title, and what was stored in the browser; the name asked for replaced."""
     document = await page.content()
     title = await page.title()
-    kept = await page.evaluate("Object.keys(sessionStorage).concat(Object.keys(localStorage), document.cookie)")
+    stored = await page.evaluate("Object.keys(sessionStorage).concat(Object.keys(localStorage), document.cookie)")
     same = re.compile(re.escape(name))
-    return same.sub("(name)", document), same.sub("(name)", title), kept
+    return same.sub("(name)", document), same.sub("(name)", title), stored
 
 
 async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tuple[str, str, list[str], list[str]]:

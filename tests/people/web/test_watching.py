@@ -1,4 +1,4 @@
-"""The watch over each visit: whatever may go wrong without being seen is told."""
+"""The watch over each visit: whatever may go wrong without being seen is reported."""
 
 import pytest
 from playwright.async_api import Browser
@@ -12,7 +12,7 @@ STRICT = {"content-security-policy": "default-src 'none'; img-src data:; script-
 
 
 async def left(browser: Browser, site: Site, document: str, announced: tuple[int, ...] = ()) -> list[str]:
-    """What is wrong after a visit to a page of our own in the service's place."""
+    """What is wrong after a visit to a page of our own instead of the service's."""
     visitor = Visitor(browser)
     page, _ = await visitor.arrive(site.base, announced=announced)
     await page.route("**/made-up", lambda route: route.fulfill(body=document, content_type="text/html", headers=STRICT))
@@ -25,21 +25,21 @@ async def test_a_quiet_page_is_not_complained_of(browser: Browser, site: Site) -
     assert await left(browser, site, "<!doctype html><link rel=icon href='data:,'><p>Quiet") == []
 
 
-async def test_what_the_policy_refuses_is_told(browser: Browser, site: Site) -> None:
+async def test_what_the_policy_refuses_is_reported(browser: Browser, site: Site) -> None:
     (wrong,) = await left(browser, site, "<!doctype html><link rel=icon href='data:,'><script>1</script>")
 
     assert wrong.startswith("console error: ")
     assert "script-src" in wrong
 
 
-async def test_an_answer_that_nobody_announced_is_told(browser: Browser, site: Site) -> None:
+async def test_an_unexpected_answer_is_reported(browser: Browser, site: Site) -> None:
     document = "<!doctype html><link rel=icon href='data:,'><script src='/nowhere.js'></script>"
 
     assert f"status 404: {site.base}/nowhere.js" in await left(browser, site, document)
     assert not any("404" in wrong for wrong in await left(browser, site, document, (404,)))
 
 
-async def test_exceptions_and_strangers_are_told(browser: Browser, site: Site) -> None:
+async def test_exceptions_and_other_origins_are_reported(browser: Browser, site: Site) -> None:
     visitor = Visitor(browser)
     page, watch = await visitor.arrive(site.base)
     await page.goto(f"{site.base}/health")
@@ -52,5 +52,5 @@ async def test_exceptions_and_strangers_are_told(browser: Browser, site: Site) -
     wrong = await visitor.leave()
 
     assert watch.asked_for("/health") == [f"{site.base}/health"]
-    assert any(told.startswith("exception: ") and "lost" in told for told in wrong)
-    assert "asked somebody else: http://another.invalid/" in wrong
+    assert any(fault.startswith("exception: ") and "lost" in fault for fault in wrong)
+    assert "asked another server: http://another.invalid/" in wrong

@@ -1,10 +1,9 @@
 """<shop-typeahead> on a page of another origin, under a strict policy: by keyboard, by name and role, by its event."""
 
 import json
-import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 import pytest_asyncio
@@ -14,6 +13,7 @@ from tests.people.docs.pages import BY_PATH
 from tests.people.web.browser import CUT, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.test_accessible import axe_violations
+from tests.support.loopback import listening
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -63,15 +63,8 @@ def elsewhere(site: Site) -> Iterator[Elsewhere]:
             self.end_headers()
             self.wfile.write(body.encode())
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield Elsewhere(f"http://127.0.0.1:{server.server_port}", site.base)
-        server.shutdown()
-        thread.join()
+    with listening(Handler) as port:
+        yield Elsewhere(f"http://127.0.0.1:{port}", site.base)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -84,7 +77,7 @@ async def page(elsewhere: Elsewhere, visitor: Visitor) -> AsyncIterator[Page]:
     await page.goto(elsewhere.base)
     await expect(page.get_by_role("combobox", name="Which shop?")).to_be_visible()
     yield page
-    allowed = tuple(f"asked somebody else: {elsewhere.service}{path}" for path in ("/widget.js", "/suggest?"))
+    allowed = tuple(f"asked another server: {elsewhere.service}{path}" for path in ("/widget.js", "/suggest?"))
     watch.wrong[:] = [wrong for wrong in watch.wrong if not wrong.startswith(allowed)]
 
 

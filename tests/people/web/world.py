@@ -41,12 +41,7 @@ NAMED: Final = (
     shop(JAPANESE, "mori-books.internal", id="shop_japanese", categories=["books"]),
     shop(LONG, "unbreakable.internal", id="shop_long", categories=["things"], aliases=[LONG[::-1]]),
     shop(
-        MARKUP,
-        "markup.internal",
-        id="shop_markup",
-        categories=[("markup", SCRIPT)],
-        aliases=[SCRIPT],
-        popularity=5.0,
+        MARKUP, "markup.internal", id="shop_markup", categories=[("markup", SCRIPT)], aliases=[SCRIPT], popularity=5.0
     ),
 )
 _MANY: Final = tuple(

@@ -22,12 +22,14 @@ def test_only_those_that_are_named_take_part() -> None:
     assert _named(["sonic", "embedded-cold", "bare"], ["sonic"]) == ["embedded-cold", "bare"]
 
 
-@pytest.mark.parametrize(("only", "without"), [(["unheard"], []), ([], ["unheard"]), (["bare"], ["orama", "unheard"])])
+@pytest.mark.parametrize(
+    ("only", "without"), [(["unknown-engine"], []), ([], ["unknown-engine"]), (["bare"], ["orama", "unknown-engine"])]
+)
 def test_an_unknown_name_is_refused_and_all_names_are_listed(only: list[str], without: list[str]) -> None:
-    with pytest.raises(SystemExit, match=r"unknown: unheard; there are bare, embedded-cold, .*tantivy-raw"):
+    with pytest.raises(SystemExit, match=r"unknown: unknown-engine; there are bare, embedded-cold, .*tantivy-raw"):
         chosen(only, without, "1g")
 
 
-def test_somebody_must_be_left() -> None:
+def test_at_least_one_engine_remains() -> None:
     with pytest.raises(SystemExit, match="no system is left"):
         chosen(["bare"], ["bare"], "1g")

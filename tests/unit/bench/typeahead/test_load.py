@@ -3,10 +3,9 @@
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from bench.typeahead.results import Unmeasured
 from bench.typeahead.run import Comparison
 from bench.typeahead.system import BuildStats, RunningServer, System, descendants
 from bench.typeahead.workload import TypedQuery
+from tests.support.loopback import listening
 
 COUNTED = (
     "Running 3s test @ http://127.0.0.1:1\n"
@@ -41,19 +41,6 @@ class Answers(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-        pass
-
-
-@contextmanager
-def server() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as answering:
-        thread = threading.Thread(target=answering.serve_forever)
-        thread.start()
-        yield answering.server_port
-        answering.shutdown()
-        thread.join()
 
 
 class Small(System):
@@ -79,7 +66,7 @@ class Small(System):
     @contextmanager
     def serving(self, folder: Path) -> Iterator[RunningServer]:
         assert (folder / "index").exists()
-        with server() as port:
+        with listening(Answers) as port:
             yield RunningServer(port, (os.getpid(),))
 
     def path(self, query: str, country: str | None, limit: int = 8) -> str:
@@ -116,7 +103,9 @@ def test_a_run_with_a_failure_is_no_run(printed: str, reason: str) -> None:
         read_wrk(printed)
 
 
-def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_may_be_slow_to_answer_at_first_while_it_warms_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     windows: list[WrkCounts | None] = [None, None, *(WrkCounts(2, 1.0, 100.0) for _ in range(11))]
     begun: list[int] = []
 
@@ -140,12 +129,12 @@ def test_who_is_warmed_up_may_be_slow_to_answer_at_first(tmp_path: Path, monkeyp
         ([100] * 15, 5.0, 11),
         ([100, 120, 119, 124, *[120] * 15], 5.0, 12),
         ([100, 120, 100, 100, 150, 100, 100, 100, 157, *[100] * 15], 5.0, 15),
-        # Who gets faster for ever is measured when that has taken three minutes, or the time that it is to take.
+        # A server that never stops getting faster is measured after three minutes, or the given time.
         ([round(100 * 1.06**number) for number in range(40)], 5.0, 19),
         ([round(100 * 1.06**number) for number in range(40)], 300.0, 31),
     ],
 )
-def test_who_gets_faster_is_warmed_up_until_it_does_not(
+def test_a_server_is_warmed_up_until_it_gets_no_faster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rates: list[int], seconds: float, windows: int
 ) -> None:
     left = list(rates)
@@ -156,7 +145,7 @@ def test_who_gets_faster_is_warmed_up_until_it_does_not(
     assert len(rates) - len(left) == windows
 
 
-def test_who_never_answers_is_not_warmed_up_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warm_up_of_a_server_that_never_answers_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrk(*_asked: object) -> WrkCounts:
         raise NoAnswerYetError("nothing")
 
@@ -205,7 +194,7 @@ def test_a_percentile_is_a_value_that_was_seen() -> None:
 @pytest.mark.parametrize(("target", "refused"), [("/suggest?q=a", 0), ("/other", 60)])
 def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: int) -> None:
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-    with server() as port:
+    with listening(Answers) as port:
         pacer = Pacer(port, [request], connections=3)
         result = pacer.run([number / 400 for number in range(60)])
         pacer.close()
@@ -216,10 +205,10 @@ def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: i
 @pytest.mark.parametrize(("target", "all_refused"), [("/suggest?q=a", False), ("/other", True)])
 def test_one_caller_asks_when_it_has_been_answered(target: str, all_refused: bool) -> None:  # noqa: FBT001 - a case
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-    with server() as port:
-        result = sequential(port, [request], seconds=0.2)
-    assert (result.refused > 0, result.asked == result.achieved) == (all_refused, True)
-    assert result.p99_us >= result.p50_us > 0
+    with listening(Answers) as port:
+        measured = sequential(port, [request], seconds=0.2)
+    assert (measured.refused > 0, measured.asked == measured.achieved) == (all_refused, True)
+    assert measured.p99_us >= measured.p50_us > 0
 
 
 def test_a_rate_is_held_within_a_twentieth() -> None:
@@ -227,7 +216,7 @@ def test_a_rate_is_held_within_a_twentieth() -> None:
     assert not Paced(100.0, 94.0, 1.0, 2.0).on_rate
 
 
-def test_who_is_not_asked_has_what_is_left_of_the_core() -> None:
+def test_a_server_without_load_has_the_remainder_of_the_core() -> None:
     command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE) as asked,
@@ -256,13 +245,13 @@ def test_descendants_and_their_memory_are_counted() -> None:
     assert child.pid not in descendants((os.getpid(),))
 
 
-def test_who_cannot_run_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_a_system_that_cannot_run_is_named_with_the_reason(tmp_path: Path) -> None:
     absent, failed, said = compared(tmp_path, Small("gone", absent="no such program: install it"))
     assert (absent, failed) == ((Unmeasured("gone", "no such program: install it"),), ())
     assert said == ["ABSENT gone: no such program: install it"]
 
 
-def test_who_answers_nonsense_fails_loudly_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_system_with_nonsense_answers_fails_loudly_and_the_others_continue(tmp_path: Path) -> None:
     absent, failed, said = compared(tmp_path, Small("wrong", target="/other"), Small("right"))
     assert absent == ()
     assert [one.name for one in failed] == ["wrong"]

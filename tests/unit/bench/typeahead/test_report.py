@@ -82,16 +82,16 @@ def test_what_was_to_be_shown_is_computed() -> None:
 def test_what_does_not_hold_is_said_with_its_figures() -> None:
     slow = result("embedded-cold", Role.OURS, measured(1_000, 500, 1_000), quality=GOOD)
     better = QualityScores({"exact_name": Quality(10, 1.0, 1.0, 1.0), "prefix": Quality(10, 0.4, 0.7, 0.5)}, 3.0)
-    shown = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
+    found = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
     assert (
-        shown[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
+        found[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
     )
-    assert shown[-3] == (
+    assert found[-3] == (
         "**NOT HELD**: embedded-cold ahead of every peer (1 took part) at 100,000 shops; tantivy answers 2,000 a "
         "second, it 1,000; tantivy's p99 is 0.90 ms, its 1.00 ms."
     )
-    assert shown[-2] == "HELD: success@8 of embedded-cold: exact_name 1.000; at least 0.97 each wanted."
-    assert shown[-1] == (
+    assert found[-2] == "HELD: success@8 of embedded-cold: exact_name 1.000; at least 0.97 each wanted."
+    assert found[-1] == (
         "**NOT HELD**: embedded-cold: in no class below the best peer, no more keystrokes; success@8 of prefix: "
         "tantivy 0.700, it 0.600; success@1 of exact_name: tantivy 1.000, it 0.900; keystrokes: tantivy 3.00, it 3.50."
     )
@@ -99,9 +99,9 @@ def test_what_does_not_hold_is_said_with_its_figures() -> None:
 
 def test_growth_is_reported_from_the_smallest_to_the_largest_size() -> None:
     large = result("embedded-cold", Role.OURS, measured(2_000, 350, 900))
-    shown = list(findings(report(size(large, shops=1_000_000), size(OURS, shops=10_000))))
+    found = list(findings(report(size(large, shops=1_000_000), size(OURS, shops=10_000))))
     grown = "from 10,000 to 1,000,000 shops the p50 of embedded-cold grows 3.50 times, at most 3 wanted."
-    assert f"**NOT HELD**: {grown}" in shown
+    assert f"**NOT HELD**: {grown}" in found
 
 
 def test_sentences_are_about_a_hundred_thousand_shops_if_that_was_measured() -> None:
@@ -110,32 +110,32 @@ def test_sentences_are_about_a_hundred_thousand_shops_if_that_was_measured() -> 
     assert main_size(report(sizes[2])).shops == 1_000_000
 
 
-def test_no_system_is_ahead_of_the_first() -> None:
+def test_no_engine_is_ahead_of_the_first() -> None:
     assert ahead(size(OURS, PEER), OURS) == []
 
 
-def test_the_tables_name_everybody_and_who_is_not_there() -> None:
+def test_the_tables_name_every_system_and_the_absent_ones() -> None:
     whole = replace(
         size(OURS, WARM, PEER, BARE),
         absent=(Unmeasured("sonic", "no crate"),),
         failed=(Unmeasured("orama", "answered 500\nat x"),),
     )
-    shown = page(report(whole)).splitlines()
+    text = page(report(whole)).splitlines()
     assert (
         "| **embedded-cold** | 10,000 | 0.25 | 100 | 50 | 0.10 / 0.17 | 0.10 / 0.30 | 0.10 / 0.30 | 100 | 2.5 | 40.0 |"
-    ) in shown
-    assert "| class | embedded-cold, embedded-warm | tantivy |" in shown
-    assert "| prefix | 0.600 (0.500) | 0.600 (0.500) |" in shown
-    assert "| keystrokes | 3.50 | 4.00 |" in shown
-    assert "**sonic** not on this machine: no crate" in shown
-    assert "**orama** FAILED: answered 500" in shown
+    ) in text
+    assert "| class | embedded-cold, embedded-warm | tantivy |" in text
+    assert "| prefix | 0.600 (0.500) | 0.600 (0.500) |" in text
+    assert "| keystrokes | 3.50 | 4.00 |" in text
+    assert "**sonic** not on this machine: no crate" in text
+    assert "**orama** FAILED: answered 500" in text
 
 
 def test_what_other_benchmarks_say_is_held_against_what_was_wanted() -> None:
     claims = (Claim("a page of 100 over one of 10, times", 1.5, 2.0), Claim("round trips", 1.0, None))
-    shown = page(replace(report(size(OURS)), extra={"find_shop": claims}))
-    assert "### find_shop\n\n| figure | value | at most | held |\n| --- | --- | --- | --- |\n" in shown
-    assert "| a page of 100 over one of 10, times | 1.50 | 2 | yes |\n| round trips | 1.00 | - | - |" in shown
+    text = page(replace(report(size(OURS)), extra={"find_shop": claims}))
+    assert "### find_shop\n\n| figure | value | at most | held |\n| --- | --- | --- | --- |\n" in text
+    assert "| a page of 100 over one of 10, times | 1.50 | 2 | yes |\n| round trips | 1.00 | - | - |" in text
     worse = replace(report(size(OURS)), extra={"find_shop": (Claim("a page", 2.5, 2.0),)})
     assert "| a page | 2.50 | 2 | **no** |" in page(worse)
 

@@ -1,4 +1,4 @@
-"""Where generations are: both sides read it alike, and what lets others in or reads along is refused or told of."""
+"""Where generations are: both sides read it alike, and what lets others in or read along is refused or reported."""
 
 from pathlib import Path
 from typing import Final
@@ -24,11 +24,7 @@ SIDES: Final = (Settings, IndexerSettings)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(
     "urls",
-    [
-        ("http://127.0.0.1:9200",),
-        ("https://one.example", "https://two.example:9201/search"),
-        ("https://[::1]:9200",),
-    ],
+    [("http://127.0.0.1:9200",), ("https://one.example", "https://two.example:9201/search"), ("https://[::1]:9200",)],
 )
 def test_nodes_are_urls_separated_by_commas(
     bare: pytest.MonkeyPatch, side: type[LocationSettings], urls: tuple[str, ...]
@@ -65,7 +61,7 @@ def test_what_is_no_nodes_url_or_more_than_one_is_refused_without_a_word_of_it(
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("USER", "reader", BOTH),
         ("PASSWORD", CANARY, BOTH),
@@ -82,12 +78,12 @@ def test_what_is_no_nodes_url_or_more_than_one_is_refused_without_a_word_of_it(
     ],
 )
 def test_wrong_access_is_refused_by_name(
-    bare: pytest.MonkeyPatch, side: type[LocationSettings], name: str, value: str, told: str
+    bare: pytest.MonkeyPatch, side: type[LocationSettings], name: str, value: str, message: str
 ) -> None:
     bare.setenv(f"SHOP_DIRECTORY_OPENSEARCH_{name}", value)
     with pytest.raises(SettingsError) as raised:
         side.load()
-    assert str(raised.value) == told
+    assert str(raised.value) == message
 
 
 def test_authorities_are_read_at_the_start(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,7 +98,7 @@ def test_authorities_are_read_at_the_start(bare: pytest.MonkeyPatch, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "message"),
     [
         ({"URLS": "http://one.example"}, ()),
         ({"URLS": "https://one.example", "USER": "u", "PASSWORD": "p"}, ()),
@@ -114,15 +110,15 @@ def test_authorities_are_read_at_the_start(bare: pytest.MonkeyPatch, tmp_path: P
         ),
     ],
 )
-def test_what_lets_others_read_along_is_told_of(
-    bare: pytest.MonkeyPatch, variables: dict[str, str], told: tuple[str, ...]
+def test_what_lets_others_read_along_is_reported(
+    bare: pytest.MonkeyPatch, variables: dict[str, str], message: tuple[str, ...]
 ) -> None:
     bare.setenv("SHOP_DIRECTORY_ENGINE", "opensearch")
     for name, value in variables.items():
         bare.setenv(f"SHOP_DIRECTORY_OPENSEARCH_{name}", value)
     cautions = tuple(Settings.load().cautions())
-    assert len(cautions) == len(told)
-    assert all(caution.startswith(begin) for caution, begin in zip(cautions, told, strict=True))
+    assert len(cautions) == len(message)
+    assert all(caution.startswith(begin) for caution, begin in zip(cautions, message, strict=True))
     bare.setenv("SHOP_DIRECTORY_ENGINE", "embedded")
     assert tuple(Settings.load().cautions()) == ()
 
@@ -143,7 +139,7 @@ def test_replicas_are_auto_or_a_number(bare: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "message"),
     [
         ({"LIMITER": "redis", "REPORTS": "redis"}, None),
         ({"LIMITER": "redis"}, "SHOP_DIRECTORY_WORKERS is over 1, so SHOP_DIRECTORY_REPORTS must be redis: "),
@@ -151,17 +147,17 @@ def test_replicas_are_auto_or_a_number(bare: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_several_workers_share_nothing_of_one_process(
-    bare: pytest.MonkeyPatch, variables: dict[str, str], told: str | None
+    bare: pytest.MonkeyPatch, variables: dict[str, str], message: str | None
 ) -> None:
     bare.setenv("SHOP_DIRECTORY_WORKERS", "2")
     for name, value in variables.items():
         bare.setenv(f"SHOP_DIRECTORY_{name}", value)
-    if told is None:
+    if message is None:
         assert Settings.load().workers == 2
         return
     with pytest.raises(SettingsError) as raised:
         Settings.load()
-    assert str(raised.value).startswith(told)
+    assert str(raised.value).startswith(message)
 
 
 def test_broken_json_is_a_wrong_setting_like_any_other(bare: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What each command tells of itself, read from the program: the source of docs/commands.md and of the tests of help."""
+"""How each command describes itself, read from the program: the source of docs/commands.md and of the tests of help."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Description:
     """One command, or the program, or a group of commands.
 
     Attributes:
@@ -57,19 +57,19 @@ class Told:
     is_group: bool
 
 
-def all_told() -> tuple[Told, ...]:
+def all_descriptions() -> tuple[Description, ...]:
     """The program, then every command below it, in the order of its help."""
     program = get_command(command_line())
     return tuple(_walked(program, Context(program, info_name=NAME), NAME))
 
 
-def commands_told() -> tuple[Told, ...]:
+def command_descriptions() -> tuple[Description, ...]:
     """The commands alone, without the program and its groups."""
-    return tuple(told for told in all_told() if not told.is_group)
+    return tuple(command for command in all_descriptions() if not command.is_group)
 
 
-def _walked(command: Any, context: Context, words: str) -> Iterator[Told]:  # noqa: ANN401 - Typer's own type is private
-    yield _told(command, context, words)
+def _walked(command: Any, context: Context, words: str) -> Iterator[Description]:  # noqa: ANN401 - Typer's own type is private
+    yield _described(command, context, words)
     if isinstance(command, TyperGroup):
         for name in command.list_commands(context):
             below = command.get_command(context, name)
@@ -77,7 +77,7 @@ def _walked(command: Any, context: Context, words: str) -> Iterator[Told]:  # no
             yield from _walked(below, Context(below, parent=context, info_name=name), f"{words} {name}")
 
 
-def _told(command: Any, context: Context, words: str) -> Told:  # noqa: ANN401 - as above
+def _described(command: Any, context: Context, words: str) -> Description:  # noqa: ANN401 - as above
     first, *rest = Text.from_markup(cleandoc(command.help or "")).plain.split("\n\n")
     paragraphs, examples, codes = [], [], ""
     for paragraph in rest:
@@ -87,7 +87,7 @@ def _told(command: Any, context: Context, words: str) -> Told:  # noqa: ANN401 -
             codes = paragraph.removeprefix(_CODES).replace("\n", " ")
         else:
             paragraphs.append(paragraph.replace("\n", " "))
-    return Told(
+    return Description(
         words,
         first.replace("\n", " "),
         tuple(paragraphs),
