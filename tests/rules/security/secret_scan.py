@@ -33,6 +33,7 @@ NOT_SECRET: Final = {
     ("docker-compose.yml", "redis"): "the name of a store",
     ("docs/clients.md", "SHOP_DIRECTORY_API_TOKEN"): "the name of a variable",
     ("pyproject.toml", "service.commands.tokens:token"): "where a command is",
+    ("pyproject.toml", "token"): "the name of that command",
     ("service/rest/openapi/examples.json", "0123456789abcdef0123456789abcdef"): "what stands for a request's id",
     ("service/rest/openapi/examples.json", "0123456789abcdef0123456789abcdef01234567"): "what stands for a commit",
     ("service/rest/openapi/examples.json", "sqlite"): "the name of a store",
