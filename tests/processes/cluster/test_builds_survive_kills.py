@@ -42,7 +42,7 @@ BUILDING: Final[dict[str, KillPoint]] = {
     "merging": (OpenSearchWriter, "merge", 1),
     "creating": (OpenSearchWriter, "create", 1),
     "beginning to write": (BulkSender, "send", 1),
-    "verifying": (OpenSearchReader, "held", 2),
+    "verifying": (OpenSearchReader, "count_ids", 2),
     "reading back": (OpenSearchReader, "read", 1),
     "retiring": (OpenSearchSink, "retire", 1),
 }
