@@ -42,7 +42,7 @@ _WARM_UP: Final = 100
 _BETWEEN_COLLECTIONS: Final = 500
 _PLENTY: Final = 10**9
 # get_trust has the same response for an unknown shop and for one without measurements (A8).
-_ABSENT: Final = {"get_trust": HTTPStatus.OK}
+_ABSENT: Final = {"get_shops": HTTPStatus.OK, "get_trust": HTTPStatus.OK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,7 @@ class World:
 _Arguments = Callable[[int], dict[str, Any]]
 TOOLS: Final[dict[str, _Arguments]] = {
     "get_shop": lambda number: {"shop_domain": _domain(number)},
+    "get_shops": lambda number: {"shop_domains": [_domain(number)]},
     "list_coupons": lambda number: {"shop_domain": _domain(number)},
     "get_shipping_policy": lambda number: {"shop_domain": _domain(number), "country": "AT"},
     "get_trust": lambda number: {"shop_domain": _domain(number)},
