@@ -58,13 +58,11 @@ def main(arguments: Sequence[str]) -> int:
     Returns:
         pytest's exit code of the first stage that failed, else 0; 5 only where neither stage had a test.
     """
-    # Two workers fill two cores: more of them would each start an OpenSearch node. In the order of the folders the many
-    # short tests of units come last; by the number of tests in a file the few long ones would, on one worker.
+    # Two workers fill two cores: more of them would each start an OpenSearch node.
     workers = str(max(2, os.cpu_count() or 2))
-    parallel = ("--stage", "parallel", "-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
     codes = [
         subprocess.run([sys.executable, "-m", "pytest", *stage, *arguments], check=False).returncode
-        for stage in (parallel, ("--stage", "serial"))
+        for stage in (("--stage", "parallel", "-n", workers, "--dist", "loadfile"), ("--stage", "serial"))
     ]
     failed = [code for code in codes if code not in {_OK, _NO_TESTS}]
     if failed:
