@@ -30,6 +30,8 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     """The command as an installation has it, and with a part whose library is missing."""
     named = {**COMMANDS, "broken": "service.no_such_module:command"}
     found = [EntryPoint(name, value, program.GROUP) for name, value in named.items()]
+    # Tests of other commands may have asked for JSON; the program itself resets this at its start.
+    program.problems_as_json(asked=False)
     monkeypatch.setattr(program, "entry_points", lambda group: found if group == program.GROUP else [])
     return program.command_line()
 
