@@ -15,6 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 import shop_directory.command_line as program
+from shop_directory.settings.exit_codes import problems_as_json
 from tests.support.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
@@ -31,7 +32,7 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     named = {**COMMANDS, "broken": "service.no_such_module:command"}
     found = [EntryPoint(name, value, program.GROUP) for name, value in named.items()]
     # Tests of other commands may have asked for JSON; the program itself resets this at its start.
-    program.problems_as_json(asked=False)
+    problems_as_json(asked=False)
     monkeypatch.setattr(program, "entry_points", lambda group: found if group == program.GROUP else [])
     return program.command_line()
 
