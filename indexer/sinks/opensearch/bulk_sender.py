@@ -25,7 +25,7 @@ from indexer.sinks.opensearch.bulk_answers import (
     bulk_outcome,
 )
 from indexer.sinks.opensearch.bulk_chunks import Chunk
-from indexer.sinks.opensearch.index_watch import IndexWatch, failure_of
+from indexer.sinks.opensearch.index_watch import LOST_AFTER_S, IndexWatch, failure_of
 from indexer.sinks.opensearch.throttle import Throttle
 
 # How long a node waits for a primary shard before it answers with an error.
@@ -53,7 +53,7 @@ class Pace:
     requests: int = 2
     request_timeout: float = 60.0
     give_up_after: float = 120.0
-    lost_after: float = 10.0
+    lost_after: float = LOST_AFTER_S
     first_pause: float = 0.25
     longest_pause: float = 5.0
 

@@ -21,19 +21,22 @@ from opensearchpy.exceptions import (
 from indexer.sinks.failures import IndexLostError
 from indexer.sinks.opensearch.bulk_answers import UNREADABLE, RequestFailure
 
+# The seconds of red health after which an index counts as lost: longer than a cluster takes to promote a copy.
+LOST_AFTER_S: Final = 10.0
+
 _REQUEST_TIMEOUT: Final = 10
 _RED_CHECKS: Final = 3
 
 
 class IndexWatch:
-    """Watches one index; thread-safe."""
+    """Watches one index, or the health of several; thread-safe."""
 
-    def __init__(self, client: OpenSearch, index: str, lost_after: float) -> None:
+    def __init__(self, client: OpenSearch, index: str, lost_after: float = LOST_AFTER_S) -> None:
         """Prepare; nothing is requested.
 
         Args:
             client: the client of the cluster.
-            index: the index's concrete name.
+            index: the index's concrete name; several, separated by commas, to use `check_health` only.
             lost_after: the seconds of red health, at every check, after which the index counts as lost.
         """
         self._client = client
@@ -75,8 +78,11 @@ class IndexWatch:
         with self._lock:
             self._red_checks = 0
 
-    def check_health(self) -> None:
+    def check_health(self) -> bool:
         """Check whether the index is red, after a failure that this would explain.
+
+        Returns:
+            Whether it is red; False if that is unknown.
 
         Raises:
             IndexLostError: it was red at every check, for longer than a shard takes to move.
@@ -85,13 +91,14 @@ class IndexWatch:
         with self._lock:
             if not red:
                 self._red_checks = 0
-                return
+                return False
             if not self._red_checks:
                 self._red_since = time.monotonic()
             self._red_checks += 1
             since = time.monotonic() - self._red_since
             if self._red_checks >= _RED_CHECKS and since >= self._lost_after:
                 raise IndexLostError(f"the index {self._index} has had a shard without any copy for {since:.0f} s")
+            return True
 
     def _is_red(self) -> bool:
         try:

@@ -4,7 +4,8 @@ Automatic refreshes are off, so that readers see all documents of a micro-batch 
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,6 +19,7 @@ from index_mappings.operations import OPERATIONS_ID, Operations
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader
+from indexer.sinks.opensearch.index_watch import IndexWatch
 from indexer.sinks.opensearch.merging import merge
 from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.retries import RETRY_S, IncompleteError, retry_transient
@@ -82,6 +84,8 @@ class OpenSearchWriter(WritableGeneration):
         super().__init__(client, prefix, generation)
         self._loader = loader
         self._typeahead = TypeaheadBuild(store)
+        self._names = ",".join(self._index(kind) for kind in KINDS)
+        self._watch = IndexWatch(client, self._names)
         self.publish = publish
         self.discard = discard
 
@@ -98,21 +102,28 @@ class OpenSearchWriter(WritableGeneration):
         """Load the documents; those that are refused for good go to the dead-letter file."""
         return self._loader.load(self._index(kind), with_typeahead(self._typeahead, kind, documents)).written
 
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        """Write the document next to the stamp; raises IndexLostError if a shard of the generation has no copy left."""
+        self._wait_while_red()
+        with self._lost_if_red():
+            super().write_operations(operations, wait_for_engine=wait_for_engine)
+
     def merge(self, meanwhile: Callable[[], None]) -> None:
         """Merge each kind's index to one segment."""
         merge(self._client, [self._index(kind) for kind in DOCUMENTS], meanwhile)
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
-        with typeahead_errors(), self._typeahead as typeahead:
-            stamp = replace(stamp, typeahead=typeahead.finish())
-        retry_transient(
-            lambda: self._client.index(
-                index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params={"refresh": "true"}
-            ),
-            "the stamp could not be written",
-        )
-        self._refresh()
+        with self._lost_if_red():
+            with typeahead_errors(), self._typeahead as typeahead:
+                stamp = replace(stamp, typeahead=typeahead.finish())
+            retry_transient(
+                lambda: self._client.index(
+                    index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params={"refresh": "true"}
+                ),
+                "the stamp could not be written",
+            )
+            self._refresh()
         self._wait_until_whole()
         return stamp
 
@@ -131,11 +142,11 @@ class OpenSearchWriter(WritableGeneration):
 
     def _wait_until_whole(self) -> None:
         """Wait for green health, except for copies without a node; a shard without any copy is lost."""
-        names = ",".join(self._index(kind) for kind in KINDS)
+        self._wait_while_red()
         deadline = time.monotonic() + _GREEN_S
         while True:
             health = retry_transient(
-                lambda: self._client.cluster.health(index=names),
+                lambda: self._client.cluster.health(index=self._names),
                 "the health of the new generation could not be read",
             )
             if health["status"] == "green":
@@ -147,3 +158,17 @@ class OpenSearchWriter(WritableGeneration):
             if time.monotonic() > deadline:
                 raise IndexLostError("a part of the new generation has no copy left")
             time.sleep(_POLL_EVERY_S)
+
+    def _wait_while_red(self) -> None:
+        while self._watch.check_health():
+            time.sleep(_POLL_EVERY_S)
+
+    @contextmanager
+    def _lost_if_red(self) -> Iterator[None]:
+        """Explain a failed write by the loss of an index, after which the build starts again."""
+        try:
+            yield
+        except SinkError as error:
+            if not isinstance(error, IndexLostError):
+                self._wait_while_red()
+            raise

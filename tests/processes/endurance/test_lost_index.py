@@ -7,9 +7,12 @@ from typing import Final
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.generations import Stamp, index_name
+from index_mappings.generations import STAMP, Stamp, index_name
+from index_mappings.operations import Operations
+from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.jobs.build import BuildOptions, build
 from indexer.sinks.failures import IndexLostError
+from indexer.sinks.opensearch.index_watch import LOST_AFTER_S
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -26,6 +29,8 @@ LOSS_POINTS: Final = {
     "before it is verified": "the offers could not be counted: NotFoundError",
 }
 
+WRITTEN: Final = "when all documents are written"
+
 pytestmark = pytest.mark.opensearch
 
 
@@ -38,11 +43,16 @@ class LosingWriter:
         self.count_ids = writer.count_ids
         self.page, self.publish, self.discard = writer.page, writer.publish, writer.discard
         self.merge = writer.merge
-        self.operations, self.write_operations = writer.operations, writer.write_operations
+        self.operations = writer.operations
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Lose it while documents are read, or when there are no more."""
         return self._writer.add(kind, self._losing(documents) if kind == "offers" else documents)
+
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        """Lose it when all documents are written."""
+        self._reach(WRITTEN)
+        self._writer.write_operations(operations, wait_for_engine=wait_for_engine)
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Lose it before or after."""
@@ -82,6 +92,34 @@ class LosingSink(OpenSearchSink):
     def _lose(self, generation: str) -> None:
         with OpenSearch([self._location.target]) as client:
             client.indices.delete(index=index_name(self._location.prefix, "offers", generation))
+
+
+class RedSink(LosingSink):
+    """In its first generation, one kind's index loses all copies of its shard, as with the only node that had one."""
+
+    def __init__(self, location: Location, kind: str) -> None:
+        super().__init__(location, WRITTEN, times=1)
+        self._kind = kind
+
+    def _lose(self, generation: str) -> None:
+        index = index_name(self._location.prefix, self._kind, generation)
+        nowhere = {"settings": {"index.routing.allocation.require._name": "nobody"}}
+        with OpenSearch([self._location.target]) as client:
+            client.indices.delete(index=index)
+            client.indices.create(index=index, body=nowhere, params={"wait_for_active_shards": "0"})
+
+
+@pytest.mark.rule("G1", "G2")
+@pytest.mark.parametrize("kind", ["shops", STAMP, TYPEAHEAD])
+def test_a_build_restarts_soon_when_an_index_has_no_copy_left(opensearch: Location, tmp_path: Path, kind: str) -> None:
+    catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
+    sink = RedSink(opensearch, kind)
+    summary = build(NdjsonCatalogue(catalogue), sink, opensearch.states(), BuildOptions(wait=0))
+    sink.close()
+    assert (summary.published, summary.restarts) == (True, 1)
+    assert summary.seconds < LOST_AFTER_S + 20
+    assert live_documents(opensearch) == (sink.begun[1], expected_documents(catalogue))
+    assert opensearch.remains() == []
 
 
 @pytest.mark.rule("G1", "G2")
