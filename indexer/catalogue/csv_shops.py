@@ -150,12 +150,23 @@ class CsvShops:
         fields["countries"] = [country_code(name) for name in _several(stated.get("countries", ""))]
         fields["aliases"] = _several(stated.get("aliases", ""), "|;")
         fields["checkout_hosts"] = _several(stated.get("checkout_hosts", ""))
-        fields["popularity"] = _number(stated.get("popularity"))
+        fields["popularity"] = self._number(stated.get("popularity"))
         if "visibility" not in self.columns.positions:
             fields["visibility"] = "public"
         if "id" not in stated and "domain" in stated:
             fields["id"] = id_of(stated["domain"])
         return fields
+
+    def _number(self, text: str | None) -> object:
+        """The number of a cell; its text if it is none, which the record's model rejects."""
+        if text is None:
+            return None
+        # A spreadsheet that writes decimals with a comma separates cells by another character.
+        decimal = text.replace(",", ".") if self.delimiter != "," and text.count(",") == 1 else text
+        try:
+            return float(decimal)
+        except ValueError:
+            return text
 
     def _advised(self, field: str, reason: str) -> str:
         if field == "categories" and not self._options.category:
@@ -206,15 +217,6 @@ def _several(cell: str, delimiters: str = "|;,") -> list[str]:
     """The entries of a cell, split at the first of these delimiters that occurs in it."""
     delimiter = next((one for one in delimiters if one in cell), delimiters[0])
     return [part.strip() for part in cell.split(delimiter) if part.strip()]
-
-
-def _number(text: str | None) -> object:
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _encoding(path: Path) -> str:

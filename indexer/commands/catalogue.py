@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from indexer.records.problems import Problem
 
 _FILES: Final = "The files"
+# How many rows with the same fault are named.
+_SHOWN: Final = 5
 
 catalogue = typer.Typer(help="Write a catalogue, and check it without building an index.", no_args_is_help=True)
 
@@ -126,7 +129,7 @@ def init_command(
         print(json.dumps({"directory": str(directory), "files": list(files)}))
         return
     print(f"Wrote {', '.join(files)} to {directory}. Next:")
-    print(f"  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}")
+    _print_next(directory)
 
 
 @catalogue.command("from-csv")
@@ -169,32 +172,49 @@ def from_csv_command(
         shops = CsvShops(file, CsvOptions(tuple(stated or ()), category))
         if not as_json:
             print(shops.columns.as_text())
-        written, bad = _write_shops(shops, directory, skip_invalid=skip_invalid)
+        written, bad = _write_shops(shops, file, directory, skip_invalid=skip_invalid)
     if as_json:
         mapped = {field: shops.columns.header[position] for field, position in shops.columns.positions.items()}
         columns = {"mapped": mapped, "unused": list(shops.columns.unused), "delimiter": shops.delimiter}
         print(json.dumps({"directory": str(directory), "shops": written, "bad_rows": bad, "columns": columns}))
         return
-    print(f"Wrote {written:,} shops to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out.")
+    print(f"Wrote {written:,} shops to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out. Next:")
+    _print_next(directory)
 
 
-def _write_shops(shops: "CsvShops", directory: Path, *, skip_invalid: bool) -> tuple[int, int]:
+def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid: bool) -> tuple[int, int]:
     """Write the shops; returns the number of shops, and of bad rows."""
     from indexer.catalogue.validation import ReportedProblems
     from indexer.catalogue.writing import new_shops_file
-    from indexer.records.problems import CatalogueError
+    from indexer.records.problems import CatalogueError, Problem
 
-    problems = ReportedProblems(report=lambda problem: print(problem, file=sys.stderr))
+    found: Counter[tuple[str | None, str]] = Counter()
+
+    def report(problem: Problem) -> None:
+        """Print the first rows of each fault: a column in an unexpected form makes all rows bad."""
+        found[problem.field, problem.reason] += 1
+        if found[problem.field, problem.reason] <= _SHOWN:
+            print(problem, file=sys.stderr)
+
+    problems = ReportedProblems(report=report)
     written = 0
     with new_shops_file(directory) as output:
         for record in shops.records(problems.add):
             output.write(f"{record.model_dump_json(exclude={'version', 'updated_at'})}\n")
             written += 1
+        for (field, reason), number in found.items():
+            if number > _SHOWN:
+                rows = Problem(file.name, 0, field, reason)
+                print(f"{rows} ({number - _SHOWN:,} more rows)", file=sys.stderr)
         if problems.records and not skip_invalid:
             raise CatalogueError(f"{problems.records:,} bad rows: correct them, or leave them out by --skip-invalid")
         if not written:
             raise CatalogueError("the file has no row that is a shop")
     return written, problems.records
+
+
+def _print_next(directory: Path) -> None:
+    print(f"  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}")
 
 
 def _print_problem(problem: "Problem") -> None:

@@ -59,9 +59,11 @@ def test_a_csv_of_all_fields_becomes_a_valid_catalogue_and_the_mapping_is_shown(
         "  name            column 'Shop Name'",
         "  domain          column 'Website'",
     ]
-    assert shown[-2:] == [
+    assert shown[-4:] == [
         "  not used        'Comment'",
-        f"Wrote 1 shops to {given.made / 'shops.ndjson'}; 0 bad rows were left out.",
+        f"Wrote 1 shops to {given.made / 'shops.ndjson'}; 0 bad rows were left out. Next:",
+        f"  shop-directory catalogue validate {given.made}",
+        f"  shop-directory index build --catalogue {given.made}",
     ]
 
 
@@ -114,6 +116,26 @@ def test_bad_rows_are_reported_by_line_and_field_and_nothing_is_written_unless_t
             },
         },
     )  # fmt: skip
+
+
+def test_a_fault_of_many_rows_is_named_for_the_first_five_and_counted(given: Import) -> None:
+    rows = "".join(f"S{number},s{number}.example,X,many\n" for number in range(1_002))
+    refused = given.run(f"name,url,category,visits\n{rows}T,nohost,X,1\n")
+    assert refused.stderr.splitlines() == [
+        *(f"list.csv:{line}: popularity must be a number or null" for line in range(2, 7)),
+        "list.csv:1004: domain must be a host name with at least two labels",
+        "list.csv: popularity must be a number or null (997 more rows)",
+        "Nothing was written: 1,003 bad rows: correct them, or leave them out by --skip-invalid.",
+    ]
+
+
+@pytest.mark.parametrize(("delimiter", "decimal"), [(";", "0,25"), ("\t", "0,25"), (";", "0.25"), (",", '"0.25"')])
+def test_a_decimal_comma_is_read_where_cells_are_not_separated_by_commas(
+    given: Import, delimiter: str, decimal: str
+) -> None:
+    rows = [("name", "url", "category", "visits"), ("A", "a.example", "Books", decimal)]
+    (shop,) = given.shops("".join(f"{delimiter.join(row)}\n" for row in rows))
+    assert shop["popularity"] == 0.25
 
 
 def test_the_mapping_may_be_stated_and_a_category_given(given: Import) -> None:
