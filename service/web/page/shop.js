@@ -1,7 +1,7 @@
 // One shop: what is known of it, in sections that ask for themselves.
 
 import { hrefOf } from "./address.js";
-import { call } from "./api.js";
+import { call, hasToken } from "./api.js";
 import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { coupons } from "./coupons.js";
 import { OUTWARDS, readable, siteOf } from "./domains.js";
@@ -21,14 +21,17 @@ const RESERVED = /\.(internal|test|invalid|example)$/;
 export async function shop(route, signal, announce) {
   const input = { shop_domain: route.shop };
   let { country } = route;
-  const coupon_section = section("coupons", "Codes", () => coupons(input, signal, announce));
-  const shipping_section = section("shipping", "Shipping", () => shipping(input, country, signal));
-  const trust_section = section("trust", "Measured facts", () => trust(input, signal));
-  const filled = [coupon_section, shipping_section, trust_section].map(({ fill }) => fill());
+  const couponPart = section("coupons", "Codes", () => coupons(input, signal, announce));
+  const shippingPart = section("shipping", "Shipping", () => shipping(input, country, signal));
+  const trustPart = section("trust", "Measured facts", () => trust(input, signal));
+  const filled = [couponPart, shippingPart, trustPart].map(({ fill }) => fill());
   const [found] = await Promise.all([call("get_shop", input, signal), loadNames(signal)]);
-  const offer_section = section("offers", "Offers", () => offers(found, signal, announce));
-  filled.push(offer_section.fill());
+  const offerPart = section("offers", "Offers", () => offers(found, signal, announce));
+  filled.push(offerPart.fill());
   await Promise.race([Promise.all(filled), new Promise((resolve) => { setTimeout(resolve, TOGETHER); })]);
+  // Without a token the measured facts are three lines, so that they and the codes are about as high as the other two.
+  const rest = [trustPart.element, offerPart.element];
+  if (hasToken()) rest.reverse();
   return {
     kind: "shop",
     title: found.name,
@@ -37,18 +40,18 @@ export async function shop(route, signal, announce) {
     nodes: [
       head(found, country),
       make("div", { class: "columns" },
-        make("div", {}, coupon_section.element, offer_section.element),
-        make("div", {}, shipping_section.element, trust_section.element)),
+        make("div", {}, couponPart.element, rest[0]),
+        make("div", {}, shippingPart.element, rest[1])),
       reportShop(found, signal, announce),
     ],
     // A change of the country affects only the verdict on shipping.
     adapt(other) {
       if (other.view !== "shop" || other.shop !== route.shop) return false;
       country = other.country;
-      shipping_section.fill();
+      shippingPart.fill();
       return true;
     },
-    tokenChanged: trust_section.fill,
+    tokenChanged: trustPart.fill,
   };
 }
 
