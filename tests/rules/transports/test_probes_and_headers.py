@@ -195,6 +195,7 @@ def _failed_searches(failure: Exception | None) -> list[Reply]:
             post(base, "/tool/find_shop", {"query": "books"}),
             post(base, "/tool/list_categories", {}),
             get(base, "/suggest?q=books"),
+            get(base, "/suggest?q=books", if_none_match="*"),
         ]
         results = [call(base, era, "find_shop", b'{"query":"books"}').json["result"] for era in Era]
     for reply in replies:
