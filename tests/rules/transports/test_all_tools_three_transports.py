@@ -1,6 +1,6 @@
 """All twelve tools over every transport: what random calls ask of them is answered alike, to the byte (I5).
 
-`SHOP_DIRECTORY_DOOR_CALLS` says how many calls; CI takes a few of them.
+`SHOP_DIRECTORY_TRANSPORT_CALLS` says how many calls; CI takes a few of them.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from tests.support.served import served
 from tests.support.transports import STAMP_KEYS, ToolAnswer, mcp_transports, over_mcp, over_rest
 from tests.support.worlds import embedded_world
 
-CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_CALLS", "400"))
-SEED: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_SEED", "20261121"))
+CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_CALLS", "400"))
+SEED: Final = int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_SEED", "20261121"))
 # A second for ten calls over five transports each, and as much again.
 SECONDS: Final = 120 + CALLS // 5
 CODES: Final = {
