@@ -44,8 +44,6 @@ def test_a_marked_function_is_read_with_its_location_and_every_id() -> None:
         '@pytest.mark.rule("M6")\nclass TestIt:\n  class TestInner:\n    def test_a(self): assert found',
         '@pytest.mark.parametrize("a", [1, pytest.param(2, marks=pytest.mark.rule("M6"))])\ndef test_a(a): assert a',
         '@pytest.mark.parametrize("a", [pytest.param(2, marks=[pytest.mark.rule("M6")])])\ndef test_a(a): assert a',
-        'A = [pytest.param(1, marks=pytest.mark.rule("M6"))]\n@mark.parametrize("a", A)\ndef test_a(a): assert a',
-        'proves = pytest.mark.rule("M6")\n@proves\ndef test_a(): assert found',
     ],
 )
 def test_each_way_of_marking_counts(source: str) -> None:
