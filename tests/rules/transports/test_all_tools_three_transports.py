@@ -50,7 +50,7 @@ async def test_whatever_is_asked_every_transport_answers_alike(sample: SampleSer
         mcp_transports(sample.base, sample.index, sample.token, sample.variables) as transports,
     ):
         for number, (tool, arguments) in enumerate(calls):
-            code = await _assert_alike(rest, transports, tool, arguments, f"seed {SEED}, call {number}")
+            code = await assert_alike(rest, transports, tool, arguments, f"seed {SEED}, call {number}")
             met[tool, code] += 1
     tools = {tool.name for tool in REGISTRY}
     assert len(tools) == 12
@@ -116,7 +116,7 @@ async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
     }
 
 
-async def _assert_alike(
+async def assert_alike(
     rest: httpx2.AsyncClient, transports: dict[str, Client], tool: str, arguments: dict[str, Any], at: str
 ) -> str:
     """Hold each transport's answer against REST's; what it came to."""
