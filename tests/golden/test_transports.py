@@ -1,10 +1,12 @@
-"""What callers are promised, as files: the OpenAPI document and the list of tools. A change of either is a decision."""
+"""What callers are promised, as files: the OpenAPI document and what MCP lists. A change of any is a decision."""
 
 from typing import Any, Final
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from service.mcp_server.prompts import PROMPTS, mcp_prompt
+from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import mcp_tool
 from service.rest.openapi.document import openapi_document
 from service.tools.registry import REGISTRY
@@ -42,6 +44,18 @@ def test_a_credential_is_stated_only_where_a_call_needs_it(*, needs_ops_key: boo
 def test_the_list_of_tools_is_what_it_was() -> None:
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in TOOLS]
     assert_golden("tools_list.json", listed, reminder=REMINDER)
+
+
+@pytest.mark.rule("I3")
+def test_the_resources_and_prompts_are_what_they_were() -> None:
+    lists: dict[str, list[Any]] = {
+        "resources": [CATEGORIES],
+        "resource_templates": [SHOP],
+        "prompts": [mcp_prompt(prompt) for prompt in PROMPTS],
+    }
+    for name, listed in lists.items():
+        shown = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed]
+        assert_golden(f"{name}_list.json", shown, reminder=REMINDER)
 
 
 @pytest.mark.rule("I42", "E1", "R2")

@@ -4,9 +4,11 @@ A rule is written once, in manifest.toml; tests name it by its id and nothing el
 """
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.dataclasses import dataclass
 
 MANIFEST: Final = Path(__file__).with_name("manifest.toml")
 
@@ -14,7 +16,7 @@ MANIFEST: Final = Path(__file__).with_name("manifest.toml")
 CURRENT_SCOPE: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Rule:
     """One obligation.
 
@@ -29,25 +31,10 @@ class Rule:
     statement: str
 
 
-def parse_manifest(text: str) -> tuple[Rule, ...]:
-    """The rules of a manifest in TOML, in its order.
+def read_manifest() -> tuple[Rule, ...]:
+    """The rules of the manifest, in its order.
 
     Raises:
-        ValueError: the text is no TOML, has no rules, or a rule has other fields or types than those of `Rule`.
+        ValidationError: a rule has other fields or types than those of `Rule`.
     """
-    tables = tomllib.loads(text).get("rules")
-    if not isinstance(tables, list) or not tables:
-        raise ValueError("a manifest has a list of rules")
-    return tuple(_rule(table) for table in tables)
-
-
-def read_manifest(path: Path = MANIFEST) -> tuple[Rule, ...]:
-    """The rules of the manifest file."""
-    return parse_manifest(path.read_text(encoding="utf-8"))
-
-
-def _rule(table: Any) -> Rule:  # noqa: ANN401 - whatever TOML holds
-    match table:
-        case {"id": str(rule_id), "scope": int(scope), "statement": str(statement), **others} if not others:
-            return Rule(rule_id, scope, statement)
-    raise ValueError(f"a rule has id, scope and statement, and nothing else: {table!r}")
+    return TypeAdapter(tuple[Rule, ...]).validate_python(tomllib.loads(MANIFEST.read_text(encoding="utf-8"))["rules"])

@@ -1,18 +1,16 @@
 """Which rules the tests name, read from their source.
 
 Nothing is imported or run, so the answer is the same when only some tests are selected or their engines are missing.
-Marks are seen on functions, on classes, in `pytestmark`, and in the `marks=` of a parameter, also by way of a name that
-the same file assigns.
+Marks are seen on functions, on classes, in `pytestmark`, and in the `marks=` of a parameter.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias, TypeGuard
+from typing import Final, TypeGuard
 
 _FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
-_Names: TypeAlias = Mapping[str, ast.expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def marks_of_source(source: str, file: str) -> Marks:
     # pytest takes tests from files of these names only: what it never runs proves nothing.
     name = Path(file).name
     runs = name.startswith("test_") or name.endswith("_test.py")
-    tests = _tests(tree.body, file, _assigned(tree.body), frozenset()) if runs else ()
+    tests = _tests(tree.body, file, frozenset()) if runs else ()
     return Marks(tuple(tests), tuple(mentions))
 
 
@@ -83,42 +81,32 @@ def marks_of_tree(root: Path) -> Marks:
     )
 
 
-def _tests(body: list[ast.stmt], file: str, names: _Names, outer: frozenset[str]) -> Iterator[MarkedTest]:
-    own = _assigned(body).get("pytestmark")
-    inherited = outer | (_rules(own, names) if own else frozenset())
+def _tests(body: list[ast.stmt], file: str, outer: frozenset[str]) -> Iterator[MarkedTest]:
+    inherited = outer.union(*(_rules(value) for node in body if (value := _marks_of_all(node))))
     for node in body:
         if isinstance(node, (*_FUNCTION, ast.ClassDef)):
-            rules = inherited.union(*(_rules(decorator, names) for decorator in node.decorator_list))
+            rules = inherited.union(*map(_rules, node.decorator_list))
             if isinstance(node, ast.ClassDef):
                 if node.name.startswith("Test"):
-                    yield from _tests(node.body, file, names, rules)
+                    yield from _tests(node.body, file, rules)
             elif node.name.startswith("test"):
                 asserts = any(_can_fail(inner) for inner in ast.walk(node))
                 yield MarkedTest(f"{file}:{node.lineno} {node.name}", rules, asserts)
 
 
-def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
-    assigned: dict[str, ast.expr] = {}
-    for node in body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                assigned[name] = value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                assigned[name] = value
-    return assigned
+def _marks_of_all(node: ast.stmt) -> ast.expr | None:
+    """What `pytestmark` is set to, where this does it."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
+            return value
+        case ast.AnnAssign(target=ast.Name(id="pytestmark"), value=value):
+            return value
+    return None
 
 
-def _rules(expression: ast.expr, names: _Names) -> frozenset[str]:
-    found: set[str] = set()
-    waiting, seen = [expression], set[str]()
-    while waiting:
-        for node in ast.walk(waiting.pop()):
-            if _is_rule_mark(node):
-                found.update(rule for rule in _arguments(node) if rule is not None)
-            elif isinstance(node, ast.Name) and node.id in names and node.id not in seen:
-                seen.add(node.id)
-                waiting.append(names[node.id])
-    return frozenset(found)
+def _rules(expression: ast.expr) -> frozenset[str]:
+    marks = filter(_is_rule_mark, ast.walk(expression))
+    return frozenset(rule for mark in marks for rule in _arguments(mark) if rule is not None)
 
 
 def _is_rule_mark(node: ast.AST) -> TypeGuard[ast.Call]:

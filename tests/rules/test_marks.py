@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.rules.manifest import Rule, parse_manifest
+from tests.rules.manifest import Rule
 from tests.rules.marks import MarkedTest, Marks, Mention, marks_of_source, marks_of_tree
 from tests.rules.proof import disorder, unknown_rules, unproved_rules
 
@@ -44,8 +44,6 @@ def test_a_marked_function_is_read_with_its_location_and_every_id() -> None:
         '@pytest.mark.rule("M6")\nclass TestIt:\n  class TestInner:\n    def test_a(self): assert found',
         '@pytest.mark.parametrize("a", [1, pytest.param(2, marks=pytest.mark.rule("M6"))])\ndef test_a(a): assert a',
         '@pytest.mark.parametrize("a", [pytest.param(2, marks=[pytest.mark.rule("M6")])])\ndef test_a(a): assert a',
-        'A = [pytest.param(1, marks=pytest.mark.rule("M6"))]\n@mark.parametrize("a", A)\ndef test_a(a): assert a',
-        'proves = pytest.mark.rule("M6")\n@proves\ndef test_a(): assert found',
     ],
 )
 def test_each_way_of_marking_counts(source: str) -> None:
@@ -164,24 +162,3 @@ def test_a_tree_is_read_file_by_file(tmp_path: Path) -> None:
 )
 def test_ids_out_of_order_are_found(ids: tuple[str, ...], findings: list[str]) -> None:
     assert list(disorder(_rules(*ids), "IVR")) == findings
-
-
-def test_a_manifest_is_read_in_its_order() -> None:
-    text = 'rules = [{ id = "I2", scope = 1, statement = "B." }, { id = "I1", scope = 2, statement = "A." }]'
-    assert parse_manifest(text) == (Rule("I2", 1, "B."), Rule("I1", 2, "A."))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "rules = []",
-        'rules = [{ id = "I1", scope = 1 }]',
-        'rules = [{ id = "I1", scope = "1", statement = "A." }]',
-        'rules = [{ id = "I1", scope = 1, statement = "A.", since = 1 }]',
-        "rules = [",
-    ],
-)
-def test_a_manifest_of_another_shape_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"rule|Invalid|invalid|value"):
-        parse_manifest(text)

@@ -10,6 +10,12 @@ from typing import Final
 from tests.support.real.sources import REPOSITORY
 
 _END_BOUND_S: Final = 20.0
+INITIALIZE: Final = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
 
 
 class StdioLines:

@@ -1,59 +1,81 @@
 """What people of many languages type, each case written by hand: the shop that they mean comes first."""
 
+import tomllib
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 
 from tests.rules.backends.asking import find, suggest
 from tests.rules.backends.conftest import Directory
-from tests.rules.backends.matching_cases import CasesError, read_cases
+from tests.support.catalogues import shop
+
+CASES: Final = Path(__file__).with_name("matching_cases.toml")
+
+
+class _Strict(BaseModel):
+    """A table of the file, whose first lines say what it may hold."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Shop(_Strict):
+    id: str
+    name: str
+    domain: str | None = None
+    aliases: list[str] = []
+    popularity: float | None = None
+    countries: list[str] = []
+    categories: list[str] = ["things"]
+
+
+class _Case(_Strict):
+    q: str
+    find_shop: str
+    suggest: str
+    country: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_is_both(cls, row: dict[str, Any]) -> dict[str, Any]:
+        if "first" not in row:
+            return row
+        if row.keys() & {"find_shop", "suggest"}:
+            raise ValueError("must have `first`, or `find_shop` and `suggest`")
+        first = {"find_shop": row["first"], "suggest": row["first"]}
+        return first | {name: value for name, value in row.items() if name != "first"}
+
+
+class _Section(_Strict):
+    shops: list[_Shop]
+    cases: list[_Case]
+
+
+def _sections() -> dict[str, _Section]:
+    """The file by language; a mistake in it is an error that names the section and the row."""
+    return TypeAdapter(dict[str, _Section]).validate_python(tomllib.loads(CASES.read_text(encoding="utf-8")))
 
 
 @pytest.mark.rule("X1", "X2", "X2.articles", "X2.unspaced", "X3", "M4", "M9")
 async def test_the_expected_shop_is_first_in_a_search_and_among_suggestions(directory: Directory) -> None:
-    shops, cases = read_cases()
-    world = await directory(shops)
+    sections = _sections()
+    shops = [one for section in sections.values() for one in section.shops]
+    world = await directory([shop(one.name, one.domain, **one.model_dump(exclude={"name", "domain"})) for one in shops])
     wrong = []
-    for case in cases:
+    for language, case in ((language, case) for language, section in sections.items() for case in section.cases):
         found = (await find(world, case.q, country=case.country)).shops
         suggested = (await suggest(world, case.q, country=case.country)).shops
         answered = (found[0].id if found else "", suggested[0].shop.id if suggested else "")
         if answered != (case.find_shop, case.suggest):
-            wrong.append(f"[{case.language}] {case.q!r}: {answered}, expected {(case.find_shop, case.suggest)}")
+            wrong.append(f"[{language}] {case.q!r}: {answered}, expected {(case.find_shop, case.suggest)}")
     assert wrong == []
 
 
-def test_there_are_cases_of_many_languages() -> None:
-    cases = read_cases().cases
-    assert len(cases) >= 120
-    assert len({case.language for case in cases}) >= 20
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[greek", "cases.toml is no TOML"),
-        ('[greek]\nshops = [{id = "a", name = "A"}]', "[greek] cases: Field required"),
-        ('[greek]\nshops = [{id = "a"}]\ncases = [{q = "a", first = "a"}]', "[greek] shops.1.name: Field required"),
-        ('[greek]\nshops = [{id = "a", name = "A"}]\ncases = [{q = "a", frist = "a"}]', "[greek] cases.1.frist: Extra"),
-        (
-            '[greek]\nshops = [{id = "a", name = "A"}]\ncases = [{q = "a", suggest = "a"}]',
-            "[greek] cases.1: Value error",
-        ),
-        ('[greek]\nshops = [{id = "a", name = "A"}]\ncases = [{q = "a", first = "b"}]', "[greek] 'a' expects a shop"),
-        (
-            '[greek]\nshops = [{id = "a", name = "A"}, {id = "a", name = "B"}]\ncases = [{q = "a", first = "a"}]',
-            "two shops have one id: a",
-        ),
-        (
-            '[greek]\nshops = [{id = "a", name = "A"}]\ncases = [{q = "a", first = "a"}, {q = "a", first = ""}]',
-            "two cases have one q and country: 'a'",
-        ),
-    ],
-)
-def test_a_mistake_in_the_file_is_reported_by_its_section_and_row(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "cases.toml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(CasesError) as raised:
-        read_cases(file)
-    assert str(raised.value).startswith(message)
+def test_there_are_cases_of_many_languages_each_once_and_of_shops_that_are_there() -> None:
+    sections = _sections().values()
+    cases = [case for section in sections for case in section.cases]
+    ids = [one.id for section in sections for one in section.shops]
+    assert (len(sections) >= 20, len(cases) >= 120) == (True, True)
+    assert (len({(case.q, case.country) for case in cases}), len(set(ids))) == (len(cases), len(ids))
+    assert {shop_id for case in cases for shop_id in (case.find_shop, case.suggest)} - {*ids, ""} == set()

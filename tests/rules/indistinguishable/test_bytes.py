@@ -30,19 +30,12 @@ from tests.rules.indistinguishable.subjects import (
 )
 from tests.rules.indistinguishable.transports import Service, Whole, message, settled_text
 from tests.support.callers import issue
-from tests.support.stdio_lines import stdio_lines
+from tests.support.stdio_lines import INITIALIZE, stdio_lines
 
 NAMES_NO_SHOP: Final = {"list_categories"}
 _TIMES: Final = re.compile(r"request=[0-9a-f]{32}|\bms=[0-9.]+|\[status:200 request:[0-9.]+s\]")
 # The service writes neither of the first; pytest listens all the same. The stamp is looked up once a second.
 _NO_CALL: Final = re.compile(r"^INFO (mcp\.|uvicorn\.access )|/\S+-stamp/_doc/stamp ")
-_INITIALIZE: Final = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-}
-
 Transport = Callable[[Service, str, Mapping[str, Any]], Whole]
 TRANSPORTS: Final = [Service.rest, Service.mcp_modern, Service.mcp_older]
 
@@ -252,4 +245,4 @@ def _stdio(world: World, messages: list[dict[str, Any]]) -> list[bytes]:
         "SHOP_DIRECTORY_LOG_LEVEL": "warning",
     }
     with stdio_lines(variables) as process:
-        return [process.ask(json.dumps(each).encode()) for each in (_INITIALIZE, *messages)][1:]
+        return [process.ask(json.dumps(each).encode()) for each in (INITIALIZE, *messages)][1:]

@@ -88,6 +88,11 @@ def _install(folder: Path) -> None:
     folder.mkdir()
     for name in ("package.json", "package-lock.json"):
         shutil.copy(PACKAGE / name, folder)
+    npm_ci(folder)
+
+
+def npm_ci(folder: Path) -> None:
+    """Install a folder's packages as its lock file has them."""
     done = npm(
         ["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
         return_completed_process=True,

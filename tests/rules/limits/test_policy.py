@@ -1,10 +1,11 @@
-"""Which quota a call falls under, and whose it is."""
+"""Which quota a call falls under, whose it is, and the headers that show it to a caller."""
 
 from types import MappingProxyType
 
 import pytest
 
 from service.auth.protocol import Token
+from service.limits.headers import quota_headers, retry_headers
 from service.limits.policy import (
     WITH_TOKEN,
     Bucket,
@@ -15,6 +16,7 @@ from service.limits.policy import (
     quota_key,
     tool_bucket,
 )
+from service.limits.protocol import Decision
 
 TOKEN = Token("a1", "widget", "default", None)
 GOLD = Token("b2", "partner", "gold", None)
@@ -73,3 +75,23 @@ def test_a_token_is_counted_by_its_id_and_anybody_else_by_the_address() -> None:
 )
 def test_an_ipv6_customer_is_one_caller(address: str, group: str) -> None:
     assert address_group(address) == group
+
+
+@pytest.mark.rule("Q2")
+def test_an_answer_has_the_policy_and_the_remaining_units() -> None:
+    decision = Decision(True, 120, 119, 12, None)
+    assert quota_headers(Quota(Bucket.READS, 120, 60), decision) == (
+        (b"ratelimit-policy", b'"reads";q=120;w=60'),
+        (b"ratelimit", b'"reads";r=119;t=12'),
+    )
+    assert retry_headers(decision) == ()
+
+
+@pytest.mark.rule("Q2")
+def test_a_refusal_says_when_to_retry() -> None:
+    decision = Decision(False, 60, 0, 30, 45)
+    assert quota_headers(Quota(Bucket.REPORTS, 60, 3600), decision) == (
+        (b"ratelimit-policy", b'"reports";q=60;w=3600'),
+        (b"ratelimit", b'"reports";r=0;t=30'),
+    )
+    assert retry_headers(decision) == ((b"retry-after", b"45"),)

@@ -1,6 +1,5 @@
 """The two stores, and a Redis that a test may stop, pause, fill and kill."""
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -48,20 +47,9 @@ def store(request: pytest.FixtureRequest) -> Store:
 
 
 @pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+def own_redis(redis_program: str, tmp_path: Path) -> Iterator[RedisServer]:
     """A Redis of the test's own that syncs before it answers, running."""
-    with syncing_redis(tmp_path / "own-redis") as server:
+    folder = tmp_path / "own-redis"
+    folder.mkdir()
+    with RedisServer(redis_program, folder, appendonly=True, options=("--appendfsync", "always")) as server:
         yield server
-
-
-def syncing_redis(folder: Path, *options: str) -> RedisServer:
-    """A Redis with `appendfsync always`, and more options, that does not run yet."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.fail("a test that stops and kills Redis needs redis-server on the PATH")
-    folder.mkdir(parents=True)
-    wrapped = folder / "redis-server-with-options"
-    stated = " ".join(("--appendfsync always", *options))
-    wrapped.write_text(f'#!/bin/sh\nexec "{program}" "$@" {stated}\n', encoding="utf-8")
-    wrapped.chmod(0o700)
-    return RedisServer(str(wrapped), folder, appendonly=True)

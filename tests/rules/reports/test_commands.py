@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -11,9 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from service.commands.rechecks import rechecks
-from service.redis.access import RedisAccess
 from service.reports.protocol import Recheck, ReportQueue
-from service.reports.redis import RedisReports
 from service.reports.sqlite import SqliteReports
 from tests.rules.reports.stores import RedisStore, report
 from tests.support.real.process import free_ports
@@ -148,30 +145,15 @@ def test_export_prints_all_reports_and_an_acknowledgement_takes_none_away(path: 
 
 
 @pytest.mark.redis
-def test_the_environment_names_the_redis(tmp_path: Path, redis_url: str) -> None:
-    async def fill() -> str:
-        queue = RedisReports(RedisAccess(redis_url), "test-rechecks-command")
-        await queue.append(report("s1"))
-        await queue.close()
-        return queue._reports
-
-    asyncio.run(fill())
+async def test_the_environment_names_the_redis(tmp_path: Path, redis_store: RedisStore) -> None:
+    await redis_store.open().append(report("s1"))
     redis = {
         "SHOP_DIRECTORY_REPORTS": "redis",
-        "SHOP_DIRECTORY_REDIS_URL": redis_url,
-        "SHOP_DIRECTORY_REDIS_PREFIX": "test-rechecks-command",
+        "SHOP_DIRECTORY_REDIS_URL": redis_store.url,
+        "SHOP_DIRECTORY_REDIS_PREFIX": redis_store.prefix,
     }
-    try:
-        assert _outcome(_run(tmp_path / "unused", "export", **redis)) == (0, [AS_TEXT], "")
-    finally:
-        asyncio.run(_clear(redis_url, "test-rechecks-command"))
-
-
-async def _clear(url: str, prefix: str) -> None:
-    async with AsyncExitStack() as closing:
-        store = RedisStore(url, closing)
-        store.prefix = prefix
-        await store.clear()
+    done = await asyncio.to_thread(_run, tmp_path / "unused", "export", **redis)
+    assert _outcome(done) == (0, [AS_TEXT], "")
 
 
 @pytest.mark.parametrize("command", [("list",), ("claim", "--worker", "w"), ("ack", "--worker", "w", "1"), ("export",)])
@@ -198,20 +180,3 @@ def test_a_store_that_is_away_is_exit_code_3_without_address_or_password(tmp_pat
 def test_wrong_usage_is_exit_code_2(path: Path, command: tuple[str, ...]) -> None:
     done = _run(path, *command)
     assert (done.exit_code, done.stdout) == (2, "")
-
-
-def test_a_wrong_setting_is_exit_code_2_and_named_without_its_value(path: Path) -> None:
-    url = "http://zqcanaryzq"
-    wrong = _run(path, "list", SHOP_DIRECTORY_REPORTS="redis", SHOP_DIRECTORY_REDIS_URL=url)
-    printed = (
-        "SHOP_DIRECTORY_REDIS_URL is wrong: "
-        "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
-    )
-    assert _outcome(wrong) == (2, [], printed)
-
-
-@pytest.mark.parametrize("command", ["list", "claim", "ack", "export"])
-def test_each_command_shows_an_example_in_its_help(command: str) -> None:
-    shown = CliRunner().invoke(rechecks, [command, "--help"])
-    examples = shown.stdout.partition("Examples:")[2]
-    assert (shown.exit_code, f"shop-directory rechecks {command}" in examples) == (0, True)

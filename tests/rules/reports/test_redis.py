@@ -1,8 +1,6 @@
-"""What only Redis can show: all or nothing, scripts loaded again, keys that end, one slot of a cluster, a warning."""
+"""What only Redis can show: all or nothing, scripts loaded again, keys that end, a warning."""
 
-import asyncio
 import logging
-from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -10,9 +8,7 @@ from redis.asyncio import Redis
 from service.redis.access import RedisAccess
 from service.reports.protocol import ReportsUnavailable
 from service.reports.redis import RedisReports
-from tests.rules.reports.conftest import syncing_redis
 from tests.rules.reports.stores import RedisStore, executed, exported, report
-from tests.support.real.process import free_ports
 from tests.support.real.redis import RedisServer
 
 pytestmark = pytest.mark.redis
@@ -51,25 +47,6 @@ async def test_the_marks_end_with_their_window_and_nothing_else_does(redis_store
         ends = {key: await client.ttl(key) async for key in client.scan_iter(f"{tag}:*")}
     mark = ends.pop(f"{tag}:reports:mark:{report().mark}")
     assert (590 < mark <= 600, ends) == (True, {f"{tag}:reports": -1, f"{tag}:rechecks": -1})
-
-
-async def test_on_a_cluster_every_step_stays_in_one_slot(tmp_path: Path) -> None:
-    (bus,) = free_ports(1)
-    with syncing_redis(tmp_path / "cluster", "--cluster-enabled yes", f"--cluster-port {bus}") as server:
-        await executed(server, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-        for _ in range(100):
-            if "cluster_state:ok" in str(await executed(server, "CLUSTER", "INFO")):
-                break
-            await asyncio.sleep(0.05)
-        queue = RedisReports(RedisAccess(server.url), max_deliveries=1)
-        assert [await queue.append(report(shop)) for shop in ("s1", "s2", "s1")] == [True, True, False]
-        first, second = await queue.claim("w1", 2, 60)
-        assert await queue.acknowledge("w1", [first.id]) == (first.id,)
-        await asyncio.sleep(0.05)
-        assert await queue.claim("w2", 2, 0.01) == ()
-        waiting = await queue.waiting(5)
-        assert (waiting.depth, [one.id for one in waiting.dead_letters]) == (0, [second.id])
-        await queue.close()
 
 
 @pytest.mark.parametrize(("syncs", "warnings"), [("always", 0), ("everysec", 1)])

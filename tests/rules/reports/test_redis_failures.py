@@ -48,19 +48,11 @@ async def _refused_in_time(ask: Awaitable[object]) -> None:
 
 @pytest.mark.rule("Q5")
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_a_stopped_redis_is_unavailable_to_every_call_in_time(
-    own_redis: RedisServer, queue: RedisReports, call: Ask
+@pytest.mark.parametrize("fault", [RedisServer.stop, lambda redis: redis.process.pause()], ids=["stopped", "paused"])
+async def test_a_stopped_or_paused_redis_is_unavailable_to_every_call_in_time(
+    own_redis: RedisServer, queue: RedisReports, call: Ask, fault: Callable[[RedisServer], None]
 ) -> None:
-    own_redis.stop()
-    await _refused_in_time(call(queue))
-
-
-@pytest.mark.rule("Q5")
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_a_paused_redis_is_unavailable_to_every_call_in_time(
-    own_redis: RedisServer, queue: RedisReports, call: Ask
-) -> None:
-    own_redis.process.pause()
+    fault(own_redis)
     await _refused_in_time(call(queue))
 
 

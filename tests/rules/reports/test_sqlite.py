@@ -6,9 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -18,36 +16,9 @@ import pytest
 from service.reports.protocol import ReportsUnavailable
 from service.reports.sqlite import SqliteReports
 from tests.rules.reports.stores import SqliteStore, exported, report
-from tests.support.real.sources import REPOSITORY
 
 DEADLINE_S: Final = 0.4
 SLACK_S: Final = 0.6
-
-# Imports all it needs, gives up the right to write anywhere, then appends one report to each file it is given.
-UNPRIVILEGED: Final = """
-import asyncio, os, resource, sys
-from pathlib import Path
-from service.reports.protocol import ReportsUnavailable
-from service.reports.sqlite import SqliteReports
-from tests.rules.reports.stores import report
-
-async def append(path):
-    queue = SqliteReports(path, timeout=2.0)
-    try:
-        print(await queue.append(report()))
-    except ReportsUnavailable:
-        print("unavailable")
-    await queue.close()
-
-if os.getuid() == 0:
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-if sys.argv[1] == "full":
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
-for path in sys.argv[2:]:
-    asyncio.run(append(Path(path)))
-"""
 
 # Holds the lock from its first line of output to the end of its input.
 LOCKING: Final = """
@@ -57,20 +28,6 @@ db.execute("BEGIN IMMEDIATE")
 print("locked", flush=True)
 sys.stdin.read()
 """
-
-
-def _unprivileged(disk: str, *paths: Path) -> list[str]:
-    command = [sys.executable, "-c", UNPRIVILEGED, disk, *map(str, paths)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=30, check=True)
-    return done.stdout.split()
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A directory that every user of the machine may pass through."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 async def test_the_file_and_its_companions_can_be_read_by_their_owner_only(sqlite_store: SqliteStore) -> None:
@@ -146,20 +103,6 @@ async def test_while_a_lock_is_waited_for_the_event_loop_goes_on(sqlite_store: S
         with pytest.raises(ReportsUnavailable):
             await waiting
     assert beats > DEADLINE_S / 0.01 / 4
-
-
-@pytest.mark.rule("Q5")
-def test_a_directory_that_may_not_be_written_is_unavailable(open_folder: Path) -> None:
-    (open_folder / "writable").mkdir()
-    (open_folder / "writable").chmod(0o777)
-    paths = [open_folder / "writable" / "reports.sqlite", open_folder / "reports.sqlite"]
-    assert _unprivileged("empty", *paths) == ["True", "unavailable"]
-
-
-@pytest.mark.rule("Q5")
-def test_a_disk_that_takes_no_more_is_unavailable(open_folder: Path) -> None:
-    open_folder.chmod(0o777)
-    assert _unprivileged("full", open_folder / "reports.sqlite") == ["unavailable"]
 
 
 @pytest.mark.parametrize("kind", ["a directory", "below a file", "other bytes", "another version"])

@@ -11,11 +11,13 @@ import pytest
 from service.app import create_app
 from service.http.security_headers import security_headers, with_defaults
 from service.settings.service import Settings, SettingsError, load_settings
+from tests.support.problems import problem
 from tests.support.served import Reply, ask, get, served
 from tests.support.wire import exchange
 from tests.support.worlds import reference_world
 
 POLICY: Final = {
+    "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -23,9 +25,12 @@ POLICY: Final = {
     "strict-transport-security": None,
     "x-frame-options": None,
     "server": None,
+    "access-control-allow-origin": None,
     "access-control-allow-credentials": None,
     "access-control-allow-private-network": None,
 }
+# What differs for /suggest, which pages of any origin may load.
+SUGGEST: Final = {"cross-origin-resource-policy": "cross-origin", "access-control-allow-origin": "*"}
 FRIEND: Final = "https://shop-finder.example"
 ANSWERS: Final = (
     ("GET", "/health"),
@@ -36,6 +41,7 @@ ANSWERS: Final = (
     ("GET", "/nothing"),
     ("POST", "/tool/find_shop"),
     ("PUT", "/tool/find_shop"),
+    ("GET", "/tool/find_shop"),
     ("POST", "/tool/get_trust"),
     ("POST", "/mcp"),
     ("GET", "/mcp"),
@@ -55,6 +61,10 @@ NOT_HTTP: Final = (
     b"GET /health HTTP/1.1\r\nhost: a.example, b.example\r\nhost:\r\n\r\n",
     b"GET http://a.example/health HTTP/1.1\r\n\r\n",
     b"NONSENSE /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /suggest?q=\xc3\xa9 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"\x00\x01\r\n\r\n",
+    # A head that never ends: as much is read as shows that it is too long.
+    b"GET /health HTTP/1.1\r\nx: " + b"x" * 65_600,
 )
 
 
@@ -72,26 +82,30 @@ def behind_tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.rule("C3")
-@pytest.mark.parametrize(("method", "path"), ANSWERS)
-def test_every_answer_keeps_browsers_from_misusing_it(base: str, method: str, path: str) -> None:
-    assert _policy(ask(base, method, path)) == POLICY
-
-
-@pytest.mark.rule("C3")
-@pytest.mark.parametrize("path", ["/suggest?q=a", "/suggest", "/suggest?limit=0"])
-def test_suggestions_may_be_loaded_by_pages_of_any_origin(base: str, path: str) -> None:
-    assert _policy(get(base, path)) == POLICY | {"cross-origin-resource-policy": "cross-origin"}
+@pytest.mark.rule("C3", "C1.http", "E5.request_id")
+@pytest.mark.parametrize(
+    ("method", "path", "own"),
+    [
+        *((method, path, {}) for method, path in ANSWERS),
+        ("GET", "/suggest?q=a", SUGGEST | {"cache-control": "public, max-age=3"}),
+        ("GET", "/suggest", SUGGEST),
+        ("GET", "/suggest?limit=0", SUGGEST),
+    ],
+)
+def test_every_answer_keeps_browsers_from_misusing_it(base: str, method: str, path: str, own: dict[str, str]) -> None:
+    first, second = (ask(base, method, path, headers={"x-request-id": "mine"}) for _ in range(2))
+    assert _policy(first) == POLICY | own
+    assert len({first.headers["x-request-id"], second.headers["x-request-id"], "mine"}) == 3
 
 
 @pytest.mark.rule("E1", "E5", "E5.request_id")
 @pytest.mark.parametrize("sent", NOT_HTTP)
 def test_a_request_that_names_no_one_valid_host_is_refused_like_what_is_not_http(base: str, sent: bytes) -> None:
     (reply,) = exchange(base, sent)
-    problem = json.loads(reply.body)
-    assert (reply.status, problem["code"], len(reply.headers["x-request-id"])) == (400, "invalid_input", 32)
-    assert _policy(reply) == POLICY
-    assert (reply.headers["cache-control"], reply.headers["connection"]) == ("no-store", "close")
+    detail = "The request is not valid HTTP, or its head is too long. "
+    detail += "Percent-encode # and what is not ASCII in the address."
+    assert reply.summary == (400, "application/problem+json", problem(400, "invalid_input", detail))
+    assert (_policy(reply), len(reply.headers["x-request-id"]), reply.headers["connection"]) == (POLICY, 32, "close")
 
 
 @pytest.mark.rule("I73")
@@ -136,7 +150,10 @@ def test_an_unknown_origin_gets_no_cors_header(base: str, origin: str) -> None:
     for method, path in (("OPTIONS", "/tool/find_shop"), ("OPTIONS", "/mcp"), ("GET", "/health")):
         reply = ask(base, method, path, headers=asking)
         assert [name for name in reply.headers if name.startswith("access-control-")] == []
-        assert reply.headers["vary"] == "origin"
+        assert (reply.headers["vary"], reply.status) == ("origin", 200 if method == "GET" else 405)
+    suggest = ask(base, "OPTIONS", "/suggest?q=a", headers=asking | {"access-control-request-method": "GET"})
+    allowed = [suggest.headers[f"access-control-allow-{name}"] for name in ("origin", "methods")]
+    assert (suggest.status, allowed) == (204, ["*", "GET, HEAD"])
 
 
 @pytest.mark.rule("C3")

@@ -1,6 +1,5 @@
 """SECURITY.md says what is so: its tests exist, its settings are settings, and its bounds are the code's."""
 
-import ast
 import re
 from importlib import import_module
 from pathlib import Path
@@ -18,14 +17,7 @@ RISKS: Final = re.split(r"^### (API\d+) ", PAGE.split("\n## Bounds")[0], flags=r
 BOUNDS: Final = re.findall(r"^\| [^|]+ \| ([\d,.]+)(?: bytes)? \| `([\w.]+)` \|$", PAGE, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize(("file", "name"), TESTS)
-def test_each_test_that_is_named_exists(file: str, name: str) -> None:
-    tree = ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert name in {function.name for function in functions}
-
-
-def test_each_test_that_is_named_can_fail() -> None:
+def test_each_test_that_is_named_exists_and_can_fail() -> None:
     tests = [test for test in marks_of_tree(REPOSITORY / "tests").tests if test.asserts]
     able = {(test.location.split(":")[0], test.location.split(" ")[-1]) for test in tests}
     assert [named for named in TESTS if named not in able] == []

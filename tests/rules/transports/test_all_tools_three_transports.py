@@ -1,6 +1,6 @@
 """All twelve tools over every transport: what random calls ask of them is answered alike, to the byte (I5).
 
-`SHOP_DIRECTORY_DOOR_CALLS` says how many calls; CI takes a few of them.
+`SHOP_DIRECTORY_TRANSPORT_CALLS` says how many calls; CI takes a few of them.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from tests.support.served import served
 from tests.support.transports import STAMP_KEYS, ToolAnswer, mcp_transports, over_mcp, over_rest
 from tests.support.worlds import embedded_world
 
-CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_CALLS", "400"))
-SEED: Final = int(os.environ.get("SHOP_DIRECTORY_DOOR_SEED", "20261121"))
+CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_CALLS", "400"))
+SEED: Final = int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_SEED", "20261121"))
 # A second for ten calls over five transports each, and as much again.
 SECONDS: Final = 120 + CALLS // 5
 CODES: Final = {
@@ -50,7 +50,7 @@ async def test_whatever_is_asked_every_transport_answers_alike(sample: SampleSer
         mcp_transports(sample.base, sample.index, sample.token, sample.variables) as transports,
     ):
         for number, (tool, arguments) in enumerate(calls):
-            code = await _assert_alike(rest, transports, tool, arguments, f"seed {SEED}, call {number}")
+            code = await assert_alike(rest, transports, tool, arguments, f"seed {SEED}, call {number}")
             met[tool, code] += 1
     tools = {tool.name for tool in REGISTRY}
     assert len(tools) == 12
@@ -116,7 +116,7 @@ async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
     }
 
 
-async def _assert_alike(
+async def assert_alike(
     rest: httpx2.AsyncClient, transports: dict[str, Client], tool: str, arguments: dict[str, Any], at: str
 ) -> str:
     """Hold each transport's answer against REST's; what it came to."""

@@ -91,8 +91,12 @@ def test_each_form_of_a_file_has_a_strong_tag_of_its_own(sample: SampleService) 
         assert get(sample.base, FILE, accept_encoding=accepted, if_none_match=other).status == 200
 
 
+@pytest.mark.rule("I68", "I73")
 @pytest.mark.parametrize("accepted", ["identity", "gzip"])
-@pytest.mark.parametrize("path", ["/", "/openapi.json", "/llms.txt", FILE, "/assets/icon.svg", "/health"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/openapi.json", "/llms.txt", FILE, "/assets/icon.svg", "/health", "/ready", "/version", "/suggest?q=harb"],
+)
 def test_head_is_answered_as_get(sample: SampleService, path: str, accepted: str) -> None:
     whole, head = (ask(sample.base, method, path, headers={"accept-encoding": accepted}) for method in ("GET", "HEAD"))
     assert (head.status, head.body, _own(head)) == (200, b"", _own(whole))

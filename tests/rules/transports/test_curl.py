@@ -55,13 +55,6 @@ def _curl(*arguments: str) -> tuple[str, str, Any]:
     return status, content_type, json.loads(body)
 
 
-def test_a_tool_is_called_by_one_line(base: str) -> None:
-    status, content_type, shop = _curl(
-        f"{base}/tool/get_shop", "-H", "content-type: application/json", "-d", '{"shop_domain": "shop_books"}'
-    )
-    assert (status, content_type, shop) == ("200", "application/json", BOOKS_VIEW)
-
-
 def test_a_missing_content_type_is_refused_with_the_header_to_send(base: str) -> None:
     status, content_type, problem = _curl(f"{base}/tool/list_categories", "-d", "{}")
     assert (status, content_type, problem["code"]) == ("415", "application/problem+json", "unsupported_media_type")
@@ -101,19 +94,3 @@ def test_each_tool_of_the_sample_is_one_line_with_the_token_where_it_is_needed(
         assert (status, content_type, without["code"]) == ("401", "application/problem+json", "token_required")
     else:
         assert (status, content_type, without) == ("200", "application/json", answer)
-
-
-@pytest.mark.rule("I5", "I78", "I80")
-@pytest.mark.parametrize("tool", ON_THE_SAMPLE)
-def test_each_tool_of_the_sample_is_one_line_over_mcp_as_well(sample: SampleService, tool: str) -> None:
-    data, _ = ON_THE_SAMPLE[tool]
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": tool, "arguments": json.loads(data)},
-    }
-    headers = ("-H", "content-type: application/json", "-H", f"x-api-token: {sample.token}")
-    _, _, over_rest = _curl(f"{sample.base}/tool/{tool}", *headers, "-d", data)
-    status, _, called = _curl(f"{sample.base}/mcp", *headers, "-d", json.dumps(message))
-    assert (status, called["result"]["isError"], called["result"]["structuredContent"]) == ("200", False, over_rest)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,10 +197,8 @@ def test_with_a_read_only_disk_ready_is_degraded_and_says_so(tmp_path: Path) -> 
 
 @pytest.mark.redis
 @pytest.mark.rule("O1.degraded", "Q4", "Q5", "E1.retry_after", "E2.wait")
-def test_with_redis_away_nothing_is_acknowledged_and_reads_go_on(tmp_path: Path) -> None:
-    program = shutil.which("redis-server")
-    assert program is not None, "a test that stops Redis needs redis-server on the PATH"
-    redis = RedisServer(program, tmp_path)
+def test_with_redis_away_nothing_is_acknowledged_and_reads_go_on(redis_program: str, tmp_path: Path) -> None:
+    redis = RedisServer(redis_program, tmp_path)
     with reporting_to(QueueSettings("redis", redis=RedisAccess(redis.url)), tmp_path) as service:
         _assert_not_taken(service, Reason.NO_ANSWER)
         with redis:

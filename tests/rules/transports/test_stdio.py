@@ -6,21 +6,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from service.mcp_server.messages import TEXTS
 from service.tools.registry import REGISTRY
 from tests.support.real.sources import REPOSITORY
-from tests.support.stdio_lines import stdio_lines
-
-INITIALIZE: Final = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-}
+from tests.support.stdio_lines import INITIALIZE, stdio_lines
 
 
 def _session(index_directory: Path, lines: list[bytes]) -> tuple[list[Any], str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.problems import invalid_input
-from tests.support.served import ask, get
+from tests.support.served import get
 
 ALLOWED = "is not a parameter of /suggest; it takes q, limit, country"
 COUNTRY = "must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK"
@@ -116,9 +116,3 @@ def test_a_caller_who_has_the_answer_gets_304(base: str) -> None:
     assert get(base, "/suggest?q=harb&limit=8&_=1", if_none_match=tag).status == 304
     for other in ("q=Harb", "q=harb&limit=7", "q=harb&country=DE"):
         assert get(base, f"/suggest?{other}", if_none_match=tag).status == 200
-
-
-@pytest.mark.rule("I68")
-def test_head_is_answered_without_a_body(base: str) -> None:
-    reply = ask(base, "HEAD", "/suggest?q=harb")
-    assert (reply.status, reply.body, "etag" in reply.headers) == (200, b"", True)

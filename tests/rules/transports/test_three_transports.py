@@ -1,17 +1,17 @@
 """REST, MCP in both eras and stdio are one service: the same answers to the byte, the same errors one to one."""
 
-import json
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
+import httpx2
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from tests.rules.transports.test_all_tools_three_transports import assert_alike
 from tests.support.problems import problem
 from tests.support.served import post
-from tests.support.transports import over_mcp, over_rest, stdio_transport
+from tests.support.transports import mcp_transports
 from tests.support.worlds import BOOKS_VIEW
 
 CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
@@ -42,25 +42,12 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
 
 @pytest.mark.rule("I2", "I3", "I4", "I5", "I6", "E2", "V2", "R1", "R1.bounds", "R2", "C2", "E5.request_id", "I67")
 async def test_every_call_is_answered_alike_on_every_transport(base: str, index_directory: Path) -> None:
-    async with AsyncExitStack() as opened:
-        transports = {
-            "mcp 2026-07-28": await opened.enter_async_context(Client(f"{base}/mcp", mode="2026-07-28")),
-            "mcp by discovery": await opened.enter_async_context(Client(f"{base}/mcp")),
-            "mcp 2025-11-25": await opened.enter_async_context(Client(f"{base}/mcp", mode="legacy")),
-            "stdio 2026-07-28": await opened.enter_async_context(stdio_transport(index_directory, "2026-07-28")),
-            "stdio 2025-11-25": await opened.enter_async_context(stdio_transport(index_directory, "legacy")),
-        }
-        ids: list[str] = []
+    async with (
+        httpx2.AsyncClient(base_url=base, timeout=30.0) as rest,
+        mcp_transports(base, index_directory) as transports,
+    ):
         for tool, arguments in CALLS:
-            rest = over_rest(base, tool, arguments)
-            answers = {name: await over_mcp(client, tool, arguments) for name, client in transports.items()}
-            for name, answer in answers.items():
-                assert (name, tool, answer.text) == (name, tool, rest.text)
-                assert (answer.failed, answer.stamp) == (rest.failed, rest.stamp)
-                assert answer.structured == (None if rest.failed else json.loads(rest.text))
-            ids += [rest.request_id, *(answer.request_id for answer in answers.values())]
-        assert all(len(request_id) == 32 for request_id in ids)
-        assert len(set(ids)) == len(ids)
+            await assert_alike(rest, transports, tool, arguments, "")
 
 
 @pytest.mark.rule("V2", "I6", "I55", "I83", "R1.bounds", "C2")

