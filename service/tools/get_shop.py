@@ -1,7 +1,7 @@
 """get_shop: one shop by its domain or id; a shop under review is unknown (V2)."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -25,10 +25,9 @@ DESCRIPTION = (
 class GetShopRequest(ShopRequest):
     """Which shop."""
 
-    offers_offset: Annotated[
-        OffersOffset,
-        Field(description="Offers to pass over, the newest first; past the last one, offers is empty."),
-    ] = 0
+    offers_offset: OffersOffset = Field(
+        0, description="Offers to pass over, the newest first; past the last one, offers is empty."
+    )
 
 
 @dataclass(frozen=True, slots=True)

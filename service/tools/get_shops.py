@@ -4,7 +4,7 @@ It is beyond the interface: a caller with links to many shops would otherwise ne
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -27,29 +27,24 @@ DESCRIPTION = (
 class GetShopsRequest(NoShopRequest):
     """Which shops."""
 
-    shop_domains: Annotated[
-        ReferenceList,
-        Field(
-            description="Each a domain in any form, or an id.",
-            examples=[["harbour-lane-books.example", "shop_0042"]],
-        ),
-    ]
+    shop_domains: ReferenceList = Field(
+        description="Each a domain in any form, or an id.",
+        examples=[["harbour-lane-books.example", "shop_0042"]],
+    )
 
 
 class ShopEntry(ToolResponse):
     """An entry of the request with its shop."""
 
-    shop_domain: Annotated[str, Field(description="The entry of shop_domains, as sent.")]
-    shop: Annotated[ShopView | None, Field(description="The shop as find_shop shows it; null: there is none.")]
+    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
+    shop: ShopView | None = Field(description="The shop as find_shop shows it; null: there is none.")
 
 
 class GetShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
-    results: Annotated[
-        tuple[ShopEntry, ...], Field(description="One entry for each entry of shop_domains, in the same order.")
-    ]
-    found: Annotated[int, Field(description="The number of entries of results whose shop is not null.")]
+    results: tuple[ShopEntry, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
+    found: int = Field(description="The number of entries of results whose shop is not null.")
 
 
 @dataclass(frozen=True, slots=True)

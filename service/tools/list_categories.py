@@ -1,6 +1,5 @@
 """list_categories: every category that a public shop carries, with its number of public shops (A3)."""
 
-from typing import Annotated
 
 from pydantic import Field
 
@@ -22,16 +21,16 @@ class ListCategoriesRequest(NoShopRequest):
 class CategoryView(ToolResponse):
     """A category with its size."""
 
-    category: Annotated[str, Field(description="Display name.")]
-    slug: Annotated[str, Field(description="What find_shop takes as category.")]
-    count: Annotated[int, Field(description="How many shops carry it.")]
+    category: str = Field(description="Display name.")
+    slug: str = Field(description="What find_shop takes as category.")
+    count: int = Field(description="How many shops carry it.")
 
 
 class ListCategoriesResponse(ToolResponse):
     """All categories."""
 
-    results: Annotated[tuple[CategoryView, ...], Field(description="The categories: most shops first, then by slug.")]
-    total_count: Annotated[int, Field(description="How many categories there are.")]
+    results: tuple[CategoryView, ...] = Field(description="The categories: most shops first, then by slug.")
+    total_count: int = Field(description="How many categories there are.")
 
 
 def category_view(category: Category) -> CategoryView:

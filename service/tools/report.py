@@ -1,6 +1,6 @@
 """The shared part of the two report tools: a public shop, one durable row, and always the same status (A9, Q5)."""
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -17,10 +17,9 @@ RECEIPT: Final = "wird gemeldet, Pruefung laeuft"
 class ReportResponse(ToolResponse):
     """The receipt of a report; no verdict."""
 
-    status: Annotated[
-        Literal["wird gemeldet, Pruefung laeuft"],
-        Field(description="German for: is being reported, the check is under way. Always this, never a verdict."),
-    ]
+    status: Literal["wird gemeldet, Pruefung laeuft"] = Field(
+        description="German for: is being reported, the check is under way. Always this, never a verdict."
+    )
 
 
 async def append(

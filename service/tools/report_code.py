@@ -23,8 +23,8 @@ Reason = Annotated[str, PlainValidator(choice(REASONS)), WithJsonSchema({"type":
 class ReportCodeRequest(ShopRequest):
     """Which code of which shop, and what was wrong."""
 
-    code: Annotated[CodeText, Field(description="The code as it was tried.", examples=["WELCOME10"])]
-    reason: Annotated[Reason, Field(description="What was wrong.")]
+    code: CodeText = Field(description="The code as it was tried.", examples=["WELCOME10"])
+    reason: Reason = Field(description="What was wrong.")
 
 
 async def run(request: ReportCodeRequest, context: ToolContext) -> ReportResponse:

@@ -33,11 +33,8 @@ Reason = Annotated[
 class ReportIssueRequest(ShopRequest):
     """What is wrong about which shop."""
 
-    subject_type: Annotated[Subject, Field(description="What is wrong.")]
-    reason: Annotated[
-        Reason,
-        Field(description=f"For fact {', '.join(REASONS['fact'])}; for shop the others."),
-    ]
+    subject_type: Subject = Field(description="What is wrong.")
+    reason: Reason = Field(description=f"For fact {', '.join(REASONS['fact'])}; for shop the others.")
 
     @classmethod
     def alternatives(cls) -> tuple[dict[str, Any], ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -85,12 +85,12 @@ class ToolRequest(BaseModel):
 class NoShopRequest(ToolRequest):
     """A request of a tool that takes no shop: the shop fields are accepted and ignored (R2)."""
 
-    shop_domain: Annotated[
-        IgnoredText | None, Field(description="Ignored: this tool takes no shop. Accepted for older clients.")
-    ] = None
-    shop_id_or_domain: Annotated[
-        IgnoredText | None, Field(description="Ignored: this tool takes no shop. Accepted for older clients.")
-    ] = None
+    shop_domain: IgnoredText | None = Field(
+        None, description="Ignored: this tool takes no shop. Accepted for older clients."
+    )
+    shop_id_or_domain: IgnoredText | None = Field(
+        None, description="Ignored: this tool takes no shop. Accepted for older clients."
+    )
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
@@ -101,14 +101,12 @@ class NoShopRequest(ToolRequest):
 class EitherShopRequest(ToolRequest):
     """A request in which a shop is named by either of two fields (R2)."""
 
-    shop_domain: Annotated[
-        ReferenceText,
-        Field(
-            description="Domain in any form, also a URL, or id. Required unless shop_id_or_domain is given.",
-            examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
-        ),
-    ] = None
-    shop_id_or_domain: Annotated[ReferenceText, Field(description="Former name of shop_domain.")] = None
+    shop_domain: ReferenceText = Field(
+        None,
+        description="Domain in any form, also a URL, or id. Required unless shop_id_or_domain is given.",
+        examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
+    )
+    shop_id_or_domain: ReferenceText = Field(None, description="Former name of shop_domain.")
 
     @model_validator(mode="after")
     def _one_shop(self) -> Self:

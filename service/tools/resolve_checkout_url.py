@@ -1,6 +1,5 @@
 """resolve_checkout_url: a validated URL for an offer; the plain one unless the affiliate one is requested (A10)."""
 
-from typing import Annotated
 
 from pydantic import Field
 
@@ -19,7 +18,7 @@ DESCRIPTION = (
 class ResolveCheckoutUrlRequest(OfferRequest):
     """Which offer, and which URL."""
 
-    affiliate: Annotated[Switch, Field(description="Go through the affiliate network, if there is one.")] = False
+    affiliate: Switch = Field(False, description="Go through the affiliate network, if there is one.")
 
 
 async def run(request: ResolveCheckoutUrlRequest, context: ToolContext) -> CheckoutUrl:
