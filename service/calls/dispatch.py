@@ -28,7 +28,7 @@ from service.runtime.request_context import bind_request, current, new_request_c
 from service.runtime.wire import encode
 from service.search.protocol import Snapshot
 from service.tools.request import validated
-from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
+from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext, to_wire
 
 Arguments = Callable[[], Awaitable[object]]
 
@@ -224,5 +224,5 @@ def _outcome(caller: Caller, live: LiveResult[ToolAnswer], headers: Headers) -> 
     if isinstance(live.result, ServiceError):
         document, error = live.result.problem(), live.result
     else:
-        document, error = live.result.as_wire(), None
+        document, error = to_wire(live.result), None
     return Outcome(caller.request_id, document, encode(document), live.stamp, error, headers)

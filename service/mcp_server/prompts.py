@@ -99,11 +99,11 @@ class CompareShops(ToolRequest):
 
 
 def _check_shop(request: CheckShop) -> str:
-    return prompt_text(CHECK_SHOP, shop_domain=_shop(request), country=request.country)
+    return prompt_text(CHECK_SHOP, shop_domain=request.reference, country=request.country)
 
 
 def _find_a_code(request: FindACode) -> str:
-    return prompt_text(FIND_A_CODE, shop_domain=_shop(request))
+    return prompt_text(FIND_A_CODE, shop_domain=request.reference)
 
 
 def _compare_shops(request: CompareShops) -> str:
@@ -111,10 +111,6 @@ def _compare_shops(request: CompareShops) -> str:
     if query is None and request.category is None:
         raise invalid((FieldError("query", "or category is required: which shops are to be compared"),))
     return prompt_text(COMPARE_SHOPS, query=query, category=request.category, country=request.country)
-
-
-def _shop(request: ShopRequest) -> str | None:
-    return request.shop_domain or request.shop_id_or_domain
 
 
 _SHOP: Final = Argument(

@@ -1,6 +1,5 @@
 """find_shop: search shops by name, domain or category word, with filters and paging (M3 to M8)."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import Field
@@ -11,7 +10,7 @@ from service.search.protocol import FindQuery, Found
 from service.tools.fields import CountryCode, PageLimit, PageOffset, QueryText, Text
 from service.tools.request import NoShopRequest
 from service.tools.shop_view import ShopView, shop_wire
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 MAX_DEPTH: Final = 100_000
 _CLOSEST: Final = 3
@@ -87,42 +86,29 @@ class FindShopResponse(ToolResponse):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPage:
-    """One page of matches, as `FindShopResponse` describes it.
-
-    Attributes:
-        found: the matches of the page.
-        offset: the number of matches before it.
-    """
-
-    found: Found
-    offset: int
-
-    def as_wire(self) -> dict[str, Any]:
-        """The object that every transport sends."""
-        found = self.found
-        wire = {
-            "results": [shop_wire(shop) for shop in found.shops],
-            "total_count": found.total,
-            "truncated": self.offset + len(found.shops) < found.total,
-            "ignored_terms": found.ignored,
-            "category_truncated": found.category_truncated,
-            "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
-        }
-        if found.word_counts is not None:
-            wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
-        return wire
-
-
-async def run(request: FindShopRequest, context: ToolContext) -> FoundPage:
+async def run(request: FindShopRequest, context: ToolContext) -> dict[str, Any]:
     """Search one page."""
     if request.offset + request.limit > MAX_DEPTH:
         raise PageTooDeepError
     if request.category is not None:
         await _check_category(request.category, context)
     query = FindQuery(request.query, request.country, request.category, request.offset, request.limit)
-    return FoundPage(await context.search.find(query), request.offset)
+    return page_wire(await context.search.find(query), request.offset)
+
+
+def page_wire(found: Found, offset: int) -> dict[str, Any]:
+    """One page of matches, of which `offset` are before it, in the wire form of `FindShopResponse`."""
+    wire = {
+        "results": [shop_wire(shop) for shop in found.shops],
+        "total_count": found.total,
+        "truncated": offset + len(found.shops) < found.total,
+        "ignored_terms": found.ignored,
+        "category_truncated": found.category_truncated,
+        "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
+    }
+    if found.word_counts is not None:
+        wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
+    return wire
 
 
 async def _check_category(slug: str, context: ToolContext) -> None:
@@ -148,7 +134,6 @@ FIND_SHOP = Tool(
     request=FindShopRequest,
     response=FindShopResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("By a part of the name", {"query": "kiefernhaus"}),

@@ -10,7 +10,7 @@ from service.errors import ShopNotFoundError
 from service.tools.fields import CountryCode
 from service.tools.request import ShopRequest
 from service.tools.shop_view import Money, ShopKey
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 Verdict = Literal["yes", "no", "unknown"]
 
@@ -67,7 +67,7 @@ class ShippingStatement(ToolResponse):
 
 async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ShippingStatement:
     """Look the statement up."""
-    lookup = request.reference.lookup
+    lookup = request.lookup
     facts = None if lookup is None else await context.search.facts(lookup)
     if facts is None:
         raise ShopNotFoundError
@@ -108,7 +108,6 @@ GET_SHIPPING_POLICY = Tool(
     request=GetShippingPolicyRequest,
     response=ShippingStatement,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("Whether it ships to Austria", {"shop_domain": "kiefernhaus.internal", "country": "AT"}),

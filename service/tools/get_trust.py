@@ -7,7 +7,7 @@ from pydantic import Field
 from index_mappings.documents import TRUST_KINDS
 from service.search.related_records import Facts
 from service.tools.request import ShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider and"
@@ -62,7 +62,7 @@ class GetTrustResponse(ToolResponse):
 
 async def run(request: GetTrustRequest, context: ToolContext) -> GetTrustResponse:
     """Look the signals up; text that can name no shop is looked up like an unknown shop."""
-    facts = await context.search.trust(request.reference.lookup or "")
+    facts = await context.search.trust(request.lookup or "")
     signals = () if facts is None else tuple(Signal.model_validate(signal) for signal in facts.signals)
     return GetTrustResponse(
         status="signals_collected" if signals else "no_signals_collected",
@@ -89,7 +89,6 @@ GET_TRUST = Tool(
     request=GetTrustRequest,
     response=GetTrustResponse,
     token=TokenRule.REQUIRED,
-    effects=READS,
     run=run,
     examples=(
         Example("By domain", {"shop_domain": "rimona.internal"}),

@@ -1,11 +1,9 @@
 """list_categories: every category that a public shop carries, with its number of public shops (A3)."""
 
-
 from pydantic import Field
 
-from index_mappings.documents import Category
 from service.tools.request import NoShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "List every category that a shop of the directory carries, with its slug and number of shops, largest first. Call "
@@ -33,16 +31,12 @@ class ListCategoriesResponse(ToolResponse):
     total_count: int = Field(description="How many categories there are.")
 
 
-def category_view(category: Category) -> CategoryView:
-    """The view of a category."""
-    return CategoryView(category=category.name, slug=category.slug, count=category.count)
-
-
 async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - it has no arguments
     """List the categories."""
     categories = await context.search.categories()
     return ListCategoriesResponse(
-        results=tuple(category_view(category) for category in categories), total_count=len(categories)
+        results=tuple(CategoryView(category=found.name, slug=found.slug, count=found.count) for found in categories),
+        total_count=len(categories),
     )
 
 
@@ -53,7 +47,6 @@ LIST_CATEGORIES = Tool(
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(Example("All categories", {}),),
 )

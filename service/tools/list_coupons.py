@@ -9,9 +9,9 @@ from index_mappings.timestamps import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.related_records import CouponQuery, Coupons
 from service.tools.fields import ReferenceText
-from service.tools.request import OptionalShopRequest
+from service.tools.request import EitherShopRequest, reduce_reference
 from service.tools.shop_view import Money, NamedShop
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "List the discount codes of one shop that may work now. Without shop_domain it lists those of all shops; where "
@@ -24,7 +24,7 @@ DESCRIPTION = (
 )
 
 
-class ListCouponsRequest(OptionalShopRequest):
+class ListCouponsRequest(EitherShopRequest):
     """Whose coupons."""
 
     shop_domain: ReferenceText = Field(
@@ -84,15 +84,15 @@ class ListCouponsResponse(ToolResponse):
 
 async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsResponse:
     """List and count the coupons at the time of the call."""
-    reference = request.reference
-    if reference is not None and reference.lookup is None:
+    lookup = None if request.reference is None else reduce_reference(request.reference)
+    if lookup is None and request.reference is not None:
         raise ShopNotFoundError
     query = CouponQuery(
-        shop=None if reference is None else reference.lookup,
+        shop=lookup,
         now_us=microseconds(context.now),
         channel=context.channel,
         country=context.country,
-        list_limit=context.most_coupons if reference is None else None,
+        list_limit=context.most_coupons if lookup is None else None,
     )
     found = await context.search.coupons(query)
     if found is None:
@@ -127,7 +127,6 @@ LIST_COUPONS = Tool(
     request=ListCouponsRequest,
     response=ListCouponsResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("Of one shop", {"shop_domain": "rimona.internal"}),

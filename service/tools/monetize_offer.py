@@ -1,11 +1,10 @@
 """monetize_offer: an offer's URL through the shop's affiliate programme, with its disclosure (A11)."""
 
-
 from pydantic import Field
 
 from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
 from service.tools.fields import Switch
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with it. A"
@@ -49,7 +48,6 @@ MONETIZE_OFFER = Tool(
     request=MonetizeOfferRequest,
     response=MonetizedOffer,
     token=TokenRule.REQUIRED,
-    effects=READS,
     run=run,
     examples=(
         Example("Through the programme", {"offer_id": "off_lumen-larch-desk-lamp"}),

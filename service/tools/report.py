@@ -6,7 +6,6 @@ from pydantic import Field
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.protocol import Report, ReportKind, ReportsUnavailable
-from service.tools.request import ShopReference
 from service.tools.tool import Effects, ToolContext, ToolResponse
 
 # A repeated report appends nothing more.
@@ -23,7 +22,7 @@ class ReportResponse(ToolResponse):
 
 
 async def append(
-    reference: ShopReference, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
+    lookup: str | None, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
 ) -> ReportResponse:
     """Append a report about a public shop.
 
@@ -34,7 +33,7 @@ async def append(
     if context.source is None:
         # The dispatcher has refused such calls; a report without a source must not exist.
         raise TokenRequiredError
-    shop = None if reference.lookup is None else await context.search.shop(reference.lookup)
+    shop = None if lookup is None else await context.search.shop(lookup)
     if shop is None:
         raise ShopNotFoundError
     try:

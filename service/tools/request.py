@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -27,25 +26,18 @@ _SHOWN_NAME: Final = 64
 _SHOWN_ERRORS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ShopReference:
-    """A reduced reference to a shop (R1).
+def reduce_reference(text: str) -> str | None:
+    """Reduce a pasted reference to a shop (R1): text without a dot is an id and stays unchanged; other text is a host.
 
-    Attributes:
-        lookup: an id or a reduced domain; None for a text that can be neither, and so names no shop.
+    Returns:
+        An id or a reduced domain; None for a text that can be neither, and so names no shop.
     """
-
-    lookup: str | None
-
-
-def reduce_reference(text: str) -> ShopReference:
-    """Reduce a pasted reference: text without a dot is an id and stays unchanged; other text is a host."""
     trimmed = text.strip(WHITE_SPACE)
     if not has_dot(trimmed):
-        return ShopReference(trimmed if _SHOP_ID.fullmatch(trimmed) else None)
+        return trimmed if _SHOP_ID.fullmatch(trimmed) else None
     host = reduce_host(trimmed)
     # A host of one label is no domain, and must not be read as an id: "shop_1." names no shop.
-    return ShopReference(host if host is not None and "." in host else None)
+    return host if host is not None and "." in host else None
 
 
 class ToolRequest(BaseModel):
@@ -115,15 +107,10 @@ class EitherShopRequest(ToolRequest):
             raise fault("and shop_id_or_domain are two references, even if both name one shop; give one of them")
         return self
 
-
-class OptionalShopRequest(EitherShopRequest):
-    """A request about one shop or about all shops."""
-
     @property
-    def reference(self) -> ShopReference | None:
-        """The requested shop; None for all."""
-        given = self.shop_domain or self.shop_id_or_domain
-        return None if given is None else reduce_reference(given)
+    def reference(self) -> str | None:
+        """The reference to the shop as sent; None without one."""
+        return self.shop_domain or self.shop_id_or_domain
 
 
 class ShopRequest(EitherShopRequest):
@@ -137,9 +124,9 @@ class ShopRequest(EitherShopRequest):
         return {**arguments, "shop_domain": None}
 
     @property
-    def reference(self) -> ShopReference:
-        """The requested shop."""
-        return reduce_reference(self.shop_domain or self.shop_id_or_domain or "")
+    def lookup(self) -> str | None:
+        """The requested shop, as `reduce_reference` returns it."""
+        return reduce_reference(self.reference or "")
 
 
 RequestT = TypeVar("RequestT", bound=ToolRequest)

@@ -10,7 +10,7 @@ from service.tools.fields import ReferenceText, RequiredReferenceText
 from service.tools.merge_evidence import Verdict, compare, verdict
 from service.tools.request import NoShopRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_view
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 _CANDIDATES: Final = 10
 # Candidates are ordered by their evidence, so more are compared than are shown.
@@ -104,7 +104,7 @@ async def _candidates(first: Shop, context: ToolContext) -> tuple[Audit, ...]:
 
 
 async def _shop(text: str, context: ToolContext) -> Shop:
-    lookup = reduce_reference(text).lookup
+    lookup = reduce_reference(text)
     shop = None if lookup is None else await context.search.shop(lookup)
     if shop is None:
         raise ShopNotFoundError
@@ -129,7 +129,6 @@ RESOLVE_CONFLICT = Tool(
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,
     token=TokenRule.REQUIRED,
-    effects=READS,
     run=run,
     examples=(
         Example("Compare two", {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "shop_store-kiefernhaus"}),

@@ -70,18 +70,7 @@ class ShopView(ToolResponse):
 
 def shop_view(shop: Shop) -> ShopView:
     """The view of a shop."""
-    return ShopView(
-        id=shop.id,
-        name=shop.name,
-        aliases=shop.aliases[:MOST_ALIASES],
-        aliases_total=len(shop.aliases),
-        domain=shop.domain,
-        category=shop.categories[0],
-        categories=shop.categories,
-        countries=shop.countries or None,
-        offers=tuple(OfferView.model_validate(offer) for offer in shop.offers),
-        offers_total=shop.offers_total,
-    )
+    return ShopView.model_validate(shop_wire(shop))
 
 
 def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:
