@@ -20,8 +20,8 @@ from service.errors import (
     RouteNotFoundError,
     ServiceError,
 )
-from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
+from service.limits.protocol import Headers
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import bind_request, current, new_request_context, remaining_seconds
@@ -84,7 +84,6 @@ class Dispatcher:
         live: LiveData,
         admission: Admission,
         surroundings: CallEnvironment,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
@@ -95,7 +94,6 @@ class Dispatcher:
             live: the live generation.
             admission: admits calls.
             surroundings: what all calls share.
-            clock: read once for each call.
             timeout: seconds that a call may take if its transport sets no deadline.
         """
         self.tools = tuple(registry)
@@ -103,7 +101,6 @@ class Dispatcher:
         self._live = live
         self._admission = admission
         self._surroundings = surroundings
-        self._clock = clock
         self._timeout = timeout
 
     def has_tool(self, name: str) -> bool:
@@ -183,7 +180,7 @@ class Dispatcher:
             request = validated(tool.request, await arguments())
             if units := tool.extra_cost(request):
                 headers = await self._charge(tool, units, caller, admitted)
-            now = self._clock()
+            now = datetime.now(UTC)
 
             async def work(snapshot: Snapshot) -> ToolAnswer:
                 return await tool.run(request, self._context(snapshot, caller, admitted, now))

@@ -19,7 +19,6 @@ from index_mappings.documents import (
 )
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
-from index_mappings.operations import Operations
 from index_mappings.text import fold
 from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable
@@ -61,24 +60,16 @@ class ReferenceCategories(CategoryTable):
 class ReferenceBackend(ReferenceShopDetails):
     """A search backend that is also its only snapshot, as its generation never changes."""
 
-    def __init__(
-        self,
-        stamp: Stamp,
-        documents: Mapping[str, Sequence[Any]],
-        category_cap: int = 50,
-        operations: Operations | None = None,
-    ) -> None:
+    def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], category_cap: int = 50) -> None:
         """Store a generation.
 
         Args:
             stamp: of the generation.
             documents: its documents by kind; a missing kind has none.
             category_cap: the maximum number of categories that a word means (M5).
-            operations: its operations document.
         """
         super().__init__(documents)
         self.stamp = stamp
-        self._operations = operations
         categories = documents.get("categories", ())
         self._table = ReferenceCategories(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
@@ -101,7 +92,7 @@ class ReferenceBackend(ReferenceShopDetails):
 
     async def generations(self) -> Generations:
         """The only generation."""
-        return Generations(self.stamp, None, self._operations)
+        return Generations(self.stamp, None, None)
 
     async def close(self) -> None:
         """Do nothing, as there is nothing to release."""
