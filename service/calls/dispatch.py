@@ -75,6 +75,15 @@ class Outcome:
 AdmissionResult = Admitted | ServiceError
 
 
+def already_read(arguments: object) -> Arguments:
+    """The arguments of a call whose transport has read them before admission."""
+
+    async def read() -> object:
+        return arguments
+
+    return read
+
+
 class Dispatcher:
     """Runs the tools of a registry on live data."""
 

@@ -98,14 +98,6 @@ class CompareShops(ToolRequest):
     country: CountryCode | None = None
 
 
-def _check_shop(request: CheckShop) -> str:
-    return prompt_text(CHECK_SHOP, shop_domain=request.reference, country=request.country)
-
-
-def _find_a_code(request: FindACode) -> str:
-    return prompt_text(FIND_A_CODE, shop_domain=request.reference)
-
-
 def _compare_shops(request: CompareShops) -> str:
     query = None if request.query is None or is_blank(request.query) else request.query
     if query is None and request.category is None:
@@ -133,7 +125,7 @@ PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
         ),
         arguments=(_SHOP, _COUNTRY),
         request=CheckShop,
-        write=_check_shop,
+        write=lambda request: prompt_text(CHECK_SHOP, shop_domain=request.reference, country=request.country),
     ),
     ToolPrompt(
         name="find_a_code",
@@ -141,7 +133,7 @@ PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
         description="The usable discount codes of one shop, those that worked in a real checkout first.",
         arguments=(_SHOP,),
         request=FindACode,
-        write=_find_a_code,
+        write=lambda request: prompt_text(FIND_A_CODE, shop_domain=request.reference),
     ),
     ToolPrompt(
         name="compare_shops",

@@ -138,11 +138,8 @@ def _follower(operations: Operations | None, reason: Reason, now: datetime) -> F
 def _accounts(operations: Operations | None, reason: Reason) -> AccountsState:
     if operations is None:
         return AccountsState(available=False, reason=reason)
-    return AccountsState(available=True, accounts=tuple(map(_account, operations.accounts)))
-
-
-def _account(account: ResourceAccount) -> AccountState:
-    return AccountState(**asdict(account), remaining=remaining(account))
+    accounts = (AccountState(**asdict(account), remaining=remaining(account)) for account in operations.accounts)
+    return AccountsState(available=True, accounts=tuple(accounts))
 
 
 def _since(text: str | None, now: datetime) -> float | None:

@@ -88,11 +88,6 @@ class Example:
     arguments: dict[str, Any]
 
 
-def no_extra_cost(_: object) -> int:
-    """No extra cost, as for most tools."""
-    return 0
-
-
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[RequestT]):
     """A tool.
@@ -120,5 +115,5 @@ class Tool(Generic[RequestT]):
     run: Callable[[RequestT, ToolContext], Awaitable[ToolAnswer]]
     examples: tuple[Example, ...]
     effects: Effects = READS
-    extra_cost: Callable[[RequestT], int] = no_extra_cost
+    extra_cost: Callable[[RequestT], int] = lambda _: 0
     note: str = ""

@@ -10,7 +10,6 @@ from rapidfuzz.distance import OSA
 
 from index_mappings.documents import (
     Category,
-    Shop,
     ShopDocument,
     category_from_stored,
     sells_in,
@@ -121,7 +120,7 @@ class ReferenceBackend(ReferenceShopDetails):
         counts = [len(self._with_evidence(word, passing, query, label=several)) for word in counted]
         page = shops[query.offset : query.offset + query.limit]
         return Found(
-            shops=tuple(_shop(shop) for shop in page),
+            shops=tuple(shop_from_stored(stored_part(shop)) for shop in page),
             total=len(shops),
             ignored=ignored,
             category_truncated=self._table.resolve(effective.words, self._cap, query.category).truncated,
@@ -194,10 +193,6 @@ def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:
 
 def _suggested(shop: ShopDocument) -> SuggestedShop:
     return SuggestedShop(shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
-
-
-def _shop(shop: ShopDocument) -> Shop:
-    return shop_from_stored(stored_part(shop))
 
 
 def _has_prefix(word: str, known: str) -> bool:
